@@ -91,7 +91,7 @@ def of_posts(name: str, seed: int) -> tuple[dict[str, float], Looks]:
 
 def of_records(_: str, seed: int) -> tuple[dict[str, float], Looks]:
     """The same of records, of which people have read so many in each language at each look. They count as in
-    evaluation/units.py."""
+    evaluation/record_sets.py."""
     shares = (RIGHT * DRAWN).sum(axis=1) / DRAWN.sum()
 
     def looks(number: int) -> Iterator[tuple[str, Row]]:

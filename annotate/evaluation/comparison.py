@@ -83,10 +83,9 @@ def differences(
     """
     cells = [cell for cell in both.cells if cell.read] if both else []
     labels = metrics.und_last({*sets[0], *(label for cell in cells for label in (cell.truth, cell.said, cell.other))})
-    results = {("recall", label): _recall(label, both, sets) for label in labels}
-    if both:
-        accuracies = {("accuracy", posts): _accuracy(both, with_und=with_und) for posts, with_und in POSTS.items()}
-        results = accuracies | results | {("precision", label): _precision(label, both) for label in labels}
+    results = {("accuracy", posts): _accuracy(both, with_und=und) for posts, und in POSTS.items()} if both else {}
+    results |= {("recall", label): _recall(label, both, sets) for label in labels}
+    results |= {("precision", label): _precision(label, both) for label in labels} if both else {}
     return {
         (measure, value): _row(measure, {"posts" if measure == "accuracy" else "label": value}, *result)
         for (measure, value), result in results.items()

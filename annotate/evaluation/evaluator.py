@@ -15,14 +15,13 @@ from annotate.core.aggregation.answer_table import Bools, Floats
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import scores as measures
 from annotate.core.measures.classification import Paired, places_of
-from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, of_compared, why_withheld
-from annotate.core.measures.scored_units import Figure, ScoredUnits, scored_units
+from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, of_compared, row, why_withheld
+from annotate.core.measures.scored_units import ScoredUnits, scored_units
 from annotate.core.measures.scores import precision_threshold, risk_coverage
 from annotate.evaluation.judge import frame_of, judged_units, with_certificate
-from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
-from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
+from annotate.evaluation.prediction_files import REFUSED, Predictions, described, of_predictor, read_table, system_names
+from annotate.evaluation.record_sets import Units, is_text, read_units, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError, is_file
-from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import label_name
 from annotate.reports.evaluation_report import texts
@@ -87,10 +86,9 @@ def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, li
     def folded(labels: Iterable[str]) -> list[str]:
         return [fold.get(label, label) for label in labels]
 
-    counts = [[Counter({fold.get(label, label): n}) for label, n in system.others.items()] for system in systems]
     systems = [
-        replace(system, labels=folded(system.labels), others=sum(outside_counts, Counter[str]()))
-        for system, outside_counts in zip(systems, counts, strict=True)
+        replace(system, labels=folded(system.labels), others=Counter(folded(system.others.elements())))
+        for system in systems
     ]
     gold = folded(units.gold)
     occurring = {*gold, *(label for system in systems for label in (*system.labels, *system.others))} - {REFUSED}
@@ -110,9 +108,9 @@ def _read(
 
     others: ids of items outside the set whose labels are counted as well, see `read_table`.
     """
-    labels = list(units.labels)
-    if units.noun == POST:  # a system may return languages that no post of the set is in
-        labels += [code for code in LANGUAGES if is_label(code) and code not in labels]
+    # A system may return languages that no post of the set is in.
+    codes = filter(is_label, LANGUAGES) if units.noun == POST else ()
+    labels = list(dict.fromkeys((*units.labels, *codes)))
     if not is_file(spelled):
         return of_predictor(corpus or units.corpus, spelled, units.ids, labels, others)
     columns = named_columns(column, FIELDS)
@@ -124,43 +122,40 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
     gold, size = places_of(units.gold, answers), len(answers)
     pairs = [Paired(gold, places_of(system.labels, answers), size, units.weights, units.groups) for system in systems]
     measured = [form.Measures(paired, units.labels) for paired in pairs]
-    system_measures = measured[0]
-    table, notes = systems[0].scores, [note for system in systems for note in system.notes]
-    by_scores = {} if table is None else scored(pairs[0], table, units.votes, units.labels, units.digest)
-    reading = [*TEXTS.reading, *([] if pairs[0].is_plain else [TEXTS.words["counts_as"]])]
-    sliced = [
-        figure_row for slice_keys, mask in _slices(units) for figure_row in system_measures.sliced(slice_keys, mask)
-    ]
-    counts, shown_labels = pairs[0].confusion, [*units.labels, REFUSAL]
-    occurring = [index for index in range(size) if counts[index].any() or counts[:, index].any()]
-    cells = [
-        [shown_labels[gold], shown_labels[predicted], round(float(counts[gold, predicted]), 6)]
-        for gold, predicted in np.argwhere(counts)
-    ]
-    is_weighted = bool((units.weights != 1).any())
+    slices = list(_slices(units))
+    by_scores = _scored(units, pairs[0], systems[0].scores) if systems[0].scores is not None else {}
+    reading = [*TEXTS.reading, *[TEXTS.words["counts_as"]] * (not pairs[0].is_plain)]
     called = {label: name for label in units.labels if (name := label_name(label)) not in ("", label)}
     errors, whole = _errors(units, systems[0]), [TEXTS.words["whole"]] * bool((units.chances == 1).all())
     return {
         "unit": "unit",
         "form": units.form,
-        "head": [{"measure": measure, "of": {}} for measure in system_measures.head],
+        "head": [{"measure": measure, "of": {}} for measure in form.Measures.head],
         "words": {},
         "sections": OF_SCORES.sections if by_scores else [],
         "reading": [*reading, *OF_SCORES.reading] if by_scores else reading,
         "predictor": described(names[0]),
         "gold": [units.described()],
-        "rows": [*system_measures.rows(), *by_scores.get("rows", ()), *sliced],
+        "rows": [*measured[0].rows(), *by_scores.get("rows", ()), *_sliced(measured[0], slices)],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
-        "confusion": {"labels": [shown_labels[index] for index in occurring], "cells": cells, "weighted": is_weighted},
-        "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
+        "confusion": _confusion(units, pairs[0]),
+        "comparison": _comparison(units, measured, systems, slices, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         **({"names": called} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
-        "told": [*notes, *whole],
+        "told": [*(note for system in systems for note in system.notes), *whole],
         "warnings": _warnings(units),
     }
+
+
+def _confusion(units: Units, pairs: Paired) -> dict[str, Any]:
+    counts, labels = pairs.confusion, [*units.labels, REFUSAL]
+    occurring = np.flatnonzero(counts.any(axis=0) | counts.any(axis=1))
+    cells = [[labels[gold], labels[said], round(float(counts[gold, said]), 6)] for gold, said in np.argwhere(counts)]
+    is_weighted = bool((units.weights != 1).any())
+    return {"labels": [labels[index] for index in occurring], "cells": cells, "weighted": is_weighted}
 
 
 def _warnings(units: Units) -> list[str]:
@@ -188,48 +183,43 @@ def _warnings(units: Units) -> list[str]:
 # --- slices
 
 
-def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
-    """Return the slices, each as a {name: value} dict and a mask of the units in the slice."""
-    slices = []
+Slices = Sequence[tuple[dict[str, str], Bools]]
+
+
+def _slices(units: Units) -> Iterator[tuple[dict[str, str], Bools]]:
+    """Yield the slices, each as a {name: value} dict and a mask of the units in the slice."""
     for name, values in units.slices.items():
         column = np.array(values)
-        slices += [({name: str(value)}, column == value) for value in np.unique(column) if value]
-    return slices
+        yield from (({name: str(value)}, column == value) for value in np.unique(column) if value)
+
+
+def _sliced(measures: Any, slices: Slices) -> Iterator[Row]:
+    for slice_keys, mask in slices:
+        yield from measures.sliced(slice_keys, mask)
 
 
 # --- two systems
 
 
-def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predictions], name: str) -> dict[str, Any]:
-    first_measures, second_measures = measured
-    slices = _slices(units)
-    rows = [*first_measures.compared(second_measures, slices)]
-    tables = [system.scores for system in systems if system.scores is not None]
-    if len(tables) == len(systems):
-        # Compare the losses of the two systems' scores.
-        pairs, number = first_measures.pairs, units.size
-        sides = (scored_units(pairs.gold, table, pairs.weights, pairs.groups) for table in tables)
+def _comparison(
+    units: Units, measured: Sequence[Any], systems: Sequence[Predictions], slices: Slices, other: str
+) -> dict[str, Any]:
+    (first, second), pairs, number = measured, measured[0].pairs, units.size
+    rows, second_rows = [*first.compared(second, slices)], [*second.rows(), *_sliced(second, slices)]
+    sides = [
+        scored_units(pairs.gold, system.scores, pairs.weights, pairs.groups)
+        for system in systems
+        if system.scores is not None
+    ]
+    if len(sides) == 2:
         rows[1:1] = [
             difference_row(name, {}, difference, number, why_withheld(difference, number, pairs), p)
             for name, (difference, p) in measures.losses_apart(*sides).items()
         ]
-    second_rows = [
-        *second_measures.rows(),
-        *(figure_row for slice_keys, mask in slices for figure_row in second_measures.sliced(slice_keys, mask)),
-    ]
-    if systems[1].scores is not None:
-        scored_by = scored_units(
-            second_measures.pairs.gold, systems[1].scores, second_measures.pairs.weights, second_measures.pairs.groups
-        )
-        losses = {"log_loss": measures.log_loss, "brier": measures.brier_score}
-        second_rows += [of_figure(name, {}, measure(scored_by), units.size) for name, measure in losses.items()]
-    test = {} if first_measures.pairs.is_plain else {"test": "a two-sided paired test based on the normal distribution"}
-    return {
-        "other": described(name),
-        "rows": holm_corrected(rows),
-        "other_rows": of_compared(second_rows, rows),
-        **test,
-    }
+        second_rows += [row(name, {}, measure(sides[1]), number) for name, measure in LOSSES.items()]
+    test = {} if pairs.is_plain else {"test": "a two-sided paired test based on the normal distribution"}
+    other_rows = of_compared(second_rows, rows)
+    return {"other": described(other), "rows": holm_corrected(rows), "other_rows": other_rows, **test}
 
 
 # --- errors
@@ -243,11 +233,10 @@ def _errors(units: Units, predictions: Predictions) -> list[dict[str, Any]]:
     wrong = [index for index, gold in enumerate(units.gold) if gold != predictions.labels[index]]
     errors = []
     for index, read in zip(wrong, units.rows(wrong), strict=True):
-        predicted = predictions.labels[index] or REFUSAL
-        details = {"language": read.get("language"), "people": dict(units.votes[index])}
-        details |= {"fields": {name: value for name, value in read.items() if is_text(name, value)}}
-        present = {name: value for name, value in details.items() if value}
-        errors.append({"id": units.ids[index], "gold": units.gold[index], "predicted": predicted} | present)
+        error = {"id": units.ids[index], "gold": units.gold[index], "predicted": predictions.labels[index] or REFUSAL}
+        fields = {name: value for name, value in read.items() if is_text(name, value)}
+        details = {"language": read.get("language"), "people": dict(units.votes[index]), "fields": fields}
+        errors.append(error | {name: value for name, value in details.items() if value})
     return errors
 
 
@@ -259,40 +248,32 @@ def _errors(units: Units, predictions: Predictions) -> list[dict[str, Any]]:
 WISHES = (0.9, 0.95, 0.99)  # precisions for which a threshold is reported
 COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units for which accuracy is reported
 MOST_LABELS = 10  # if a task has more labels, no thresholds per label are reported
+LOSSES = {"log_loss": measures.log_loss, "brier": measures.brier_score}
 OF_SCORES = texts("scores")
 
 
-def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str], seed: str) -> Any:
+def _scored(units: Units, pairs: Paired, table: Floats) -> dict[str, Any]:
     """Return rows and curves for a system's probability scores.
 
     pairs: gold and predicted labels.
     table: probability of each label for each unit, (n, K).
-    votes: for each unit, a mapping from label to its share of people's answers.
-    labels: the K labels, in the order of the table.
-    seed: seed for the calibration error's bootstrap.
     """
-    units = scored_units(pairs.gold, table, pairs.weights, pairs.groups)
-    calibration = measures.expected_calibration_error(units, seed=seed)
-    selective = risk_coverage(units)
-    number = len(pairs.gold)
-    whole = {"log_loss": measures.log_loss(units), "brier": measures.brier_score(units)}
-    whole |= {"ece": calibration.error, "aurc": selective.area}
-    rows = [of_figure(name, {}, figure, number) for name, figure in whole.items()]
-    for name, measure in (("roc_auc", measures.roc_auc), ("average_precision", measures.average_precision)):
-        by_label = measure(units)
-        rows.append(of_figure(f"macro_{name}", {}, by_label.macro, number))
-        rows += [
-            of_figure(name, {"label": label}, figure, number)
-            for label, figure in zip(labels, by_label.labels, strict=True)
-        ]
-    rows += _with_people(pairs, table, votes, labels)
-    rows += _thresholds(units, labels)
+    sample, number = scored_units(pairs.gold, table, pairs.weights, pairs.groups), units.size
+    calibration, selective = measures.expected_calibration_error(sample, seed=units.digest), risk_coverage(sample)
+    rows = [row(name, {}, measure(sample), number) for name, measure in LOSSES.items()]
+    rows += [row("ece", {}, calibration.error, number), row("aurc", {}, selective.area, number)]
+    for name, rank in (("roc_auc", measures.roc_auc), ("average_precision", measures.average_precision)):
+        ranked = rank(sample)
+        rows.append(row(f"macro_{name}", {}, ranked.macro, number))
+        by_label = zip(units.labels, ranked.labels, strict=True)
+        rows += [row(name, {"label": label}, figure, number) for label, figure in by_label]
+    rows += [*_with_people(units, pairs, table), *_thresholds(sample, units.labels)]
     # For each coverage, report the threshold and the accuracy at the first point that reaches it.
     for coverage in COVERAGES:
         if point := next((candidate for candidate in selective.points if candidate.coverage >= coverage - 1e-9), None):
             slice_keys, answered = {"coverage": f"{coverage:.0%}"}, round(point.coverage * number)
-            rows.append(of_figure("least_score", slice_keys, Figure(point.threshold), answered))
-            rows.append(of_figure("accuracy_there", slice_keys, Figure(point.accuracy), answered))
+            rows.append(row("least_score", slice_keys, point.threshold, answered))
+            rows.append(row("accuracy_there", slice_keys, point.accuracy, answered))
     bins = [
         {
             **{"confidence": part.confidence, "accuracy": part.accuracy.value, "low": part.accuracy.low},
@@ -305,27 +286,18 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
     return {"rows": rows, "reliability": bins, "coverage": curve}
 
 
-def of_figure(measure: str, slice_keys: Mapping[str, str], figure: Figure, units: int, note: str = "") -> Row:
-    return {
-        "measure": measure, "of": dict(slice_keys), "value": figure.value, "low": figure.low, "high": figure.high,
-        "units": units, "count": None, "note": note or figure.reason,
-    }  # fmt: skip
-
-
-def _with_people(
-    pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str]
-) -> Iterator[Row]:
+def _with_people(units: Units, pairs: Paired, table: Floats) -> Iterator[Row]:
     """Yield the distances between the scores and people's answers, for units that several people answered."""
-    shares = np.array([[unit_votes.get(label, 0.0) for label in labels] for unit_votes in votes])
+    shares = np.array([[votes.get(label, 0.0) for label in units.labels] for votes in units.votes])
     # A unit whose answers are all the same counts too. But if no unit has two different answers, each may have only
     # one, and a single answer is not a distribution.
-    several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3) if len(shares) else np.array([], dtype=int)
-    if not len(several) or max(len(unit_votes) for unit_votes in votes) < 2:
+    several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3)
+    if not len(several) or max(map(len, units.votes)) < 2:
         return
     groups = None if pairs.groups is None else pairs.groups[several]
     part = scored_units(pairs.gold[several], table[several], pairs.weights[several], groups)
     for name, measure in (("cross_entropy", measures.cross_entropy), ("manhattan", measures.manhattan_distance)):
-        yield of_figure(name, {}, measure(shares[several], part), len(several))
+        yield row(name, {}, measure(shares[several], part), len(several))
 
 
 def _thresholds(units: ScoredUnits, labels: Sequence[str]) -> Iterator[Row]:
@@ -336,8 +308,8 @@ def _thresholds(units: ScoredUnits, labels: Sequence[str]) -> Iterator[Row]:
         for wish in WISHES:
             threshold, slice_keys = precision_threshold(units, wish, index), {"answers": name, "wished": f"{wish:.0%}"}
             note = threshold.reason and f"at {wish:.0%}: {threshold.reason}"
-            yield of_figure("threshold", slice_keys, Figure(threshold.value), len(units.rows), note)
+            yield row("threshold", slice_keys, threshold.value, len(units.rows), note)
             if threshold.value is not None:
-                yield of_figure("reached_precision", slice_keys, threshold.precision, len(units.rows))
-                yield of_figure("recall_there", slice_keys, Figure(threshold.recall), len(units.rows))
-                yield of_figure("coverage_there", slice_keys, Figure(threshold.coverage), len(units.rows))
+                yield row("reached_precision", slice_keys, threshold.precision, len(units.rows))
+                yield row("recall_there", slice_keys, threshold.recall, len(units.rows))
+                yield row("coverage_there", slice_keys, threshold.coverage, len(units.rows))

@@ -6,7 +6,7 @@ three ways: from people's labels alone, with the Rogan-Gladen correction, and by
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,23 +21,14 @@ from annotate.core.agreement.judge_agreement import (
     alternative_annotator_test,
     judge_agreement,
 )
-from annotate.core.estimation.differences import Difference
-from annotate.core.estimation.share_estimators import (
-    AuditedDraw,
-    CorpusShare,
-    LabelShares,
-    ReadSample,
-    Reason,
-    corpus_shares,
-    shares_of_draw,
-)
+from annotate.core.estimation.share_estimators import AuditedDraw, ReadSample, Reason, corpus_shares, shares_of_draw
 from annotate.core.measures.classification import places_of
 from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation.joined_sets import join, too_little_read
 from annotate.evaluation.metrics import und_last
-from annotate.evaluation.prediction_table import REFUSED, Predictions
+from annotate.evaluation.prediction_files import REFUSED, Predictions
+from annotate.evaluation.record_sets import Units, answers_of
 from annotate.evaluation.subjects import EvaluationError, Subject
-from annotate.evaluation.units import Units, answers_of
 from annotate.goldsets.gold_set import GoldSet, objects_in
 from annotate.kinds.designs import STREAM
 from annotate.reports.evaluation_report import texts
@@ -62,13 +53,11 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None 
     if manifest is None:
         return None
     ids: list[str] = []
+    filters = [("language", "in", languages)] if languages else None  # posts declare no language
     for part in manifest.parts:
-        if limit is not None and len(ids) >= limit:
-            break
-        columns = ["id", "language"] if languages else ["id"]  # posts declare no language
-        for item in pq.read_table(corpus_dir(name) / "parts" / part.name, columns=columns).to_pylist():
-            if not languages or item["language"] in languages:
-                ids.append(item["id"])
+        if limit is None or len(ids) < limit:
+            path = corpus_dir(name) / "parts" / part.name
+            ids += pq.read_table(path, columns=["id"], filters=filters)["id"].to_pylist()
     return frozenset(ids)
 
 
@@ -196,11 +185,10 @@ def with_certificate(
         tested, verdict = _tested(answers, judge, epsilon)
         rows, sentences["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
         head, notes = [{"measure": "winning_rate", "of": {}}], []
-    of_corpus = f"Of the {read.size:,} items that the judge labelled."
+    of_corpus, fraction = f"Of the {read.size:,} items that the judge labelled.", half_width / 100
     if read.refused:
         number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
         of_corpus += TEXTS.words["refused"].format(number=number)
-    fraction = half_width / 100
     sentences |= {"shares": [of_corpus], "needed": [TEXTS.words["needed"].format(points=100 * fraction)]}
     return report | {
         "rows": [*rows, *_shares(read, fraction), *report["rows"]],
@@ -217,23 +205,19 @@ def with_certificate(
 
 def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Iterator[Row]:
     agreement = judge_agreement(answers, judged, seed=seed)
-    for who, estimate, number in (
-        ("judge with people", agreement.judge, agreement.units),
-        (SHARED, agreement.judge_shared, agreement.units_shared),
-        ("people with each other", agreement.people, agreement.units_shared),
-    ):
+    pairs = {
+        "judge with people": (agreement.judge, agreement.units),
+        SHARED: (agreement.judge_shared, agreement.units_shared),
+        "people with each other": (agreement.people, agreement.units_shared),
+    }
+    for who, (estimate, number) in pairs.items():
         # The row has no effective size, because that would count pairs of answers instead of units.
         yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
     yield row("agreement_difference", {"answers": SHARED}, agreement.difference, None)
-    for who, measure in (
-        ("judge and people", agreement.judge_alpha),
-        ("people with each other", agreement.people_alpha),
-    ):
-        ends = (-1.0, 1.0) if measure.low is None or measure.high is None else (measure.low, measure.high)
-        difference = None if measure.value is None else Difference(measure.value, *ends)
-        yield row(
-            "alpha", {"answers": who}, difference, measure.units, "" if difference else "all answers are the same"
-        )
+    alphas = {"judge and people": agreement.judge_alpha, "people with each other": agreement.people_alpha}
+    for who, alpha in alphas.items():
+        note = "all answers are the same" if alpha.value is None else ""
+        yield row("alpha", {"answers": who}, alpha, alpha.units, note)
 
 
 # --- the alternative annotator test
@@ -245,17 +229,12 @@ def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tup
     rows = []
     for person in test.annotators:
         slice_keys = {"person": str(person.annotator)}
-        note = "the judge wins" if person.judge_wins else "" if person.p is not None else "too few units"
-        rows.append(_plain("judge_close", slice_keys, person.judge, person.units, note) | {"p": person.adjusted})
-        rows.append(_plain("person_close", slice_keys, person.person, person.units, note))
+        note = "the judge wins" if person.judge_wins else "" if person.p is not None else "too few items"
+        rows.append(row("judge_close", slice_keys, person.judge, person.units, note) | {"p": person.adjusted})
+        rows.append(row("person_close", slice_keys, person.person, person.units, note))
     passed = "no verdict in" if test.passed is None else "the judge passes" if test.passed else "the judge fails"
-    whole = _plain("winning_rate", {}, test.winning_rate, None, f"{passed} the alternative annotator test")
+    whole = row("winning_rate", {}, test.winning_rate, None, f"{passed} the alternative annotator test")
     return [whole, *rows], _verdict(test, epsilon)
-
-
-def _plain(measure: str, slice_keys: Mapping[str, str], value: float | None, units: int | None, note: str) -> Row:
-    """Return a row without an interval."""
-    return row(measure, slice_keys, None, units, note) | {"value": value}
 
 
 def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
@@ -277,24 +256,22 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
 def _shares(read: Judged, half_width: float) -> Iterator[Row]:
     sample = read.sample
     shares = corpus_shares(sample, half_width) if isinstance(sample, ReadSample) else shares_of_draw(sample, half_width)
-    number, estimates = len(read.ids), list[tuple[LabelShares, str, CorpusShare]]()
-    for label_shares in shares:
-        estimates += zip(
-            [label_shares] * 3,
-            WAYS,
-            (label_shares.people, label_shares.rogan_gladen, label_shares.prediction_powered),
-            strict=True,
-        )
+    number = len(read.ids)
+    estimates = [
+        (each, way, share)
+        for each in shares
+        for way, share in zip(WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
+    ]
     for label_shares, way, share in estimates:
-        value = None if share.value is None else Difference(share.value, share.low, share.high)
         # The reasons explain why an estimate uses people's labels alone, or what its interval does not cover.
         weak = f" ({label_shares.correlation or 0.0:.2f}; at least {label_shares.least_correlation:.2f} is needed)"
         why = "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
-        yield row("corpus_share", {"label": label_shares.label, "way": way}, value, number, why)
+        figure = None if share.value is None else share
+        yield row("corpus_share", {"label": label_shares.label, "way": way}, figure, number, why)
     for label_shares, way, share in estimates:
         enough = "not even a draw of the whole corpus is enough; have a larger share audited"
         note = enough if share.more is None else ""
-        yield _plain("answers_needed", {"label": label_shares.label, "needed": way}, share.more, number, note)
+        yield row("answers_needed", {"label": label_shares.label, "needed": way}, share.more, number, note)
 
 
 # --- posts: certifying a judge on a uniform set
@@ -353,15 +330,14 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
     read = {key: cell for key, cell in labelled.posts.items() if cell.read}
     is_sample = len(read) < gold.frame_size
     check_complete(gold.name, subject.spelled, counted.total(), len(gold.rows), gold.frame_size, is_sample=is_sample)
-    labels = und_last({*counted, *(cell.truth for cell in read.values())})
-    index = {label: number for number, label in enumerate(labels)}
-    strata = {name: number for number, name in enumerate(labelled.drawn)}
+    labels, cells = und_last({*counted, *(cell.truth for cell in read.values())}), labelled.posts.values()
+    truths = places_of([cell.truth if cell.read else labels[0] for cell in cells], labels)
     draw = AuditedDraw(
         tuple(labels),
         np.array([counted[label] for label in labels], dtype=np.int64),
         places_of([joined.said[key] for key in labelled.posts], labels),
-        np.array([index[cell.truth] if cell.read else -1 for cell in labelled.posts.values()], dtype=np.int64),
-        np.array([strata[cell.stratum] for cell in labelled.posts.values()], dtype=np.int64),
+        np.where([cell.read for cell in cells], truths, -1),
+        places_of([cell.stratum for cell in cells], list(labelled.drawn)),
     )
     answers = [
         (row["id"], person, fold.get(label, label))

@@ -20,20 +20,12 @@ from annotate.core.estimation.proportions import proportion
 from annotate.core.measures import classification
 from annotate.core.measures.classification import Drawn
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
-from annotate.evaluation.prediction_files import (
-    RESTORE,
-    SUFFIX,
-    PublishedSet,
-    check_labels,
-    described,
-    read_lines,
-    system_names,
-    unfinished_ones,
-)
+from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, read_lines, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.gold_set import objects_in
-from annotate.goldsets.set_folder import GoldSetError
+from annotate.goldsets.set_folder import RESTORE, GoldSetError
 from annotate.kinds.balanced_draw import JOINT
 from annotate.reports.evaluation_report import texts
 from annotate.reports.numbers import estimate

@@ -17,7 +17,7 @@ from annotate.evaluation import ranked_documents
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
-from annotate.evaluation.prediction_files import read_published_sets
+from annotate.evaluation.record_sets import read_published_sets
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.goldsets import set_folder
 from annotate.goldsets.formats import measured

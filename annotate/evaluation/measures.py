@@ -3,7 +3,7 @@
 subjects.py reads predictors and gold sets, joined_sets.py joins them, and metrics.py estimates the figures.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from math import fsum, hypot, sqrt
@@ -67,14 +67,14 @@ def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
     return f"{low} to {high}, depending on the posts without a label"
 
 
-# For each source of an interval's width, what would narrow the interval.
+# For each source of an interval's width, what would narrow the interval, and the command or option for it.
 NARROWS = {
-    DRAW: "a larger draw (extend the task)",
-    UNREAD: "more audited posts (assay audit TASK --add N)",
-    CHECKS: "more checks (assay audit TASK --add N --checks)",
-    RECHECKS: "more audited posts, some of them checked (assay audit TASK --add N, or --audit-recheck in a new task)",
-    UNRESOLVED: "fewer unresolved audits, or a narrower range of --missing-rate",
-    SECONDS: "more second opinions (open_task --check-share)",
+    DRAW: ("a larger draw", "assay extend_task TASK"),
+    UNREAD: ("more audited posts", "assay audit TASK --add N"),
+    CHECKS: ("more checks", "assay audit TASK --add N --checks"),
+    RECHECKS: ("more audited posts, some of them checked", "assay audit TASK --add N"),
+    UNRESOLVED: ("fewer unresolved audits, or a narrower range of their error rates", "--missing-rate"),
+    SECONDS: ("more second opinions", "assay open_task --check-share"),
 }
 
 
@@ -95,7 +95,7 @@ def accuracy(joined: Joined) -> Iterator[Row]:
             "naive_accuracy", {"posts": posts}, proportion(right_count, number), number, "" if number else "no post"
         )
     for source, part in sources.items():
-        yield row("width_share", {"source": source}, part, None, f"narrower with {NARROWS[source]}")
+        yield row("width_share", {"source": source}, part, None, f"narrower with {NARROWS[source][0]}")
 
 
 def recall(joined: Joined) -> Iterator[Row]:
@@ -225,40 +225,43 @@ def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
     missed, so the distances of precision and recall to the ends of their intervals are squared and added (MOVER).
     """
     estimates: dict[str, dict[str, Estimate]] = {}
-    posts: dict[str, float] = {}
+    posts = Counter[str]()
     for figure_row in rows:
         if figure_row["measure"] in ("recall", "precision") and list(figure_row["of"]) == ["label"]:
             label, value, count = figure_row["of"]["label"], figure_row["value"], figure_row["count"] or 0.0
             low, high = (figure_row["low"], figure_row["high"]) if figure_row["low"] is not None else (0.0, 1.0)
             estimates.setdefault(label, {})[figure_row["measure"]] = Estimate(value, low, high, 0.0, count)
-            posts[label] = max(posts.get(label, 0), figure_row["units"])
-    for label in _classes(estimates, joined)[0]:
-        del estimates[label]
-    f1s: dict[str, Estimate] = {}
-    for label, by_measure in estimates.items():
-        precision, recall = by_measure.get("precision", UNKNOWN), by_measure.get("recall", UNKNOWN)
-        f1s[label] = UNKNOWN
-        if precision.value is not None and recall.value is not None:
-            by_precision = [(end, recall.value) for end in (precision.low, precision.high)]
-            by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
-            pairs = [(precision.value, recall.value), *by_precision, *by_recall]
-            value, *ends = (2 * p * r / (p + r) if p + r else 0.0 for p, r in pairs)
-            low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
-            f1s[label] = with_interval(value, low, high, precision.count + recall.count)
-    occurring = [
-        label for label, by_measure in estimates.items() if by_measure.get("recall", UNKNOWN).value is not None
-    ]
+            posts[label] = max(posts[label], figure_row["units"])
+    coarse, _ = _classes(estimates, joined)
+    sides = {
+        label: (by_measure.get("precision", UNKNOWN), by_measure.get("recall", UNKNOWN))
+        for label, by_measure in estimates.items()
+        if label not in coarse
+    }
+    f1s = {label: _f1(*both) for label, both in sides.items()}
     for label, estimate in f1s.items():
         yield row("f1", {"label": label}, estimate, posts[label], "" if estimate.has_interval else NO_F1)
+    occurring = [label for label, (_, recall) in sides.items() if recall.value is not None]
     for labels, over in (("labels that occur", occurring), ("all labels", [*f1s])):
-        figures = {label: f1s[label] if f1s[label].value is not None else NOUGHT for label in over}
+        figures = {label: f1s[label] if f1s[label].value is not None else ZERO for label in over}
         if figures:
             note, mean = f"mean over {many(len(figures), 'label')}", _mean("f1", figures, joined, with_und=True)
             yield row("mean_f1", {"posts": WITH_UND, "labels": labels}, mean, None, note)
 
 
-NOUGHT = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
 NO_F1 = "recall or precision is unknown or has no interval"
+
+
+def _f1(precision: Estimate, recall: Estimate) -> Estimate:
+    if precision.value is None or recall.value is None:
+        return UNKNOWN
+    by_precision = [(end, recall.value) for end in (precision.low, precision.high)]
+    by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
+    pairs = [(precision.value, recall.value), *by_precision, *by_recall]
+    value, *ends = (2 * p * r / (p + r) if p + r else 0.0 for p, r in pairs)
+    low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
+    return with_interval(value, low, high, precision.count + recall.count)
 
 
 NAIVE = {"recall": "naive_recall", "precision": "naive_precision"}

@@ -4,7 +4,7 @@ The labels have already been merged into classes (joined_sets.py). Callers choos
 proportions.py estimates the proportions.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -221,22 +221,20 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
     if_right: list[Stratum] = []
     unread = 0.0
     for stratum in strata_of(uniform, uniform.cells, is_said, is_right):
-        guess = stratum.guess
-        misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
+        guess = stratum.guess or Guess(0, 0, ())
+        misses = [turn for turn in guess.turns if turn[:2] == MISSED]
+        remaining = tuple(turn for turn in guess.turns if turn not in misses) or (NEVER,)
         unread += sum(turn.posts - turn.read for turn in misses)
         for strata, counts_as_right in ((if_wrong, False), (if_right, True)):
-            if guess and misses:
-                hits = guess.hits + int(sum(turn.off + counts_as_right * (turn.posts - turn.read) for turn in misses))
-                remaining = tuple(turn for turn in guess.turns if turn not in misses)
-                strata.append(replace(stratum, guess=Guess(guess.domain, hits, remaining or (NEVER,))))
-            else:
-                strata.append(stratum)
+            hits = guess.hits + int(sum(turn.off + counts_as_right * (turn.posts - turn.read) for turn in misses))
+            changed = replace(stratum, guess=Guess(guess.domain, hits, remaining))
+            strata.append(changed if misses else stratum)
     rates = uniform.errors(uniform.slips)
     further = turns(uniform.cells, uniform.weights, rates, is_said, is_right) if rates else {}
     low, high = (stratified(strata, further=further).value for strata in (if_wrong, if_right))
-    return (
-        Lone(int(unread), (low, high)) if unread and low is not None and high is not None and high - low > FAR else None
-    )
+    if not unread or low is None or high is None or high - low <= FAR:
+        return None
+    return Lone(int(unread), (low, high))
 
 
 # --- accuracy, recall and precision
@@ -300,11 +298,8 @@ def two_frames(
         return share(parted, is_there, lambda cell: cell.said == label, excluded, (label,))
 
     part = share(parted, lambda cell: cell.truth == label, lambda cell: cell.other == "inside", (), (label,))
-    from_recall_set, inside, outside = (
-        recall_in(predicted, label, false_yes),
-        within("inside", predicted),
-        within("outside"),
-    )
+    from_recall_set = recall_in(predicted, label, false_yes)
+    inside, outside = within("inside", predicted), within("outside")
     p = difference(from_recall_set.estimate, inside.estimate)
     in_reach = from_recall_set.estimate if false_yes else together(from_recall_set, inside).estimate
     estimate = _of_two_frames(part.estimate, in_reach, outside.estimate)
@@ -392,18 +387,11 @@ def precision(
     """
     truths = sets.get(label, {})
     judged = [truth for truth in truths.values() if with_und or truth != UND]
-    parts = []
-    if judged:
-        plain = counted(sum(truth == label for truth in judged), len(judged))
-        parts.append(Measured(in_precision(plain.estimate, false_yes), plain.posts))
+    plain = counted(sum(truth == label for truth in judged), len(judged))
+    parts = [Measured(in_precision(plain.estimate, false_yes), plain.posts)] if judged else []
     if uniform:
-        on_uniform = share(
-            uniform,
-            lambda cell: cell.said == label and (with_und or cell.truth != UND),
-            lambda cell: cell.truth == label,
-            truths,
-            (UND,),
-        )
+        is_said = lambda cell: cell.said == label and (with_und or cell.truth != UND)  # noqa: E731
+        on_uniform = share(uniform, is_said, lambda cell: cell.truth == label, truths, (UND,))
         if not parts:
             return on_uniform
         parts.append(on_uniform)
@@ -428,27 +416,25 @@ def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float
 
     The estimate is UNKNOWN if the weight of `label` is 0.
     """
-    label_posts = sets[label]
     own_weight = weights.get(label, 0.0) if weights is not None else 1.0
     triggers = sum(prediction == label for predicted in sets.values() for prediction in predicted.values())
     if not own_weight:
         return Measured(UNKNOWN, triggers)
+
+    def counts(predicted: Mapping[str, str]) -> tuple[float, float]:
+        return float(sum(prediction == label for prediction in predicted.values())), float(len(predicted))
+
     other_languages = [
-        (
-            float(sum(prediction == label for prediction in predicted.values())),
-            float(len(predicted)),
-            (weights.get(other, 0.0) if weights is not None else 1.0) / own_weight,
-        )
+        (*counts(predicted), (weights.get(other, 0.0) if weights is not None else 1.0) / own_weight)
         for other, predicted in sets.items()
         if other != label and predicted
     ]
-    hits = float(sum(prediction == label for prediction in label_posts.values()))
-    return Measured(reweighted_precision((hits, float(len(label_posts))), other_languages), triggers)
+    return Measured(reweighted_precision(counts(sets[label]), other_languages), triggers)
 
 
 def natural_weights(uniform: Uniform) -> dict[str, float]:
     """Return the estimated number of posts in the draw for each label."""
-    weights: dict[str, float] = {}
+    weights: defaultdict[str, float] = defaultdict(float)
     for cell, posts in uniform.cells.items():
-        weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weights[cell]
+        weights[cell.truth] += posts * uniform.weights[cell]
     return weights

@@ -110,33 +110,27 @@ def evaluate(
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping], rates)
     missing, left_out_notes = _left_out(sets, vanished)
-    compared = _compared(subject, against, left, selected, rates) if against else None
+    compared = _compared(subject, against, left, selected, rates) if against else {}
     confused = parts.confused(joined, left)
     figures = _figures(subject, joined, left, selected, balanced=balanced)
     rows = [*(row for _, added, _ in figures for row in added), *missing]
     # The report's head shows accuracy and the first mean of each measure.
-    first_means = {
-        figure_row["measure"]: figure_row for figure_row in reversed(rows) if figure_row["measure"].startswith("mean_")
-    }
-    heads = [
-        figure_row
-        for figure_row in rows
-        if figure_row["measure"] == "accuracy" or figure_row is first_means.get(figure_row["measure"])
-    ]
-    labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
-    labels |= set(confused["confusion"]["labels"] if confused["confusion"] else ())
+    means = {row["measure"]: row for row in reversed(rows) if row["measure"].startswith("mean_")}
+    heads = [row for row in rows if row["measure"] == "accuracy" or row is means.get(row["measure"])]
+    words = {slug: [*filter(None, sentences)] for slug, _, sentences in figures} | compared.pop("words", {})
+    labels = {row["of"]["label"] for row in (*rows, *compared.get("rows", ())) if "label" in row["of"]}
+    labels |= set((confused["confusion"] or {}).get("labels", ()))
     return {
         "form": "posts",
         "unit": "post",
-        "head": [{"measure": figure_row["measure"], "of": figure_row["of"]} for figure_row in heads],
+        "head": [{"measure": row["measure"], "of": row["of"]} for row in heads],
         "sections": SECTIONS,
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
-        "words": {slug: [*filter(None, sentences)] for slug, _, sentences in figures}
-        | (compared or {}).pop("words", {}),
+        "words": words,
         "reading": READING,
         **_about(subject, left, left_out_notes),
         "rows": rows,
-        "comparison": compared,
+        "comparison": compared or None,
         **confused,
         "warnings": list(_warnings(subject, against, sets, joined, selected, is_all=not (measures or balanced))),
     }
@@ -195,6 +189,9 @@ def _figures(
         # Suggest more work only if the set's task is in this installation.
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
         sections.append(("width", [], (WORDS["width"],)))
+        sources = [row["of"]["source"] for row in all_rows if row["measure"] == "width_share"]
+        narrower = "; ".join("{}: `{}`".format(*parts.NARROWS[source]) for source in sources)
+        commands.append(WORDS["narrower"].format(commands=narrower))
         commands += [WORDS["further_work"].format(task=task) for task in tasks[:1]]
     if joined.labelled and (options := check_options(joined.labelled)):
         commands.append(WORDS["more_checks"].format(options=" and ".join(f"`{option}`" for option in options)))
@@ -215,15 +212,15 @@ WIDE = 0.2
 
 def _measured_on(measure: str, joined: Joined) -> str:
     """Return a sentence that names the kinds of sets with posts for a measure."""
-    set_names = []
-    for design in SOURCES[measure]:
-        if design.population == STREAM:
-            has_posts = joined.uniform is not None
-        elif design.population == AUTHORS:
-            has_posts = bool(joined.recall)
-        else:
-            has_posts = bool(joined.verified if "of" in design.needs else joined.precision)
-        set_names += [f"{design.name} set"] * has_posts
+    has_posts = {
+        (STREAM, False): joined.uniform is not None,
+        (AUTHORS, False): bool(joined.recall),
+        (TRIGGERS, False): bool(joined.precision),
+        (TRIGGERS, True): bool(joined.verified),
+    }
+    set_names = [
+        f"{design.name} set" for design in SOURCES[measure] if has_posts[design.population, "of" in design.needs]
+    ]
     return (
         f"Measured on the {' and '.join(set_names)}{', with posts in both counted once' if len(set_names) > 1 else ''}."
     )
@@ -237,14 +234,15 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
 
     Returns "" if people read all posts, or if every interval is narrow.
     """
-    of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == ["label"]]
-    measured = [row for row in of_label if row["value"] is not None]
-    wide = [row for row in measured if row["low"] is None or row["high"] - row["low"] >= WIDE]
-    if joined.uniform is None or not wide:
-        return ""
-    drawn, read = joined.uniform.drawn, joined.uniform.read
+    wide = [
+        row
+        for row in rows
+        if row["measure"] == "recall" and list(row["of"]) == ["label"] and row["value"] is not None
+        if row["low"] is None or row["high"] - row["low"] >= WIDE
+    ]
+    drawn, read = (joined.uniform.drawn, joined.uniform.read) if joined.uniform else ({}, {})
     unread = [label for label, posts in drawn.items() if label and read[label] < posts]
-    if not unread:
+    if not (wide and unread):
         return ""
     hiding = sorted(unread, key=lambda label: (-(drawn[label] ** 2) / max(1, read[label]), label))[:3]
     return (

@@ -1,155 +1,336 @@
-"""Exported sets of records, and checks of prediction files for all published formats.
+"""Files of predictions: tables with one row per unit, and files with one line per row of a published test file.
 
-xglue_tasks.py and language_pairs.py define the files of each format; measurement.py selects the format.
+A table has a column for the unit's id, and a column for its label or a column of scores for each label. It is a TSV,
+CSV, JSONL or Parquet file, plain or compressed. A TSV file may lack a header; its columns are then id and label.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import nan
+import math
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.formats.mrs import MADE_BY, TITLE
-from annotate.goldsets.set_folder import GoldSetError, differing, manifest_of
+import numpy as np
+
+from annotate.core.aggregation.answer_table import Floats
+from annotate.evaluation.subjects import NAMED, EvaluationError, check_corpus, first_of
+from annotate.reports.tables import many
+from corpora.core import CorpusError, listed
+from corpora.core.languages import UND
 from corpora.core.records import RecordError, read_id
-from corpora.sources.readers import Columns, read_rows
+from corpora.core.values import is_missing, matching, read_value
+from corpora.predictions.prediction_rows import Mapped
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.readers import Columns, header_of, read_rows
 from corpora.sources.text import Fault
 
+ROUNDED = 0.005  # rounding error of a score with two decimals
 SUFFIX = ".prediction"
-RESTORE = "Restore it, or export the set again."
+REFUSED = ""  # stands in place of a label if the system gave none, which counts as a wrong answer
 
 
 @dataclass(frozen=True)
-class RecordSet:
-    """An exported set that is measured unit by unit.
+class Predictions:
+    """A system's predictions for the units of a set, in the order of the units.
 
-    size: number of units measured.
+    labels: predicted label of each unit, REFUSED if there is none, (n,).
+    scores: probability of each label of the set, (n, K); None if the file has only labels.
+    notes: sentences for the report about the file.
+    others: number of items outside the set with each label, if these are counted.
+    mapping: the labels that each coarse label of an imported predictor stands for.
     """
 
-    folder: Path
     name: str
-    finished: bool
-    digest: str
-    manifest: Mapping[str, Any]
-    size: int
-    noun: str  # what a unit of the set is called: post or record
-
-    def described(self) -> dict[str, Any]:
-        """Return the set's description in a report."""
-        return {
-            "name": self.name,
-            "folder_name": self.folder.resolve().name,
-            "rows": self.size,
-            "finished": self.finished,
-            "digest": self.digest,
-        }
+    labels: Sequence[str]
+    scores: Floats | None
+    notes: Sequence[str] = ()
+    others: Counter[str] = field(default_factory=Counter)
+    mapping: Mapped = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class PublishedSet(RecordSet):
-    """A set of records or of message-reply pairs, exported in a published format.
+def of_predictor(
+    corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str], others: Iterable[str] = ()
+) -> Predictions:
+    """Return the labels that an imported predictor gives to the units.
 
-    format: name of the format.
-    files: mapping from each file of the format to its number of rows.
+    corpus: name of the corpus.
+    spelled: name of the predictor.
+    ids: ids of the units.
+    labels: labels of the set.
+    others: ids of items outside the set whose labels are counted as well.
+
+    Raises EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
     """
+    check_corpus(spelled, corpus)
+    predictor = find_predictor(corpus, spelled)
+    labels = [*labels, *predictor.mapping]
+    predictions = predicted_labels(corpus, predictor, ids, others)
+    spellings = {label: _taken(label, labels) for label in set(predictions.values())}
+    if strange := {label: 0 for label in spellings.values() if label and label not in labels}:
+        raise EvaluationError(_strange(spelled, strange, labels))
+    counted = Counter(spellings[label] for label in predictions.values())
+    unit_labels = [spellings[predictions[key]] for key in ids]
+    counted.subtract(unit_labels)
+    refused = unit_labels.count(REFUSED)
+    notes = [f"{spelled}: {_refusals(refused, len(unit_labels))}"] if refused else []
+    return Predictions(spelled, unit_labels, None, notes, +counted, predictor.mapping)
 
-    labels: list[str]
-    format: str
-    files: dict[str, int]
 
-    @property
-    def mark(self) -> str:
-        return "" if self.finished else ".unfinished"
-
-
-def check_set(
-    folder: Path,
-    name: str,
-    files: dict[str, Any],
-    needed: Iterable[str] = (),
+def read_table(
+    path: Path,
+    ids: Sequence[str],
+    labels: Sequence[str],
     *,
-    noun: str = "record",
-    finished: bool,
-    unfinished: bool,
-) -> None:
-    """Check that a set is finished and its files are unchanged.
+    columns: Mapping[str, str],
+    format: str | None,
+    others: Container[str] = frozenset(),
+) -> Predictions:
+    """Read predictions for units from a file.
 
-    folder: folder of the set.
-    name: name of the set.
-    files: mapping from file name to digest, from the set's manifest.
-    needed: names of files that the set must have.
-    noun: what messages call a unit of the set.
-    finished: whether the set is finished.
-    unfinished: whether to accept an unfinished set.
+    path: the file.
+    ids: ids of the units, (n,).
+    labels: labels of the set, (K,).
+    columns: mapping from field to column of the file.
+    format: format of the file, None to derive it from the file's name.
+    others: ids of items outside the set whose labels are counted as well.
 
-    Raises EvaluationError for an unfinished set that is not accepted, GoldSetError for a missing or changed file.
+    Raises EvaluationError if the file lacks or repeats a unit, or has invalid values.
     """
-    if not (finished or unfinished):
+    try:
+        reader = _Reader(path, ids, labels, others)
+        reader.read(columns, format)
+        reader.check()
+        return Predictions(path.name, list(map(str, reader.said)), reader.scores, reader.notes(), reader.others)
+    except (CorpusError, RecordError) as error:
+        raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error
+
+
+class _Reader:
+    """Reader of one file of predictions.
+
+    said: label of each unit.
+    scores: probability of each label for each unit, (n, K); None if the file has no score columns.
+    others: number of items outside the set with each label.
+    lines: line number of each id.
+    strange: for each label that is not in the set, the line on which it first occurs.
+    outside: number of rows about items that are not counted.
+    swapped: whether one of these rows has a unit's id where the label should be.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
+        self.path, self.ids, self.labels, self.further = path, ids, labels, further
+        self.place, self.known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
+        self.slack = ROUNDED * len(labels) + 1e-9
+        self.columns = [f"score {label}" for label in labels]  # field names of the scores
+        self.said: list[str | None] = [None] * len(ids)
+        self.scores: Floats | None = None
+        self.others: Counter[str] = Counter()
+        self.lines: dict[str, int] = {}
+        self.repeats: list[tuple[str, int, int]] = []
+        self.strange: dict[str, int] = {}
+        self.outside, self.first_id, self.swapped = 0, "", False
+
+    def read(self, named_columns: Mapping[str, str], format: str | None) -> None:
+        """Read the file.
+
+        named_columns: mapping from field to the column that the user named for it.
+        format: format of the file, None to derive it from the file's name.
+        """
+        check_file(self.path, format)
+        format = format or format_of(self.path) or ""
+        header = header_of(self.path, format)
+        id_column, label_column = named_columns.get("id", "id"), named_columns.get("label", "label")
+        if format != "jsonl" and (
+            missing_columns := [column for column in named_columns.values() if column not in header]
+        ):
+            raise EvaluationError(
+                f"{self.path} has no column {missing_columns[0]!r}, which is named in --column. Its columns are "
+                f"{', '.join(header[:20])}."
+            )
+        # A label may have the same name as a column of a plain table.
+        is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in named_columns
+        scored = [label for label in self.labels if label in header] if id_column in header and not is_plain else []
+        has_scores = bool(scored) and len(scored) == len(self.labels)
+        if has_scores and id_column in self.labels:
+            raise EvaluationError(
+                f"The column {id_column!r} of {self.path} contains the ids, but the set has a label with the same "
+                "name. Rename the column, for example to unit, and specify it with --column id=unit."
+            )
+        if id_column in header and label_column not in named_columns.values():
+            _check_header(self.path, header, self.labels, scored)
+        is_label_said = label_column in header and not (has_scores and label_column in self.labels)
+        self.says_label = id_column not in header or is_label_said or "label" in named_columns
+        fields = {"id": id_column} | ({"label": label_column} if self.says_label else {})
+        needed = tuple(fields)
+        if has_scores:
+            fields |= dict(zip(self.columns, self.labels, strict=True))
+            self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
+        else:
+            fields["score"] = named_columns.get("score", "score")
+        for row in rows_of(self.path, format, Columns(fields, needed, bare=self.scores is None)):
+            self._take(*row)
+
+    def _take(self, line: int, key: str, raw: Mapping[str, Any]) -> None:
+        self.first_id = self.first_id or key
+        if key not in self.place and key not in self.further:
+            self.outside += 1
+            self.swapped = self.swapped or str(raw.get("label", "")).strip() in self.place
+            return
+        if key in self.lines:
+            self.repeats.append((key, line, self.lines[key]))
+            return
+        self.lines[key] = line
+        scores = self._scores(line, raw) if self.scores is not None else []
+        if self.says_label:
+            try:
+                label = _taken(read_value(raw.get("label"), self.labels), self.labels)
+            except ValueError as error:
+                raise EvaluationError(f"{self.path}, line {line:,}: The label {error}.") from error
+        else:
+            label = self.labels[scores.index(max(scores))] if scores else REFUSED
+        if label and label not in self.known:
+            self.strange.setdefault(label, line)
+        if key not in self.place:
+            self.others[label] += 1
+            return
+        self.said[self.place[key]] = label
+        if self.scores is not None:
+            self.scores[self.place[key]] = scores or 1 / len(self.labels)
+
+    def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
+        """Return the scores of a row, scaled to add up to 1, or an empty list if all cells are empty.
+
+        Raises EvaluationError if the cells are not probabilities.
+        """
+        values = [raw[column] for column in self.columns]
+        if all(map(is_missing, values)):
+            return []
+        scores = [math.nan if isinstance(value, bool) else number_in(value) for value in values]
+        if min(scores) >= 0 and max(scores) <= 1 and abs((total := math.fsum(scores)) - 1) <= self.slack:
+            return [score / total for score in scores]
+        for label, value, score in zip(self.labels, values, scores, strict=True):
+            if not 0 <= score <= 1:
+                raise EvaluationError(
+                    f"{self.path}, line {line:,}: the score of {label} is {str(value)[:40]!r}. It must be a "
+                    "probability from 0 to 1."
+                )
         raise EvaluationError(
-            f"The gold set {name} in {folder} is unfinished: some {noun}s have no label yet. Export it again when it "
-            "is finished, or use --unfinished to measure anyway."
+            f"{self.path}, line {line:,}: the scores add up to {math.fsum(scores):.4g}, not 1. Each score must be the "
+            "probability of its label."
         )
-    changed, missing = differing(folder, files)
-    missing += [file for file in needed if file not in files]
-    for names, problem in ((missing, "is missing"), (changed, "has changed since it was written")):
-        if names:
-            raise GoldSetError(f"{folder / names[0]} {problem}. {RESTORE}")
+
+    def check(self) -> None:
+        """Check that each unit has exactly one prediction and that all labels are in the set.
+
+        Raises EvaluationError otherwise.
+        """
+        path, ids = self.path, self.ids
+        if self.repeats:
+            repeats = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in self.repeats[:NAMED]]
+            raise EvaluationError(f"{path} repeats {listed(repeats, len(self.repeats), 'id')}. Keep one row per unit.")
+        if self.strange:
+            raise EvaluationError(_strange(str(path), self.strange, self.labels))
+        if not self.first_id:
+            raise EvaluationError(f"{path} contains no rows.")
+        missing = [key for key in ids if key not in self.lines]
+        if len(missing) == len(ids) and self.swapped:
+            raise EvaluationError(
+                f"The columns of {path} seem to be swapped, because the label column contains ids of the set. Put "
+                "the id first, or specify --column id=COLUMN and --column label=COLUMN."
+            )
+        if len(missing) == len(ids):
+            raise EvaluationError(
+                f"{path} has no predictions for the {len(ids):,} units of the set: its first id is {self.first_id}, "
+                f"but the first id of the set is {ids[0]}. Specify a file with predictions for these units."
+            )
+        if missing:
+            raise EvaluationError(
+                f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the "
+                f"set{first_of(missing)}. Add a row for each, with an empty label if the system gave none, or "
+                "predict this version of the set."
+            )
+        if not any(self.said):
+            raise EvaluationError(
+                f"{path} has an empty label for all {len(ids):,} units of the set. Specify the label column with "
+                "--column label=COLUMN, or add the labels."
+            )
+
+    def notes(self) -> list[str]:
+        """Return sentences for the report about the file."""
+        sentences = []
+        if self.outside:
+            sentences.append(f"ignored {many(self.outside, 'row')} for units outside the set.")
+        if self.scores is not None and self.says_label:
+            best = zip(self.scores.argmax(axis=1), self.said, strict=True)
+            if unlike := sum(self.labels[index] != label for index, label in best):
+                sentences.append(
+                    f"in {many(unlike, 'row')} the label does not have the highest score. Accuracy and similar "
+                    "measures use the label; calibration, thresholds and coverage use the scores."
+                )
+        elif self.scores is not None:
+            scores = self.scores[list(map(bool, self.said))]
+            highest = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1)
+            if ties := int((highest > 1).sum()):
+                sentences.append(
+                    f"in {many(ties, 'row')} several labels have the highest score. The first of these in the task's "
+                    "order was used."
+                )
+        if refused := self.said.count(REFUSED):
+            sentences.append(_refusals(refused, len(self.said)))
+        return [f"{self.path.name}: {note}" for note in sentences]
 
 
-def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
-    """Read the sets in these folders.
+def _refusals(number: int, units: int) -> str:
+    subject = "1 item has" if number == 1 else f"{number:,} of {units:,} items have"
+    return f"{subject} no label (a refusal), which counts as a wrong answer."
 
-    Raises GoldSetError or EvaluationError for a set that cannot be measured.
+
+def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
+    """Check that a header with an id column also has a label column, or a score column for each label.
+
+    Raises EvaluationError otherwise.
     """
-    sets: list[PublishedSet] = []
-    for folder in folders:
-        try:
-            gold = _read(folder, unfinished)
-        except OSError as error:
-            raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
-        except (KeyError, TypeError) as error:
-            raise GoldSetError(f"{folder / 'manifest.json'} lacks a required entry: {error}. {RESTORE}") from error
-        if sets and gold.format != sets[0].format:
-            raise EvaluationError(
-                f"{sets[0].folder} has the format {sets[0].format}, but {folder} has the format {gold.format}. Their "
-                "predictions cannot be in one folder, so measure each set separately."
-            )
-        # A set of message-reply pairs may be empty too, but its size is unknown until its pairs are read.
-        if gold.format != TITLE and not gold.size:
-            raise EvaluationError(
-                f"The gold set {gold.name} in {folder} has no labelled records. Remove it, or export it again after "
-                "people have labelled some."
-            )
-        sets.append(gold)
-    return sets
+    if "id" not in header:
+        return
+    missing = [label for label in labels if label not in scored]
+    if scored and missing and (len(scored) > 1 or "label" not in header):
+        raise EvaluationError(
+            f"{path} has scores for {', '.join(scored[:NAMED])}, but no column {missing[0]!r}. Add a column for each "
+            f"label of the set: {', '.join(labels[:20])}."
+        )
+    if not scored and "label" not in header:
+        near = [name for name in header if get_close_matches(name.casefold(), ["label", *map(str.casefold, labels)])]
+        hint = f"; check the spelling of {near[0]!r}" if near else ""
+        raise EvaluationError(
+            f"{path} has neither a column `label` nor a column for each label of the set, "
+            f"{', '.join(labels[:20])}. Its columns are {', '.join(header[:20])}{hint}."
+        )
 
 
-def _read(folder: Path, unfinished: bool) -> PublishedSet:
-    manifest = manifest_of(folder)
-    published: dict[str, Any]
-    if manifest.get("made_by") == MADE_BY:
-        name, finished, labels, size = manifest["corpus"]["name"], True, [], 0
-        published = {"format": TITLE, "files": {}}
-    else:
-        task, size = manifest["task"], manifest["counts"]["labelled"]
-        published = manifest["published"] or {"format": "", "files": {}}
-        name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
-    check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
-    of_set = (folder, name, finished, manifest["digest"], manifest, size, "record")
-    return PublishedSet(*of_set, labels, published["format"], dict(published["files"]))
+def _taken(label: str, labels: Sequence[str]) -> str:
+    """Return the set's spelling of a label; REFUSED if it is empty, or if it is und and und is not in the set."""
+    label = matching(label, labels)
+    return REFUSED if label == UND and UND not in labels else label
 
 
-def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
-    """Return the report's warnings on unfinished sets."""
-    return [
-        f"The gold set {gold.name} is unfinished: {gold.noun}s without a final label are missing."
-        for gold in sets
-        if not gold.finished
-    ]
+def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> str:
+    descriptions = []
+    for label, line in list(strange.items())[:NAMED]:
+        folded = {name.casefold(): name for name in labels}
+        near = get_close_matches(label.casefold(), folded, 1)
+        places = [f"line {line:,}"] * bool(line) + [f"similar to {folded[name]!r}" for name in near]
+        descriptions.append(f"{label[:40]!r}" + (f" ({', '.join(places)})" if places else ""))
+    rest = f" and {len(strange) - NAMED:,} more" if len(strange) > NAMED else ""
+    return (
+        f"{path} has labels that are not in the set: {', '.join(descriptions)}{rest}. Use only the set's labels, or "
+        f"an empty label if the system gave none: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
+    )
 
 
-# --- files of predictions
+# --- parts of every kind of report and file
 
 
 def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> list[str]:
@@ -189,7 +370,7 @@ def number_in(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        return nan
+        return math.nan
 
 
 def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:

@@ -15,14 +15,8 @@ from annotate.core.draws.splits import BUCKETS, FEW, FREQUENT, TEST, TRAIN, ZERO
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import ranked_labels as measures
 from annotate.core.measures.ranked_labels import Answered, Judged
-from annotate.evaluation.prediction_files import (
-    PublishedSet,
-    described,
-    number_in,
-    rows_of,
-    system_names,
-    unfinished_ones,
-)
+from annotate.evaluation.prediction_files import described, number_in, rows_of, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError, check_corpus, is_file
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get

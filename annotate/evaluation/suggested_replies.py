@@ -21,10 +21,11 @@ from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.core.measures.replies import LONGEST, Example, MissingExtra, best_of, is_measured, rank_of, tokenized
-from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
+from annotate.evaluation.prediction_files import described, system_names
+from annotate.evaluation.record_sets import PublishedSet
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import RESPONSES
-from annotate.goldsets.set_folder import GoldSetError
+from annotate.goldsets.set_folder import RESTORE, GoldSetError
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
 from corpora.threads.messages import compared

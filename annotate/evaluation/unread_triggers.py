@@ -74,10 +74,8 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     rows: list[Row] = []
     for label, (posts, never, outside) in counted.items():
         figures = {"never_shown": never / posts if posts else None, "posts_never_shown": never, "outside": outside}
-        rows += [
-            row(measure, {"label": label}, None, posts, "" if posts else "no post") | {"value": value}
-            for measure, value in figures.items()
-        ]
+        note = "" if posts else "no post"
+        rows += [row(measure, {"label": label}, value, posts, note) for measure, value in figures.items()]
     return over, rows
 
 
@@ -90,21 +88,17 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
     assert joined.labelled is not None
     posts = joined.labelled.posts
     shown_ids = {row.id for gold, rows in left if gold.population != STREAM for row in rows}
-    by_label: dict[str, list[str]] = {language: [] for language in foreign}
-    for key, cell in posts.items():
-        for language, keys in by_label.items():
-            if joined.within(cell.said, language) == language:
-                keys.append(key)
+    by_label = {
+        language: [key for key, cell in posts.items() if joined.within(cell.said, language) == language]
+        for language in foreign
+    }
     corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
-    all_keys = [key for language in foreign for key in by_label[language]]
+    all_keys = [key for keys in by_label.values() for key in keys]
 
     def labels_by(predictor: str) -> Mapping[str, str] | None:
         return _known(lambda: of_corpus(corpus, predictor).labels(all_keys)) if corpus and predictor else None
 
-    labels = {
-        predictor: labels_by(predictor)
-        for predictor in {predictor for predictors in foreign.values() for predictor in predictors}
-    }
+    labels = {predictor: labels_by(predictor) for predictor in set().union(*foreign.values())}
     counts: Counted = {}
     for language, keys in by_label.items():
         never = sum(key not in shown_ids and not posts[key].read for key in keys)

@@ -22,20 +22,11 @@ from annotate.core.measures.figure_rows import (
     averaged,
     difference_row,
     holm_corrected,
-    resampled,
     row,
 )
 from annotate.core.measures.ranked_labels import by_query, mean_ndcg
-from annotate.evaluation.prediction_files import (
-    SUFFIX,
-    PublishedSet,
-    check_labels,
-    described,
-    number_in,
-    read_lines,
-    system_names,
-    unfinished_ones,
-)
+from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, number_in, read_lines, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import GoldSetError
@@ -47,7 +38,7 @@ from corpora.core.languages import published_code
 TEXTS = texts("xglue")
 # The measure of each task.
 MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
-NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all units have the same value"
+NO_INTERVAL = f"fewer than {LEAST_UNITS} items, or all items have the same value"
 
 
 @dataclass(frozen=True)
@@ -107,13 +98,10 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     Raises EvaluationError if the predictions do not fit the sets.
     """
     check_sets(sets)
-    paths = [predictions, *([against] if against else [])]
+    paths = [path for path in (predictions, against) if path]
     names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
     parts = graded[0]
-    rows = [figure_row for part in parts for figure_row in _rows(part)]
-    sentences = {part.task: [f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."] for part in parts}
-    for part in parts:
-        sentences[part.task] += [f"BLEU’s signature: {replies.signature()}."] if part.measure == "bleu4" else []
+    rows = [figure_row for part in parts for figure_row in _rows(part)]  # BLEU has its signature once it has measured
     extra = [
         f"Predictions of {part.task.upper()} in {', '.join(part.extra)} are not measured, because the set "
         f"{part.gold.name} has no test rows in these languages."
@@ -124,7 +112,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     return {
         "unit": "unit",
         "head": [{"measure": part.measure, "of": part.of()} for part in parts],
-        "words": sentences,
+        "words": {part.task: list(_words(part)) for part in parts},
         "reading": TEXTS.reading,
         "predictor": described(names[0]),
         "rows": rows,
@@ -133,6 +121,12 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
         "told": [],
         "warnings": [*unfinished_ones(sets), *dict.fromkeys(extra)],
     }
+
+
+def _words(part: Graded) -> Iterator[str]:
+    yield f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."
+    if part.measure == "bleu4":
+        yield f"BLEU’s signature: {replies.signature()}."
 
 
 # --- one system
@@ -158,18 +152,19 @@ def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
         )
     elif part.measure == "ndcg":
         ranked = mean_ndcg(measured.pages, seed=seed)
-        notes = [many(len(measured.truth), "page")]
-        notes += [f"queries with one page, left out: {ranked.single:,}"] if ranked.single else []
-        notes += [f"queries without a good page, counted as 0: {ranked.irrelevant:,}"] if ranked.irrelevant else []
-        notes += [NO_INTERVAL] if ranked.low is None else []
-        yield row("ndcg", slice_keys, resampled(ranked), ranked.queries, "; ".join(notes))
+        notes = (
+            many(len(measured.truth), "page"),
+            f"queries with one page, left out: {ranked.single:,}" if ranked.single else "",
+            f"queries without a good page, counted as 0: {ranked.irrelevant:,}" if ranked.irrelevant else "",
+            NO_INTERVAL if ranked.low is None else "",
+        )
+        yield row("ndcg", slice_keys, ranked, ranked.queries, "; ".join(filter(None, notes)))
     else:
         try:
             generated = replies.corpus_bleu(measured.said, measured.truth, seed=seed)
         except replies.MissingExtra as error:
             raise EvaluationError(str(error)) from error
-        note = NO_INTERVAL if generated.low is None else ""
-        yield row("bleu4", slice_keys, resampled(generated), generated.pairs, note)
+        yield row("bleu4", slice_keys, generated, generated.pairs, NO_INTERVAL if generated.low is None else "")
 
 
 # --- two systems
@@ -187,32 +182,29 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
     for task in both:
         part = first_parts[task]
         differences = [_apart(part, *pair) for pair in zip(part.languages, second_parts[task].languages, strict=True)]
-        unmeasured = [difference for difference in differences if difference["value"] is None]
-        mean, note = (
-            (None, "not measured in every language") if unmeasured else (averaged(differences), _averaged(differences))
-        )
+        mean, note = averaged(differences), _averaged(differences)
+        if any(difference["value"] is None for difference in differences):
+            mean, note = None, "not measured in every language"
         rows += [difference_row(part.measure, part.of(), mean, None, note, None), *differences]
     return {"other": described(names[1]), "rows": holm_corrected(rows), "test": TEXTS.words["test"]}
 
 
 def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
     if part.measure == "accuracy":
-        first_pairs, second_pairs = (measured.pairs(part.gold.labels) for measured in (measured_a, measured_b))
-        return accuracy_apart(part.of(measured_a), first_pairs, second_pairs)
+        labels = part.gold.labels
+        return accuracy_apart(part.of(measured_a), measured_a.pairs(labels), measured_b.pairs(labels))
     if part.measure == "ndcg":
-        sums = [
+        score = lambda sums: sums[0] / sums[1]  # noqa: E731
+        first, second = (
             np.array([[value, 1.0] for value in by_query(measured.pages)[0]]).reshape(-1, 2)
             for measured in (measured_a, measured_b)
-        ]
-        score = lambda sums: sums[0] / sums[1]  # noqa: E731
-    else:
-        sums, score = (
-            [replies.counts(measured.said, measured.truth) for measured in (measured_a, measured_b)],
-            replies.scores,
         )
-    difference, p = apart(sums[0], sums[1], score, seed=part.seed(measured_a)) if len(sums[0]) else (None, None)
+    else:
+        score = replies.scores
+        first, second = (replies.counts(measured.said, measured.truth) for measured in (measured_a, measured_b))
+    difference, p = apart(first, second, score, seed=part.seed(measured_a)) if len(first) else (None, None)
     note = "" if difference else NO_INTERVAL
-    return difference_row(part.measure, part.of(measured_a), difference, len(sums[0]), note, p)
+    return difference_row(part.measure, part.of(measured_a), difference, len(first), note, p)
 
 
 # --- files
@@ -231,17 +223,16 @@ def check_sets(sets: Iterable[PublishedSet]) -> None:
 
     Raises EvaluationError otherwise.
     """
-    seen: dict[str, PublishedSet] = {}
+    set_of: dict[str, PublishedSet] = {}
     for gold in sets:
         if refused := gold.manifest["published"]["refused"]:
             raise EvaluationError(f"The set {gold.name} in {gold.folder} has no test files. {refused}")
         for task in sorted(_tasks(gold)):
-            if task in seen:
+            if (other := set_of.setdefault(task, gold)) is not gold:
                 raise EvaluationError(
-                    f"{seen[task].folder} and {gold.folder} are both sets for {task.upper()}, but predictions can be "
+                    f"{other.folder} and {gold.folder} are both sets for {task.upper()}, but predictions can be "
                     "for only one of them. Measure each set separately."
                 )
-            seen[task] = gold
 
 
 def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]:
@@ -290,15 +281,13 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
 
 def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:
     form, groups = benchmarks.FORMS[task], []
+    tested = _file(gold, task, language, part=".tgt" if form.target else "")
+    truth_file = tested if form.target else _file(gold, task, language, labels=True)
     try:
-        if form.target:
-            tested = _file(gold, task, language, part=".tgt")
-            truth = [cells[0] for cells in benchmarks.read_xglue(tested, 1)]
-        else:
-            tested = _file(gold, task, language)
-            rows = benchmarks.read_xglue(tested, len(form.inputs))
-            truth = [cells[0] for cells in benchmarks.read_xglue(_file(gold, task, language, labels=True), 1)]
-            groups = [row[form.inputs.index(form.together)] for row in rows] if form.together else []
+        truth = [cells[0] for cells in benchmarks.read_xglue(truth_file, 1)]
+        if form.together:
+            place = form.inputs.index(form.together)
+            groups = [cells[place] for cells in benchmarks.read_xglue(tested, len(form.inputs))]
     except benchmarks.XglueError as error:
         raise GoldSetError(str(error)) from error
     predicted = read_lines(path, row_count=len(truth), tested=tested.name)

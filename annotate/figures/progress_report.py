@@ -121,7 +121,7 @@ def progress_plot(progress: dict[str, Any]) -> SafeString:
     ]
     if not parts:
         return NONE
-    return stacked(parts, [words for _, words in PARTS], title="Items by language and state", has_legend=False)
+    return stacked(parts, [words for _, words in PARTS], title="Items by language and state")
 
 
 # --- Queues, and annotators without work

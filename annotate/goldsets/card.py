@@ -20,9 +20,9 @@ from annotate.kinds.options import OPTIONS, share
 from annotate.quality import preference_report
 from annotate.quality.agreement_report import agreement_table, doubts, label_table
 from annotate.reports.numbers import coefficient, estimate
+from annotate.reports.plots import bars_in_text
 from annotate.reports.table_formats import in_yaml, parts
 from annotate.reports.tables import beside, many
-from annotate.reports.text_plots import bars
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import VOTERS, in_words
@@ -125,7 +125,7 @@ def _beginning(context: Context) -> Context:
     whole = many(context["total"], noun)
     return {
         "sentence": f"{counts['labelled']:,} of {whole} {label}{f': {origin}' if origin else ''}{agreed}.",
-        "plot": "\n".join(bars((name or label, number) for label, name, number in context["given"])),
+        "plot": "\n".join(bars_in_text((name or label, number) for label, name, number in context["given"])),
     }
 
 

@@ -24,7 +24,8 @@ from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import FORMAT, GoldSetError, write_digests, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.interface_language import NOT, is_negative, negative
-from annotate.reports.text_plots import bars
+from annotate.reports.plots import bars_in_text
+from annotate.reports.tables import many
 from corpora.core import CorpusError, TooManyRejected
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID
@@ -274,8 +275,10 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
         digests = [manifest["files"]["gold.jsonl"]]
         head = head_of(imported["name"], imported["licence"], (), len(labels), digests)
         names = {"tsv": tsv, "rejects": REJECTS, "digests": DIGESTS, "refused": sifted.rows - len(labels)}
-        plot = "\n".join(bars(Counter(labels.values()).items()))
-        return render_to_string("annotate/imported.md", {**head, **names, "plot": plot, "manifest": manifest})
+        plot = "\n".join(bars_in_text(Counter(labels.values()).items()))
+        sentence = f"{many(len(labels), 'post')} with {many(len(set(labels.values())), 'different label')}."
+        context = {**head, **names, "sentence": sentence, "plot": plot, "manifest": manifest}
+        return render_to_string("annotate/imported.md", context)
 
     write_with_card(folder, manifest, card)
     return manifest

@@ -28,7 +28,7 @@ from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_step
 from annotate.manager_pages.dashboard import done, manage_page, sort_of
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest, text_of
-from annotate.reports import main_result, report_renderer
+from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store, shares
 from corpora.storage.layout import read_manifest
@@ -73,7 +73,7 @@ def first_sentence(texts: Iterable[str]) -> str:
     """Return the first sentence of the first paragraph that is prose. Titles and tables do not end with a full stop."""
     paragraphs = (" ".join(paragraph.split()) for text in texts for paragraph in text.split("\n\n"))
     prose = next((paragraph for paragraph in paragraphs if paragraph.endswith((".", "!", "?"))), "")
-    return next(main_result.caveats([prose]))[0]
+    return next(report_renderer.caveats([prose]))[0]
 
 
 def _subject(job: Job) -> str:

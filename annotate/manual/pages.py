@@ -218,7 +218,8 @@ def stages_picture() -> SafeString:
     parts += [part for edge, events in arrows().items() for part in _arrow(ROUTES[edge], events)]
     parts += [_box(stage) for stage in STAGES]
     size = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "width": WIDTH, "height": HEIGHT, "font_size": 12}
-    return picture("The stages of a unit and the moves between them", f"{description}.", parts, **size)
+    title = "The stages of a unit and the moves between them"
+    return picture(title, parts, f"{description}.", **size)
 
 
 def list_of_moves() -> SafeString:

@@ -30,7 +30,7 @@ This module refers to measures and dimensions only by name. To add a measure, ad
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,8 +39,7 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.core.measures.figure_rows import LOSSES
-from annotate.reports.main_result import better_of, is_decided, sentence
-from annotate.reports.numbers import NOT_MEASURED, coefficients_apart, count, estimate, percent, points
+from annotate.reports.numbers import NOT_MEASURED, amount, coefficients_apart, count, estimate, percent, points
 from annotate.reports.slice_tables import (
     ANCHORS,
     DIFFERENCE,
@@ -48,6 +47,7 @@ from annotate.reports.slice_tables import (
     MEASURES,
     NOTES,
     TESTS,
+    Figure,
     Section,
     figure,
     measure_column,
@@ -156,10 +156,93 @@ def sections(report: dict[str, Any]) -> list[Section]:
     return [replace(part, words=(*sentences.get(part.slug, ()), *part.words)) for part in [*parts, _gold(report)]]
 
 
+# --- The result in one sentence
+
+
+# Values of dimensions that the sentence does not mention, because they stand for everything.
+EVERYTHING = ("with und", "all")
+
+
+def sentence(report: dict[str, Any]) -> str:
+    """Return the result in one sentence: the system, its main figure with the interval, on how many items.
+
+    If two systems are compared, the sentence also has the difference.
+    """
+    measured, items = (
+        [row for row in report["rows"] if row["value"] is not None],
+        sum(g["rows"] for g in report["gold"]),
+    )
+    heads = head_rows(report, measured) or measured[:1]
+    exact = next((row for row in heads[1:] if row["low"] is not None), None)
+    # A figure without an interval is followed by the first one that has an interval.
+    told = [*heads[:1], *([exact] if exact and heads[0]["low"] is None else [])]
+    figures = "; ".join(_told(report, row) for row in told) or f"too few items for a main figure ({items})"
+    return f"{report['predictor']['spelled']}: {figures}{_difference(report)}."
+
+
+def head_rows(report: Mapping[str, Any], rows: Sequence[Figure]) -> list[Figure]:
+    return [
+        row for head in report["head"] for row in rows if (row["measure"], row["of"]) == (head["measure"], head["of"])
+    ]
+
+
+def _told(report: Mapping[str, Any], row: Figure) -> str:
+    on = f" on {many(row['units'], noun_of(report))}" if row["units"] else f", {row['note']}" if row["note"] else ""
+    return f"{name_of(report, row)} {figure(row).shown}{on}"
+
+
+def name_of(report: Mapping[str, Any], row: Figure, without: Collection[str] = ()) -> str:
+    """Return the measure, followed by the slice in brackets unless the slice is everything.
+
+    without: dimensions that are left out. A number is preceded by the name of its dimension.
+    """
+    names = report.get("names", {})
+    slice_values = ", ".join(
+        f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, shown_value(value))
+        for name, value in row["of"].items()
+        if value not in EVERYTHING and name not in without
+    )
+    return f"{MEASURES[row['measure']].name}{f' ({slice_values})' if slice_values else ''}"
+
+
+def is_decided(row: Figure) -> bool:
+    """Return whether the printed interval excludes zero. It is printed with shares rounded to three decimals."""
+    return bool(row.get("better") and all(end is not None and round(end, 3) for end in (row["low"], row["high"])))
+
+
+def better_of(report: Mapping[str, Any], row: Figure) -> str:
+    """Return the name of the better system. Return an empty string if the printed interval contains zero."""
+    names = {"first": report["predictor"]["spelled"], "second": report["comparison"]["other"]["spelled"]}
+    return names.get(row["better"], "") if is_decided(row) else ""
+
+
+def _difference(report: Mapping[str, Any]) -> str:
+    """Return the part of the sentence on the difference, in the first head's measure if that was compared.
+
+    If only labels were compared, it counts for how many of them each system is better.
+    """
+    if not (comparison := report.get("comparison")):
+        return ""
+    first_system, second_system = report["predictor"]["spelled"], comparison["other"]["spelled"]
+    measured = [row for row in comparison["rows"] if row["value"] is not None]
+    main = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in report["head"][:1]]
+    row = next(iter(main or measured or comparison["rows"]), None)
+    if row is None or "label" in row["of"]:
+        winners = [better_of(report, each) for each in comparison["rows"]]
+        counts = " and ".join(f"{name} is better in {winners.count(name)}" for name in (first_system, second_system))
+        return f"; of {many(len(winners), 'figure')} by label, {counts}"
+    if row["value"] is None or row["low"] is None:
+        return f"; not compared with {second_system} ({row['note'] or 'no interval'})"
+    about = "" if main else f"in {name_of(report, row)}, "
+    undecided = "" if is_decided(row) else ", so neither is shown to be better"
+    size, interval = amount(row, is_share=MEASURES[row["measure"]].is_share)
+    return f"; {about}{size} than {second_system} {interval}{undecided}"
+
+
 # --- Comparison of two systems
 
 
-def _difference(row: Mapping[str, Any]) -> Cell:
+def _difference_cell(row: Mapping[str, Any]) -> Cell:
     is_share = row["value"] is None or MEASURES[row["measure"]].is_share
     return Cell((points if is_share else coefficients_apart)(row), row["value"])
 
@@ -176,7 +259,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
     shown_rows = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
 
     def starred(row: Mapping[str, Any]) -> Cell:
-        cell = _difference(row)
+        cell = _difference_cell(row)
         return replace(cell, shown=f"{cell.shown}{'*' * is_decided(row)}")
 
     def beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
@@ -194,7 +277,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
         measure_column(report),
         Column("of", "of", says=_of),
         *(Column(name, name, NUMBER, partial(beside, figures)) for name, figures in figures_by_system.items()),
-        Column("value", "A minus B", NUMBER, _difference, ANCHORS[DIFFERENCE]),
+        Column("value", "A minus B", NUMBER, _difference_cell, ANCHORS[DIFFERENCE]),
         numbered("units", f"{unit}s"),
         *(p_column(key, TESTS[key]) for key in TESTS if tested),
         Column("better", "better", says=partial(better_of, report)),

@@ -1,28 +1,39 @@
-"""SVG plots of rows and of values over time: intervals, stacked counts, quartiles and columns.
+"""Plots of rows and of values over time: intervals, stacked counts, quartiles and columns, in SVG or in characters.
 
-Plots need neither scripts nor style sheets, so they work under a strict content security policy and in files of their
-own. Colours are presentation attributes that refer to the page's custom properties (--accent, --quiet, --line, --paper)
-and have a fallback. Widths are in percent, so that text keeps its size on a phone. Narrow pages hide elements of the
-class `plot-wide`. This module estimates nothing, and it keeps the order of the rows.
+SVG plots need neither scripts nor style sheets, so they work under a strict content security policy and in files of
+their own. Colours are presentation attributes that refer to the page's custom properties (--accent, --quiet, --line,
+--paper) and have a fallback. Widths are in percent, so that text keeps its size on a phone. Narrow pages hide elements
+of the class `plot-wide`. This module estimates nothing, and it keeps the order of the rows.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from annotate.reports.numbers import count, end_apart, percent, shortened, span
+from annotate.reports.table_formats import printable
 
 # --- SVG elements for plots, and the layout of plots with rows.
 #
 # Text is escaped, and colours are those of the page. The plots are below and in `square_plots.py`.
 
 
-ACCENT, ON_ACCENT = "var(--accent, #24557f)", "var(--on-accent, #ffffff)"
-QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--paper, #fbfaf7)"
+_STYLES = Path(__file__).parents[1] / "static" / "annotate" / "assay.css"
+# The colours of the design: the light and the dark value of each custom property.
+COLOURS = {
+    name: (light, dark)
+    for name, light, dark in re.findall(
+        r"--([a-z-]+): light-dark\((#[0-9a-f]+), (#[0-9a-f]+)\)", _STYLES.read_text(encoding="utf-8")
+    )
+}
+ACCENT, ON_ACCENT, QUIET, LINE, PAPER = (
+    f"var(--{name}, {COLOURS[name][0]})" for name in ("accent", "on-accent", "quiet", "line", "paper")
+)
 
 # Left edge and width of the plot area in a plot of rows, in percent of the width.
 PLOT, PLOT_WIDTH = 25, 42
@@ -30,8 +41,8 @@ LINE_HEIGHT, ROW = 18, 26  # pixels
 NAME = 52  # distance from the start of the code to the start of the name, in pixels
 
 
-def picture(title: str, description: str, parts: Iterable[SafeString], **attributes: object) -> SafeString:
-    heading = [element("title", escaped(title)), element("desc", escaped(description))]
+def picture(title: str, parts: Iterable[SafeString], description: str = "", /, **attributes: object) -> SafeString:
+    heading = [element("title", escaped(title)), *[element("desc", escaped(description))] * bool(description)]
     root = {"xmlns": "http://www.w3.org/2000/svg", "class_": "plot", "role": "img", "fill": "currentColor"}
     return element("svg", *heading, *parts, **root, **attributes) + mark_safe("\n")
 
@@ -65,21 +76,16 @@ def tooltip(string: str) -> SafeString:
 # --- The rows of a plot, laid out in percent of the width, so that text keeps its size on a phone
 
 
-def picture_of_rows(title: str, description: str, parts: Iterable[SafeString], bottom: int) -> SafeString:
+def _picture_of_rows(title: str, parts: Iterable[SafeString], bottom: int) -> SafeString:
     """Return a plot of rows, with a line below the last row."""
-    line = element("line", x1=0, x2="100%", y1=bottom, y2=bottom, stroke=LINE, stroke_opacity=0.5)
-    return picture(title, description, [*parts, line], width="100%", height=bottom + 1, font_size=13)
+    return picture(title, [*parts, _rule(bottom)], width="100%", height=bottom + 1, font_size=13)
 
 
-def legend(mark: SafeString, description: str, top: float, *, room: int = 18) -> SafeString:
-    """Return an entry of the legend: a mark at the left edge of the plot area, and its description.
-
-    room: space for the mark (pixels).
-    """
-    return element("svg", mark, text(description, room, top + 13), x=f"{PLOT}%", overflow="visible")
+def _rule(y: int) -> SafeString:
+    return element("line", x1=0, x2="100%", y1=y, y2=y, stroke=LINE, stroke_opacity=0.5)
 
 
-def tick(x: str, label: str, head: int, bottom: int) -> list[SafeString]:
+def _tick(x: str, label: str, head: int, bottom: int) -> list[SafeString]:
     """Return a vertical line through all rows, and its label above them."""
     line = element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE)
     return [text(label, x, head - 9, fill=QUIET, text_anchor="middle"), line]
@@ -88,53 +94,41 @@ def tick(x: str, label: str, head: int, bottom: int) -> list[SafeString]:
 Letters = tuple[tuple[int, int], tuple[int, int]]
 
 
-def letters_of(heads: Collection[tuple[str, str]], wide: int, narrow: int) -> Letters:
+def _letters_of(rows: Iterable["AnyRow"], wide: int, narrow: int) -> Letters:
     """Return how to shorten codes on a wide page, and names on a narrow page, so that they remain distinct.
 
     A row without a name shows its code on a narrow page too.
 
     Both results are tuples of the maximum number of letters, and how many of these are from the end.
 
-    heads: (code, name) of each row.
     wide, narrow: maximum number of letters on a wide and on a narrow page.
     """
-    codes, names = {label for label, _ in heads}, {name or label for label, name in heads}
+    heads = [(row.label, row.name or row.label) for row in rows]
+    codes, names = map(set, zip(*heads, strict=True)) if heads else (set[str](), set[str]())
     return (wide, end_apart(codes, wide, (wide - 1) // 2)), (narrow, end_apart(names, narrow, (narrow - 1) // 2))
 
 
-def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: Letters) -> SafeString:
+def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Letters) -> SafeString:
     """Return the head of a row: a line above it, the code and the name. A name that is too long is cut off.
 
-    A narrow page shows only the name.
+    A narrow page shows only the name, or a shorter form of the code. A style sheet shows it there; without one, these
+    elements are hidden.
 
     room: space for the code and the name (percent of the width).
-    letters: how to shorten the code and the name, see `letters_of`.
+    letters: how to shorten the code and the name, see `_letters_of`.
     """
-    y = height / 2 + 4
-    line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
-    if name:
-        on_wide, on_narrow = letters
-        heads = [
-            text(shortened(label, *on_wide), 0, y, fill=QUIET, class_="plot-wide"),
-            text(name, NAME, y, font_weight=600, class_="plot-wide"),
-            text(shortened(name, *on_narrow), 0, y, font_weight=600, class_="plot-narrow", display="none"),
-        ]
+    y, (on_wide, on_narrow), bold = height / 2 + 4, letters, {"font_weight": 600}
+    code = shortened(row.label, *on_wide)
+    short = shortened(row.name or row.label, *on_narrow)
+    if row.name:
+        wide = [text(code, 0, y, fill=QUIET, class_="plot-wide"), text(row.name, NAME, y, **bold, class_="plot-wide")]
+        heads = [*wide, text(short, 0, y, **bold, class_="plot-narrow", display="none")]
+    elif short == row.label:
+        heads = [text(row.label, 0, y, **bold)]
     else:
-        heads = [code_text(label, y, *letters, font_weight=600)]
-    return line + element("svg", *heads, y=top, width=f"{room}%", height=height)
-
-
-def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, int], **attributes: object) -> SafeString:
-    """Return the code of a row without a name. If it is too long, its middle is left out.
-
-    Elements of the class plot-narrow are hidden unless a style sheet shows them.
-    """
-    if len(label) <= narrow[0]:
-        return text(label, 0, y, **attributes)
-    hidden = {"class_": "plot-narrow", "display": "none"}
-    return text(shortened(label, *wide), 0, y, class_="plot-wide", **attributes) + text(
-        shortened(label, *narrow), 0, y, **hidden, **attributes
-    )
+        narrow = text(short, 0, y, class_="plot-narrow", display="none", **bold)
+        heads = [text(code, 0, y, class_="plot-wide", **bold), narrow]
+    return _rule(top) + element("svg", *heads, y=top, width=f"{room}%", height=height)
 
 
 # --- Estimates with intervals
@@ -225,7 +219,6 @@ def forest(
     rows: Sequence[Row],
     *,
     title: str,
-    description: str = "",
     series: Sequence[str] = (),
     axis: Axis | None = None,
     counted: str = "posts",
@@ -251,32 +244,36 @@ def forest(
     parts.append(text("95% interval", "100%", head + 13, fill=QUIET, text_anchor="end"))
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
-    letters = letters_of([(row.label, row.name) for row in rows], 24, 11)
+    letters = _letters_of(rows, 24, 11)
     for percentage in range(start, end + 1, TICKS.get(end - start, 25)):
         x = f"{PLOT + PLOT_WIDTH * (percentage - start) / (end - start):g}%"
         label = f"{percentage / 100:g}" if decimals else f"{percentage}%"
-        parts += tick(x, label.replace("-", "−"), head, bottom)
+        parts += _tick(x, label.replace("-", "−"), head, bottom)
     for top, row in zip(range(head, bottom, height), rows, strict=True):
         parts.append(_forest_row(row, top, height, axis, letters, decimals=decimals))
     if limit:
         x = f"{PLOT + PLOT_WIDTH * (100 * limit[0] - start) / (end - start):g}%"
         parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=INK, **DASHED))
-    return picture_of_rows(title, description, parts, bottom)
+    return _picture_of_rows(title, parts, bottom)
 
 
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
     """Return what is shown above the plot: a legend of the series, a note on an incomplete axis, and the limit."""
     parts: list[SafeString] = []
+
+    def add(mark: SafeString, room: int, description: str) -> None:
+        words = text(description, room, LINE_HEIGHT * len(parts) + 13)
+        parts.append(element("svg", mark, words, x=f"{PLOT}%", overflow="visible"))
+
     for index, name in enumerate(series):
-        top = LINE_HEIGHT * len(parts)
-        parts.append(legend(_dot(index, 5, top + 9), name, top, room=16))
+        add(_dot(index, 5, LINE_HEIGHT * index + 9), 16, name)
     start, end = axis
     if start > 0 or end < 100:
         note = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
         parts.append(text(note, f"{PLOT}%", LINE_HEIGHT * len(parts) + 13, fill=QUIET))
     if limit:
-        top = LINE_HEIGHT * len(parts)
-        parts.append(legend(element("line", x1=0, x2=12, y1=top + 9, y2=top + 9, stroke=INK, **DASHED), limit[1], top))
+        y = LINE_HEIGHT * len(parts) + 9
+        add(element("line", x1=0, x2=12, y1=y, y2=y, stroke=INK, **DASHED), 18, limit[1])
     return parts
 
 
@@ -286,21 +283,22 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *
         y, counted, number_text = height * (2 * number + 1) / (2 * len(row.marks)), "", "not measured"
         if mark is not None and mark.value is not None:
             marks += _dot_and_interval(mark, y, axis, number)
-            # The axis shows that these are percentages.
-            in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
-            number_text, counted = (
-                _decimal(mark) if decimals else in_percent,
-                "" if mark.count is None else count(mark.count),
-            )
             ends = "" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}"
-            tooltips.append(_decimal(mark) if decimals else percent(mark.value) + ends)
+            # The axis shows that these are percentages.
+            number_text = _decimal(mark) if decimals else numbers_of(mark).replace("%", "", 1)
+            counted = "" if mark.count is None else count(mark.count)
+            tooltips.append(number_text if decimals else percent(mark.value) + ends)
         end: dict[str, Any] = {"y": top + y + 4, "text_anchor": "end"}
         numbers.append(text(counted, f"{COUNTS}%", fill=QUIET, **end, class_="number plot-wide"))
         numbers.append(text(number_text, "100%", **end, class_="number"))
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
-    head = row_head(row.label, row.name, top, height, room=PLOT - 1, letters=letters)
+    head = _row_head(row, top, height, room=PLOT - 1, letters=letters)
     tip = tooltip(f"{row.name or row.label}: {'; '.join(tooltips) or 'not measured'}")
     return element("g", tip, head, plot, *numbers)
+
+
+def numbers_of(mark: Mark) -> str:
+    return percent(mark.value) + ("" if mark.alone else f" {span(mark.low, mark.high)}")
 
 
 def _decimal(mark: Mark) -> str:
@@ -367,38 +365,37 @@ class Span:
     count: int
 
 
-def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, has_legend: bool = True) -> SafeString:
-    """Plot a stacked bar for each row, all on the same scale.
+AnyRow = Row | Parts | Span
 
-    has_legend: whether to draw a legend; it omits parts that are empty in every row
-    """
-    used = [index for index in range(len(parts)) if any(row.counts[index] for row in rows)]
-    longest = max((sum(row.counts) for row in rows), default=0) or 1
-    drawn, head, letters = [], 0, letters_of([(row.label, row.name) for row in rows], 18, 8)
-    for index in used if has_legend else ():
-        box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(index))
-        drawn.append(legend(box, parts[index], head))
-        head += LINE_HEIGHT
-    head += 6 if has_legend else 0
-    bottom = head + ROW * len(rows)
-    for top, row in zip(range(head, bottom, ROW), rows, strict=True):
-        drawn.append(_stacked_row(row, parts, used, top, longest, letters))
-    return picture_of_rows(title, "", drawn, bottom)
+
+def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str) -> SafeString:
+    """Plot a stacked bar for each row, all on the same scale. The page shows a legend of the parts (see `swatch`)."""
+    longest, letters = max((sum(row.counts) for row in rows), default=0) or 1, _letters_of(rows, 18, 8)
+    drawn = [_stacked_row(row, parts, ROW * number, longest, letters) for number, row in enumerate(rows)]
+    return _picture_of_rows(title, drawn, ROW * len(rows))
 
 
 def bar(counts: Sequence[int], parts: Sequence[str], *, title: str) -> SafeString:
     """Plot one stacked bar over the whole width, without text. See `stacked` for the parts."""
-    whole, boxes, left = sum(counts) or 1, list[SafeString](), 0.0
+    boxes = []
+    for index, x, width in _boxes(counts, sum(counts)):
+        tip = tooltip(f"{count(counts[index])} {parts[index]}")
+        boxes.append(element("rect", tip, x=x, width=width, height=BAR, fill=PAPER))
+        boxes.append(element("rect", tip, x=x, width=width, height=BAR, **_paint(index)))
+    return picture(title, boxes, width="100%", height=BAR)
+
+
+def _boxes(counts: Sequence[int], whole: int) -> Iterator[tuple[int, str, str]]:
+    """Yield the index, the left edge and the width of each part that is not empty.
+
+    whole: count that fills the whole width.
+    """
+    left = 0.0
     for index, number in enumerate(counts):
-        width = 100 * number / whole
-        tip = tooltip(f"{count(number)} {parts[index]}")
-        if width:
-            boxes.append(
-                element("rect", tip, x=f"{left:.4g}%", width=f"{width:.4g}%", height=BAR, fill=PAPER)
-                + element("rect", tip, x=f"{left:.4g}%", width=f"{width:.4g}%", height=BAR, **_paint(index))
-            )
-        left += width
-    return picture(title, "", boxes, width="100%", height=BAR)
+        if number:
+            width = 100 * number / whole
+            yield index, f"{left:.4g}%", f"{width:.4g}%"
+            left += width
 
 
 def swatch(index: int) -> SafeString:
@@ -417,7 +414,7 @@ def sparkline(counts: Sequence[int], *, title: str) -> SafeString:
     area = element("path", d=f"M0,{SPARK}L{'L'.join(points)}L100,{SPARK}Z", fill=ACCENT, fill_opacity=0.12)
     line = element("polyline", points=" ".join(points), fill="none", **stroke)
     size = {"viewBox": f"0 0 100 {SPARK}", "preserveAspectRatio": "none", "width": "100%", "height": SPARK}
-    return picture(title, "", [area, line], **size)
+    return picture(title, [area, line], **size)
 
 
 def _paint(index: int) -> dict[str, Any]:
@@ -425,35 +422,26 @@ def _paint(index: int) -> dict[str, Any]:
     return {"fill": fill, "fill_opacity": opacity, "stroke": ACCENT if fill != QUIET else QUIET, "stroke_width": 1}
 
 
-def _stacked_row(
-    row: Parts, parts: Sequence[str], used: list[int], top: int, longest: int, letters: Letters
-) -> SafeString:
-    whole = sum(row.counts)
-    description = ", ".join(f"{count(row.counts[index])} {parts[index]}" for index in used if row.counts[index])
-    boxes, left = [], 0.0
-    for index in used:
-        width = 100 * row.counts[index] / longest
-        if width:
-            boxes.append(element("rect", x=f"{left:.4g}%", y=4, width=f"{width:.4g}%", height=ROW - 8, **_paint(index)))
-        left += width
+def _stacked_row(row: Parts, parts: Sequence[str], top: int, longest: int, letters: Letters) -> SafeString:
+    description = ", ".join(f"{count(n)} {part}" for n, part in zip(row.counts, parts, strict=True) if n) or "nothing"
+    boxes = [
+        element("rect", x=x, y=4, width=width, height=ROW - 8, **_paint(index))
+        for index, x, width in _boxes(row.counts, longest)
+    ]
     bar = element("svg", *boxes, x=f"{PLOT}%", y=top, width=f"{END - PLOT}%", height=ROW)
-    return element(
-        "g",
-        tooltip(f"{row.name or row.label}: {description or 'nothing'}"),
-        _counted_head(row, top, whole, letters),
-        bar,
-    )
+    tip = tooltip(f"{row.name or row.label}: {description}")
+    return element("g", tip, _counted_head(row, top, sum(row.counts), letters), bar)
 
 
 def _counted_head(row: Parts | Span, top: int, number: float, letters: Letters) -> SafeString:
     """Return the head of a row, followed by its count."""
     end = {"fill": QUIET, "text_anchor": "end", "class_": "number"}
     counted = text(count(number), f"{PLOT - 1}%", top + ROW / 2 + 4, **end)
-    return row_head(row.label, row.name, top, ROW, room=PLOT - 6, letters=letters) + counted
+    return _row_head(row, top, ROW, room=PLOT - 6, letters=letters) + counted
 
 
-def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str = "s") -> SafeString:
-    """Plot a dot at each median, and a bar from the lower to the upper quartile. The axis starts at 0."""
+def ranges(rows: Sequence[Span], *, title: str) -> SafeString:
+    """Plot a dot at each median in seconds, and a bar from the lower to the upper quartile. The axis starts at 0."""
     highest = max((row.high for row in rows), default=0) or 1
     step = _step(highest)
     end = step * (int(highest / step) + 1)
@@ -462,22 +450,20 @@ def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str
     bottom = head + ROW * len(rows)
     for number in range(int(end / step) + 1):
         value = number * step
-        parts += tick(f"{PLOT + PLOT_WIDTH * value / end:.4g}%", f"{value:g} {unit}", head, bottom)
-    letters = letters_of([(row.label, row.name) for row in rows], 18, 8)
-    parts.extend(
-        _range_row(row, top, end, unit, letters) for top, row in zip(range(head, bottom, ROW), rows, strict=True)
-    )
-    return picture_of_rows(title, description, parts, bottom)
+        parts += _tick(f"{PLOT + PLOT_WIDTH * value / end:.4g}%", f"{value:g} s", head, bottom)
+    letters = _letters_of(rows, 18, 8)
+    parts += [_range_row(row, top, end, letters) for top, row in zip(range(head, bottom, ROW), rows, strict=True)]
+    return _picture_of_rows(title, parts, bottom)
 
 
-def _range_row(row: Span, top: int, end: float, unit: str, letters: Letters) -> SafeString:
+def _range_row(row: Span, top: int, end: float, letters: Letters) -> SafeString:
     y = top + ROW / 2
     low, middle, high = (f"{PLOT + PLOT_WIDTH * value / end:.4g}%" for value in (row.low, row.middle, row.high))
     line = element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=5, stroke_opacity=0.4)
     dot = element("circle", cx=middle, cy=y, r=4, fill=ACCENT)
     quartiles = f"{row.middle:,.1f} ({row.low:,.1f}–{row.high:,.1f})"
     number = text(quartiles, "100%", y + 4, text_anchor="end", class_="number")
-    description = f"{row.name or row.label}: half of {count(row.count)} take {row.low:,.1f} to {row.high:,.1f} {unit}"
+    description = f"{row.name or row.label}: half of {count(row.count)} take {row.low:,.1f} to {row.high:,.1f} s"
     return element("g", tooltip(description), _counted_head(row, top, row.count, letters), line, dot, number)
 
 
@@ -491,8 +477,8 @@ def _step(highest: float) -> float:
     return step
 
 
-def columns(moments: Sequence[Moment], *, title: str, description: str = "", counted: str = "answers") -> SafeString:
-    """Plot a column for each moment in order.
+def columns(moments: Sequence[Moment], *, title: str) -> SafeString:
+    """Plot a column of answers for each moment in order.
 
     The maximum is written above its line, so that there is room for long numbers. The 0 is written next to its line.
     Labels are shown only if they fit on a phone.
@@ -514,10 +500,60 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
         room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
         bar = element("rect", **measures, height=height, fill=ACCENT)
-        parts.append(element("g", tooltip(f"{moment.said}: {count(moment.count)} {counted}"), room, bar))
+        parts.append(element("g", tooltip(f"{moment.said}: {count(moment.count)} answers"), room, bar))
         half = LETTER * len(moment.tick) / 2
         middle = min(max(x + width / 2, half), 100 - half)  # keep the label within the plot
         if moment.tick and free <= middle - half:
             parts.append(text(moment.tick, f"{middle:.4g}%", bottom + 18, fill=QUIET, text_anchor="middle"))
             free = middle + half + LETTER
-    return picture(title, description, parts, width="100%", height=bottom + 24, font_size=13)
+    return picture(title, parts, width="100%", height=bottom + 24, font_size=13)
+
+
+# --- Plots made of characters, for Markdown and for a terminal
+
+
+WIDE, ROOM = 40, 34  # width of a plot and of the names before it, in characters
+LONGEST = 12  # maximum number of bars
+
+
+def intervals_in_text(lines: Sequence[tuple[str, Mark]], axis: Axis) -> list[str]:
+    """Draw a dot and an interval for each mark, with the numbers on the right and the axis below."""
+    start, end = axis
+    heads = [_text_head(name) for name, _ in lines]
+    room = max(map(len, heads), default=0)
+    drawn = [
+        f"{head:<{room}}  {_interval_in_text(mark, axis)}  {numbers_of(mark)}"
+        for head, (_, mark) in zip(heads, lines, strict=True)
+    ]
+    below = f"{start}%{'':{WIDE - len(f'{start}%{end}%')}}{end}%"
+    return [*drawn, f"{'':{room}}  {below}"] if drawn else []
+
+
+def bars_in_text(rows: Iterable[tuple[str, int]]) -> list[str]:
+    """Draw a bar for each count, the largest first. Rows beyond LONGEST are added up."""
+    ordered = sorted(((_text_head(name), number) for name, number in rows if number), key=lambda row: -row[1])
+    if len(ordered) > LONGEST:
+        others = ordered[LONGEST - 1 :]
+        ordered = [*ordered[: LONGEST - 1], (f"{len(others)} others", sum(number for _, number in others))]
+    room = max((len(head) for head, _ in ordered), default=0)
+    most = max((number for _, number in ordered), default=0)
+    return [
+        f"{head:<{room}}  {'█' * max(1, round(WIDE * number / most)):<{WIDE}}  {count(number)}"
+        for head, number in ordered
+    ]
+
+
+def _text_head(name: str) -> str:
+    """Return the name of a line, cut to its room. It cannot end the block of code that holds the plot."""
+    return shortened(printable(name).replace("`", "'"), ROOM, ROOM // 3)
+
+
+def _interval_in_text(mark: Mark, axis: Axis) -> str:
+    start, end = axis
+    assert mark.value is not None
+    places = ((100 * share - start) / (end - start) * (WIDE - 1) for share in (mark.low, mark.high, mark.value))
+    low, high, value = (min(WIDE - 1, max(0, round(place))) for place in places)
+    line = [" "] * low + ["─"] * (high - low + 1) + [" "] * (WIDE - 1 - high)
+    line[low], line[high] = "├", "┤"
+    line[value] = "●"
+    return "".join(line)

@@ -4,13 +4,17 @@
 """
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
 
-from annotate.reports import evaluation_report, main_result, table_formats
+from annotate.reports import evaluation_report, table_formats
+from annotate.reports.evaluation_report import head_rows, name_of
+from annotate.reports.plots import Row, axis_of, forest, intervals_in_text
+from annotate.reports.slice_tables import MEASURES, capital, mark_of, noun_of
 from annotate.reports.table_formats import as_lines, marked_down, parts, printable, underlined, wrapped
 from annotate.reports.tables import many
 
@@ -28,7 +32,7 @@ FOLDED = 12  # maximum number of rows of a table that the HTML does not collapse
 def as_text(report: dict[str, Any]) -> str:
     """Return the report as text, at most 100 columns wide."""
     title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
-    written = [underlined(printable(title), "="), wrapped(printable(sentence)), *_plotted(report)]
+    written = [underlined(printable(title), "="), wrapped(printable(sentence)), *_plot_in_text(report)]
     if warnings := report["warnings"]:
         lines = [wrapped(printable(warning), "!! ", "!!   ") for warning in warnings]
         written.append("\n".join([f"!! {many(len(warnings), 'caveat').upper()}", *lines]))
@@ -43,11 +47,6 @@ def as_text(report: dict[str, Any]) -> str:
     written.append("\n".join(wrapped(sentence) for sentence in how_to_read))
     written.append("\n".join(wrapped(printable(note)) for note in notes))
     return "\n\n".join(written) + "\n"
-
-
-def _plotted(report: dict[str, Any]) -> list[str]:
-    """Return the plot of the main figures as text, in a list that is empty if there is none."""
-    return ["\n".join(lines)] if (lines := main_result.plot_in_text(report)) else []
 
 
 def as_markdown(report: dict[str, Any]) -> str:
@@ -66,11 +65,11 @@ def as_markdown(report: dict[str, Any]) -> str:
         "title": marked_down(title),
         "warned": many(len(report["warnings"]), "caveat"),
         "sentence": marked_down(sentence),
-        "plot": "".join(_plotted(report)),
+        "plot": "".join(_plot_in_text(report)),
         # The summary is in a block of HTML, so it is escaped as HTML. Everything else is Markdown.
         "caveats": [
             (escape(" ".join(first.split())), marked_down(rest), marked_down(first))
-            for first, rest in main_result.caveats(report["warnings"])
+            for first, rest in caveats(report["warnings"])
         ],
         "how_to_read": how_to_read,
         "sections": shown_sections,
@@ -105,6 +104,7 @@ def as_html(report: dict[str, Any]) -> str:
 def as_context(report: dict[str, Any]) -> dict[str, Any]:
     """Return the template context for a report. Plots are drawn only when a template uses them."""
     title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
+    rows, systems = _main_figures(report)
     shown_sections = [
         {
             "section": section,
@@ -116,9 +116,9 @@ def as_context(report: dict[str, Any]) -> dict[str, Any]:
     return {
         "title": title,
         "sentence": sentence,
-        "plot": main_result.plot(report),
+        "plot": forest(rows, title="Main figures", counted=f"{noun_of(report)}s", series=systems) if rows else "",
         "warned": many(len(report["warnings"]), "caveat"),
-        "caveats": list(main_result.caveats(report["warnings"])),
+        "caveats": list(caveats(report["warnings"])),
         "how_to_read": how_to_read,
         "notes": [
             mark_safe(re.sub("`([^`]+)`", r"<code>\1</code>", escape(note)))  # noqa: S308 - escaped before
@@ -126,3 +126,50 @@ def as_context(report: dict[str, Any]) -> dict[str, Any]:
         ],
         "sections": shown_sections,
     }
+
+
+# --- The plot of the main figures
+
+
+def _main_figures(report: Mapping[str, Any]) -> tuple[list[Row], tuple[str, ...]]:
+    """Return the rows of the plot, which have a mark for each system, and the names of the systems."""
+    comparison = report.get("comparison") or {}
+    systems = {report["predictor"]["spelled"]: report["rows"]}
+    if comparison.get("other_rows"):
+        systems[comparison["other"]["spelled"]] = comparison["other_rows"]
+    by_name = dict[str, Row]()
+    for head in head_rows(report, report["rows"]):
+        if MEASURES[head["measure"]].is_share and head["value"] is not None:
+            # If a measure has figures for several sets of posts or labels, plot the first one.
+            name = capital(name_of(report, head, without=("posts", "labels")))
+            key = head["measure"], head["of"]
+            by_system = [
+                next((row for row in rows if (row["measure"], row["of"]) == key), None) for rows in systems.values()
+            ]
+            by_name.setdefault(name, Row(name, "", tuple(map(mark_of, by_system))))
+    # A measure in which the systems are not compared is shown for the first system alone.
+    rows = [row if all(row.marks) else row._replace(marks=row.marks[:1]) for row in by_name.values()]
+    return rows, tuple(systems) if any(len(row.marks) > 1 for row in rows) else ()
+
+
+def _plot_in_text(report: Mapping[str, Any]) -> list[str]:
+    """Return the plot as a block of characters, for Markdown and for a terminal; an empty list if there is none."""
+    rows, systems = _main_figures(report)
+    lines = [
+        (f"{row.label}: {systems[index]}" if systems else row.label, mark)
+        for row in rows
+        for index, mark in enumerate(row.marks)
+        if mark and mark.value is not None
+    ]
+    drawn = intervals_in_text(lines, axis_of(rows))
+    return ["\n".join(drawn)] if drawn else []
+
+
+# --- Caveats
+
+
+def caveats(warnings: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each warning as its first sentence, which is always visible, and the rest, which is folded."""
+    for warning in warnings:
+        first, *rest = re.split(r"(?<=[.!?])\s+(?=[A-Z“])", warning, maxsplit=1)
+        yield first, "".join(rest)

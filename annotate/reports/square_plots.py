@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.reports.numbers import count, percent
-from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text, tooltip
+from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, picture, text, tooltip
 
 SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, margin to its left and margin above it, in pixels.
 TICKS = 4
@@ -65,7 +65,7 @@ class _Square:
         names = text(across, LEFT + SIDE / 2, bottom + 36, text_anchor="middle")
         names += text(up, 0, 0, transform=turned, text_anchor="middle")
         size = {"width": LEFT + SIDE + 24, "height": bottom + 44, "viewBox": f"0 0 {LEFT + SIDE + 24} {bottom + 44}"}
-        return picture(title, "", [*grid, *parts, names], font_size=13, **size)
+        return picture(title, [*grid, *parts, names], font_size=13, **size)
 
 
 def curve(
@@ -144,9 +144,7 @@ NUMBERED = 21  # maximum number of labels for which a heat map shows numbers in 
 OTHERS = "others"
 
 
-def heat_map(
-    labels: Sequence[str], cells: Iterable[Cell], *, title: str, description: str = "", predicted: str = "predicted"
-) -> SafeString:
+def heat_map(labels: Sequence[str], cells: Iterable[Cell], *, title: str, predicted: str) -> SafeString:
     """Plot a confusion matrix, with gold labels in rows and predictions in columns.
 
     An error's shade depends on its share of the gold label's units. The steps are nearly logarithmic, so that rare
@@ -156,14 +154,12 @@ def heat_map(
     labels: labels to show; all remaining labels share a row and a column named "others".
     predicted: heading of the columns.
     """
-    shown_labels = set(labels)
-    sums: dict[tuple[str, str], float] = defaultdict(float)
-    totals: dict[str, float] = defaultdict(float)
-    for pair in cells:
-        gold, predicted_label = (label if label in shown_labels else OTHERS for label in pair[:2])
-        sums[gold, predicted_label] += pair[2]
-        totals[gold] += pair[2]
-    axis_labels = [*labels, *([OTHERS] if any(OTHERS in pair for pair in sums) else [])]
+    shown_labels, sums, totals = set(labels), defaultdict[tuple[str, str], float](float), defaultdict[str, float](float)
+    for *pair, weight in cells:
+        gold, predicted_label = (label if label in shown_labels else OTHERS for label in pair)
+        sums[gold, predicted_label] += weight
+        totals[gold] += weight
+    axis_labels = [*labels, *[OTHERS] * any(OTHERS in pair for pair in sums)]
     positions = {label: number for number, label in enumerate(axis_labels)}
     numbered = len(axis_labels) <= NUMBERED
     side, left, top = (44, 72, 44) if numbered else (12, 64, 64)
@@ -185,7 +181,7 @@ def heat_map(
     parts.append(_shades(top + size + 14))
     width, height = max(left + size, 560) + 2, top + size + 32
     measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
-    return picture(title, description, parts, font_size=13 if numbered else 11, **measures)
+    return picture(title, parts, font_size=13 if numbered else 11, **measures)
 
 
 def _heat_cell(gold: str, predicted: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
@@ -197,7 +193,7 @@ def _heat_cell(gold: str, predicted: str, weight: float, share: float, x: int, y
         paint, description = {"fill": "none", "stroke": LINE}, "labels that are not shown, correct or not"
     else:
         paint, description = {"fill": "none", "stroke": QUIET}, f"{gold}, correct"
-    parts = [element("title", escaped(f"{description}: {count(weight)}, {percent(share)} of {gold}"))]
+    parts = [tooltip(f"{description}: {count(weight)}, {percent(share)} of {gold}")]
     parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
     if side > ROW:
         thousands = weight >= 99_999.5  # larger counts do not fit into a cell

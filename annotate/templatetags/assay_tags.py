@@ -27,6 +27,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
 from annotate.manual.pages import anchor_of, definitions
 from annotate.pages import item_view
+from annotate.reports.plots import COLOURS
 from annotate.reports.table_formats import code, marked_down
 from corpora.system import VERSION
 
@@ -50,6 +51,13 @@ class FormLoader(filesystem.Loader):
 
 # Icons that are mirrored in interface languages written from right to left.
 DIRECTED = ("arrow-right", "log-out", "skip-forward", "undo-2")
+
+
+@register.simple_tag
+def colours() -> SafeString:
+    """Render the colours of the design as custom properties, for a file of its own that has no stylesheet."""
+    values = ((name, light, dark) for name, (light, dark) in COLOURS.items())
+    return format_html_join("; ", "--{}: light-dark({}, {})", values)
 
 
 @register.simple_tag

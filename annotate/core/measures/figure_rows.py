@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -13,12 +13,8 @@ from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Measure, Paired
 
-if TYPE_CHECKING:
-    from annotate.core.measures.ranked_labels import Ranked
-    from annotate.core.measures.replies import Generated
-
 Row = dict[str, Any]
-NO_UNITS, FEW, ALIKE = "no unit", "too few units for an interval", "no variation among the units"
+NO_UNITS, FEW, ALIKE = "no item", "too few items for an interval", "no variation among the items"
 LOSSES = ("mae", "log_loss", "brier")  # measures where smaller is better
 
 
@@ -27,14 +23,15 @@ def row(measure: str, of: Mapping[str, str], figure: Any, units: float | None, n
 
     measure: name of the measure.
     of: the slice: a value for each of its dimensions, such as `label` or `language`. Empty for all units.
-    figure: an Estimate, a Difference or a number without an interval. None if the figure is withheld; the row then
-        needs a note.
+    figure: an Estimate, a Difference or another object with value, low and high; or a number without an interval. None
+        if the figure is withheld; the row then needs a note.
     units: number of units. None for a mean of figures, whose note states the number of figures.
-    note: explanation. By default, the reason why there is no interval, if there is none.
+    note: explanation. By default, the figure's own reason, or why there is no interval, if there is none.
     """
     is_plain = figure is None or isinstance(figure, int | float)
     value, low, high = (figure, None, None) if is_plain else (figure.value, figure.low, figure.high)
-    if not is_plain and not figure.has_interval:
+    note = note or getattr(figure, "reason", "")
+    if not is_plain and (low is None or not getattr(figure, "has_interval", True)):
         low = high = None
         note = note or (FEW if value is not None else NO_UNITS)
     count = figure.count if isinstance(figure, Estimate) else None
@@ -121,9 +118,9 @@ def why_withheld(difference: Difference | None, units: int, pairs: Paired) -> st
     pairs: all units, with their groups.
     """
     if units < LEAST_UNITS:
-        return f"fewer than {LEAST_UNITS} units"
+        return f"fewer than {LEAST_UNITS} items"
     if pairs.groups is not None and len(np.unique(pairs.groups)) < LEAST_UNITS:
-        return f"fewer than {LEAST_UNITS} groups of units"
+        return f"fewer than {LEAST_UNITS} groups of items"
     return "" if difference and difference.has_interval else ALIKE
 
 
@@ -143,14 +140,6 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
         sqrt(sum((figure["value"] - figure[end]) ** 2 for figure in figures)) / len(figures) for end in ("low", "high")
     )
     return Difference(value, value - down, value + up)
-
-
-def resampled(figure: "Ranked | Generated") -> Difference | None:
-    """Convert a figure with a bootstrap interval to a Difference, which `row` accepts."""
-    if figure.value is None:
-        return None
-    low, high = (-1.0, 1.0) if figure.low is None or figure.high is None else (figure.low, figure.high)
-    return Difference(figure.value, low, high)
 
 
 # --- Confidence sequences: intervals that are valid at every look.

@@ -20,8 +20,8 @@ from annotate.core.estimation.proportions import LEVEL, SLACK, Z, jeffreys
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
 TOLERANCE = 1e-3  # tolerance for the sum of a row's scores
-NO_UNITS = "There are no units."
-NO_VARIATION = "All units have the same value, which does not show that other units would."
+NO_UNITS = "There are no items."
+NO_VARIATION = "All items have the same value, which does not show that other items would."
 
 
 def too_few(least: int, number: int, kind: str = "") -> str:
@@ -29,9 +29,9 @@ def too_few(least: int, number: int, kind: str = "") -> str:
 
     least: required number of independent units.
     number: their actual number.
-    kind: words that describe the units, appended to "units".
+    kind: words that describe the units, appended to "items".
     """
-    return f"An interval requires at least {least} independent units{kind}, but there are {number}."
+    return f"An interval requires at least {least} independent items{kind}, but there are {number}."
 
 
 class Figure(NamedTuple):

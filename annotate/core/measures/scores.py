@@ -284,7 +284,7 @@ def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tup
     for label in range(units.scores.shape[1]):
         has = units.truth == label
         if not has.any() or has.all():
-            reason = "All units have this label." if has.any() else "No unit has this label."
+            reason = "All items have this label." if has.any() else "No item has this label."
             labels.append(Figure(None, reason=reason if len(has) else NO_UNITS))
             continue
         value, influence = measure(units.scores[:, label], units.weights, has)
@@ -293,7 +293,7 @@ def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tup
         kinds += has, ~has
         total += influence
     if not values:
-        return ByLabel(tuple(labels), Figure(None, reason="No label has both units with it and units without it."))
+        return ByLabel(tuple(labels), Figure(None, reason="No label has both items with it and items without it."))
     macro = share(sum(values) / len(values), total / len(values), units, kinds)
     left_out = len(labels) - len(values)
     reason = f"The mean leaves out {left_out} of {len(labels)} labels." if left_out else ""
@@ -440,7 +440,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     chains = 1 + int(max(0.0, log(counts[-1] / _least(wish, ERROR), START)))
     error, least = ERROR / chains, _least(wish, ERROR / chains)
     if counts[-1] < least:
-        few = f"Even without errors, {least:,} independent units are needed, but there are {int(counts[-1]):,}."
+        few = f"Even without errors, {least:,} independent items are needed, but there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
     if units.groups == len(order):  # then cumulative sums are enough to compute each bound

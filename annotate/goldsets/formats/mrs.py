@@ -34,9 +34,9 @@ from annotate.goldsets.exporter import parquet_files
 from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import FORMAT, SUMS, VERSIONS, ExportError, replacing, write_with_card
 from annotate.models import Task
+from annotate.reports.plots import bars_in_text
 from annotate.reports.table_formats import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
-from annotate.reports.text_plots import bars
 from corpora.core.languages import LANGUAGES, code_of
 from corpora.core.records import unknown_code
 from corpora.draws.part_draws import SIDES
@@ -147,7 +147,7 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
         **head_of(title, corpus["licence"], codes, total, [rows]),
         "manifest": manifest,
         "total": total,
-        "plot": "\n".join(bars((row["language"], sum(row[split] for split in SPLITS)) for row in languages)),
+        "plot": "\n".join(bars_in_text((row["language"], sum(row[split] for split in SPLITS)) for row in languages)),
         "splits": {"validation" if split == "valid" else split: file for split, file in files.items()},
         "steps": parts(steps_table(steps)),
         "by_language": parts(table("Languages", (*LANGUAGE, *heads), languages)),

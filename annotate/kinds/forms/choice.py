@@ -20,7 +20,6 @@ from annotate.core.measures.figure_rows import (
     accuracy_apart,
     difference_row,
     measures_apart,
-    resampled,
     row,
     why_withheld,
 )
@@ -179,7 +178,7 @@ class GradeMeasures(Measures):
             ndcg = mean_ndcg(
                 ((str(group), float(true), float(predicted)) for group, true, predicted in pages), seed="ndcg"
             )
-            yield row("ndcg", {}, resampled(ndcg), ndcg.queries, "" if ndcg.queries else "no group has two units")
+            yield row("ndcg", {}, ndcg, ndcg.queries, "" if ndcg.queries else "no group has two units")
 
     def _all_compared(self, other: Measures) -> Iterator[Row]:
         assert isinstance(other, GradeMeasures)

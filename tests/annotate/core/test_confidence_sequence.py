@@ -37,7 +37,7 @@ def test_it_costs_half_as_much_again_of_ten_and_twice_as_much_of_ten_thousand():
 def test_a_plain_share_has_the_interval_of_its_counts_and_a_withheld_one_stays():
     found = at_every_look(row("accuracy", {}, proportion(90, 100), 100))
     assert (found["low"], found["high"]) == pytest.approx(share_at_every_look(90, 100))
-    nothing = row("accuracy", {}, None, 0, "no unit")
+    nothing = row("accuracy", {}, None, 0, "no item")
     assert at_every_look(nothing) == nothing
     assert share_at_every_look(0, 0) == (0, 1)
     # Of a loss less is better.

@@ -80,7 +80,7 @@ def test_the_calibration_error_is_the_mean_gap_over_bins_and_the_table_has_each_
         (0.8, 1.0, 2, 2.0, pytest.approx(0.9)),
     ]
     assert [table.accuracy.value for table in found.bins] == [None, None, 1.0, 1.0, 0.5]
-    assert found.bins[0].accuracy.reason == "There are no units."
+    assert found.bins[0].accuracy.reason == "There are no items."
     # Of plain counts the interval is that of Jeffreys, as everywhere.
     assert (found.bins[4].accuracy.low, found.bins[4].accuracy.high) == jeffreys(1, 2)
 
@@ -143,17 +143,17 @@ def test_peoples_answers_that_do_not_fit_are_refused(people):
 def test_a_label_without_units_or_without_others_has_no_figure_and_the_mean_leaves_it_out():
     scores = [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2]] * 20
     found = roc_auc(scored_units([0, 1] * 20, scores))
-    assert found.labels[2] == Figure(None, reason="No unit has this label.")
+    assert found.labels[2] == Figure(None, reason="No item has this label.")
     assert (found.macro.value, found.macro.reason) == (1.0, "The mean leaves out 1 of 3 labels.")
     assert found.macro.low is not None
     nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 3)))
     for figure in (log_loss(nobody), roc_auc(nobody).labels[0], expected_calibration_error(nobody, seed="").error):
-        assert figure == Figure(None, reason="There are no units.")
+        assert figure == Figure(None, reason="There are no items.")
     same = log_loss(scored_units([0] * 30, [[0.8, 0.2]] * 30))
     assert (same.low, same.reason) == (None, NO_VARIATION)
     only = average_precision(scored_units([1] * 40, scores))
-    assert only.labels[1].reason == "All units have this label."
-    assert only.macro == Figure(None, reason="No label has both units with it and units without it.")
+    assert only.labels[1].reason == "All items have this label."
+    assert only.macro == Figure(None, reason="No label has both items with it and items without it.")
 
 
 def test_the_area_of_a_label_needs_enough_units_of_it_and_a_perfect_one_has_an_interval_of_the_rarer_kind():
@@ -176,7 +176,7 @@ def test_an_interval_needs_enough_groups(groups):
     found = log_loss(units), brier_score(units), expected_calibration_error(units, seed="").error
     for figure in found:
         assert figure.value is not None
-        assert (figure.low is None) == (groups < LEAST_UNITS) == ("at least 20 independent units" in figure.reason)
+        assert (figure.low is None) == (groups < LEAST_UNITS) == ("at least 20 independent items" in figure.reason)
 
 
 def every_figure(truth, scores, weights=None, groups=None):
@@ -262,7 +262,7 @@ def test_without_an_error_59_units_show_a_precision_of_95_percent(right):
     found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, right), [1] * right), 0.95)
     if right < 59:
         assert found.value is None
-        assert found.reason == "Even without errors, 59 independent units are needed, but there are 58."
+        assert found.reason == "Even without errors, 59 independent items are needed, but there are 58."
         assert found.precision == Figure(None)
         return
     assert (found.value, found.recall, found.coverage) == (pytest.approx(0.6), 1.0, 1.0)
@@ -302,10 +302,10 @@ def test_where_no_threshold_reaches_the_wish_it_is_said_how_far_they_come():
     assert found.reason.startswith("The lower bound of precision is at most ")
     few = of_confidences(np.linspace(0.99, 0.6, 200), [1] * 200, groups=np.arange(200) % 9)
     assert (
-        precision_threshold(few, 0.5).reason == "An interval requires at least 10 independent units, but there are 9."
+        precision_threshold(few, 0.5).reason == "An interval requires at least 10 independent items, but there are 9."
     )
     nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 2)))
-    assert precision_threshold(nobody, 0.9).reason == "There are no units."
+    assert precision_threshold(nobody, 0.9).reason == "There are no items."
     for wish, label, message in ((1.0, None, "between 0 and 1"), (0.9, 2, "label 2 does not exist")):
         with pytest.raises(ValueError, match=message):
             precision_threshold(of_confidences([0.9], [1]), wish, label)

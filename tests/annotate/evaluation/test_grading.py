@@ -119,7 +119,7 @@ def test_ndcg_is_over_the_queries_of_the_test_file_and_ranks_pages_by_any_finite
     numbers = ["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"]
     mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]], it=numbers)
     english, french, italian = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
-    few = "fewer than 20 units, or all units have the same value"
+    few = "fewer than 20 items, or all items have the same value"
     assert english["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
     assert (english["units"], english["note"]) == (21, f"105 pages; {few}")
     half_turned = pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
@@ -200,7 +200,7 @@ def test_an_average_difference_needs_every_language_and_a_comparison_a_task(expo
     poor = predict("QAM", en=["1"] * 60, de=["1"] * 4)
     average, german, english = run("--gold", gold, good, "--against", poor)["comparison"]["rows"]
     assert (average["value"], average["note"]) == (None, "not measured in every language")
-    assert (german["value"], german["note"], german["p"]) == (None, "fewer than 20 units", mcnemar(2, 0))
+    assert (german["value"], german["note"], german["p"]) == (None, "fewer than 20 items", mcnemar(2, 0))
     assert english["value"] == 0.5
     shutil.rmtree(poor)
     other = predict("QG", **{code: ["what?"] * size for code, size in (("en", 30), ("de", 2))})

@@ -64,7 +64,7 @@ def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, englis
     assert (german["value"], german["units"], german["note"]) == (None, 0, "no reference is in the response set")
     # Of three messages no interval is given.
     english = [row for row in report["rows"] if row["of"] == {"language": "en"}]
-    assert {(row["low"], row["note"]) for row in english} == {(None, "too few units for an interval")}
+    assert {(row["low"], row["note"]) for row in english} == {(None, "too few items for an interval")}
 
 
 def test_lines_are_joined_by_message_and_reference_and_all_others_are_reported(gold, english, tmp_path, run):

@@ -150,14 +150,12 @@ def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task,
     """No check can be added to them, so a report names what widens their part less: audits."""
     task = read_and_settled(make_task, person, [AGREED] * 60, audit_share=0.5, audit_recheck=0.3)
     world.said |= {f"post-{n}": "nl" if n % 10 == 0 else "de" for n in range(60)}
-    notes = {
-        each["of"]["source"]: each["note"]
-        for each in run(world.subject(), world.export(task))["rows"]
-        if each["measure"] == "width_share"
-    }
+    report = run(world.subject(), world.export(task))
+    notes = {each["of"]["source"]: each["note"] for each in report["rows"] if each["measure"] == "width_share"}
     assert notes.keys() == {DRAW, UNREAD, RECHECKS}
-    assert "--checks" not in notes[RECHECKS]
-    assert "assay audit TASK --add N" in notes[RECHECKS]
+    assert notes[RECHECKS] == "narrower with more audited posts, some of them checked"
+    [commands] = [words for words in report["words"]["commands"] if words.startswith("Work that narrows")]
+    assert commands.endswith("more audited posts, some of them checked: `assay audit TASK --add N`.")
 
 
 def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
@@ -224,5 +222,5 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
     assert sources.keys() - {"second opinions"} == {"draw", "checks of disputed posts"}
     assert sum(sources.values()) == pytest.approx(1)
     assert accuracy_in(found)["width_sources"] == sources
-    assert "more checks (assay audit TASK --add N --checks)" in as_text(found)
-    assert "each kind of further work, run `assay audit checked`" in found["words"]["commands"][0]
+    assert "more checks: `assay audit TASK --add N --checks`" in " ".join(as_text(found).split())
+    assert "each kind of further work, run `assay audit checked`" in found["words"]["commands"][1]

@@ -277,10 +277,10 @@ def test_where_too_few_groups_were_drawn_that_is_the_reason():
     gold, first, second = random_labels.integers(0, 3, (3, 60))
     groups = np.arange(60) // 5
     sides = [Measures(Paired(gold, said, 4, np.ones(60), groups), "321") for said in (first, second)]
-    compared = [row for row in sides[0].compared(sides[1], ()) if row["note"] != "fewer than 20 units"]
+    compared = [row for row in sides[0].compared(sides[1], ()) if row["note"] != "fewer than 20 items"]
     withheld = [row for row in sides[0].rows() if row["low"] is None and row["measure"] != "ndcg"]
     assert {row["measure"] for row in withheld} == {"kappa", "mcc", "mae", "weighted_kappa"}
-    assert {row["note"] for row in [*compared, *withheld]} == {"fewer than 20 groups of units"}
+    assert {row["note"] for row in [*compared, *withheld]} == {"fewer than 20 groups of items"}
 
 
 def test_an_effective_count_stands_beside_accuracy_and_is_at_most_the_units():

@@ -271,6 +271,8 @@ def test_the_plot_in_characters_has_a_line_for_each_system(report):
     [other] = [line for line in lines if line.startswith("Accuracy: cld2 ")]
     assert "93.4% [92.8, 93.9]" in mine
     assert other.index("●") < mine.index("●")
+    # A measure that only the first system has is shown with that alone.
+    assert [line.split(":")[0] for line in lines if line.startswith("Macro recall: ")] == ["Macro recall"]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,4 +1,4 @@
-"""Units of an exported set, read for an evaluation. Each unit has one label."""
+"""Exported sets of records, and the units of a set that are measured one by one. Each unit has one label."""
 
 import json
 import sys
@@ -12,15 +12,147 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.estimation.proportions import LEAST_COUNT
-from annotate.evaluation.prediction_files import RecordSet, check_set
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
+from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.gold_set import UNCONFIRMED
-from annotate.goldsets.set_folder import RESTORE, GoldSetError, get, manifest_of
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of
 
 # Units are sliced by a field only if it has at most this many values. Fields with more values contain texts or names.
 MOST_SLICES = 20
 LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
+
+
+@dataclass(frozen=True)
+class RecordSet:
+    """An exported set that is measured unit by unit.
+
+    size: number of units measured.
+    """
+
+    folder: Path
+    name: str
+    finished: bool
+    digest: str
+    manifest: Mapping[str, Any]
+    size: int
+    noun: str  # what a unit of the set is called: post or record
+
+    def described(self) -> dict[str, Any]:
+        """Return the set's description in a report."""
+        return {
+            "name": self.name,
+            "folder_name": self.folder.resolve().name,
+            "rows": self.size,
+            "finished": self.finished,
+            "digest": self.digest,
+        }
+
+
+@dataclass(frozen=True)
+class PublishedSet(RecordSet):
+    """A set of records or of message-reply pairs, exported in a published format.
+
+    format: name of the format.
+    files: mapping from each file of the format to its number of rows.
+    """
+
+    labels: list[str]
+    format: str
+    files: dict[str, int]
+
+    @property
+    def mark(self) -> str:
+        return "" if self.finished else ".unfinished"
+
+
+def check_set(
+    folder: Path,
+    name: str,
+    files: dict[str, Any],
+    needed: Iterable[str] = (),
+    *,
+    noun: str = "record",
+    finished: bool,
+    unfinished: bool,
+) -> None:
+    """Check that a set is finished and its files are unchanged.
+
+    folder: folder of the set.
+    name: name of the set.
+    files: mapping from file name to digest, from the set's manifest.
+    needed: names of files that the set must have.
+    noun: what messages call a unit of the set.
+    finished: whether the set is finished.
+    unfinished: whether to accept an unfinished set.
+
+    Raises EvaluationError for an unfinished set that is not accepted, GoldSetError for a missing or changed file.
+    """
+    if not (finished or unfinished):
+        raise EvaluationError(
+            f"The gold set {name} in {folder} is unfinished: some {noun}s have no label yet. Export it again when it "
+            "is finished, or use --unfinished to measure anyway."
+        )
+    changed, missing = differing(folder, files)
+    missing += [file for file in needed if file not in files]
+    for names, problem in ((missing, "is missing"), (changed, "has changed since it was written")):
+        if names:
+            raise GoldSetError(f"{folder / names[0]} {problem}. {RESTORE}")
+
+
+def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
+    """Read the sets in these folders.
+
+    Raises GoldSetError or EvaluationError for a set that cannot be measured.
+    """
+    sets: list[PublishedSet] = []
+    for folder in folders:
+        try:
+            gold = _published(folder, unfinished)
+        except OSError as error:
+            raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
+        except (KeyError, TypeError) as error:
+            raise GoldSetError(f"{folder / 'manifest.json'} lacks a required entry: {error}. {RESTORE}") from error
+        if sets and gold.format != sets[0].format:
+            raise EvaluationError(
+                f"{sets[0].folder} has the format {sets[0].format}, but {folder} has the format {gold.format}. Their "
+                "predictions cannot be in one folder, so measure each set separately."
+            )
+        # A set of message-reply pairs may be empty too, but its size is unknown until its pairs are read.
+        if gold.format != TITLE and not gold.size:
+            raise EvaluationError(
+                f"The gold set {gold.name} in {folder} has no labelled records. Remove it, or export it again after "
+                "people have labelled some."
+            )
+        sets.append(gold)
+    return sets
+
+
+def _published(folder: Path, unfinished: bool) -> PublishedSet:
+    manifest = manifest_of(folder)
+    published: dict[str, Any]
+    if manifest.get("made_by") == MADE_BY:
+        name, finished, labels, size = manifest["corpus"]["name"], True, [], 0
+        published = {"format": TITLE, "files": {}}
+    else:
+        task, size = manifest["task"], manifest["counts"]["labelled"]
+        published = manifest["published"] or {"format": "", "files": {}}
+        name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
+    check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
+    of_set = (folder, name, finished, manifest["digest"], manifest, size, "record")
+    return PublishedSet(*of_set, labels, published["format"], dict(published["files"]))
+
+
+def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
+    """Return the report's warnings on unfinished sets."""
+    return [
+        f"The gold set {gold.name} is unfinished: {gold.noun}s without a final label are missing."
+        for gold in sets
+        if not gold.finished
+    ]
+
+
+# --- units that are measured one by one
 
 
 @dataclass(frozen=True)
@@ -79,7 +211,7 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
     Raises GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
     try:
-        units = _read(folder, unfinished, split)
+        units = _units(folder, unfinished, split)
     except OSError as error:
         raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
     if sequential and units.noun == "post" and not units.finished:
@@ -92,7 +224,7 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
     return units
 
 
-def _read(folder: Path, unfinished: bool, split: str) -> Units:
+def _units(folder: Path, unfinished: bool, split: str) -> Units:
     manifest, manifest_path = manifest_of(folder), folder / "manifest.json"
     task, finished = get(manifest_path, manifest, "task", dict), get(manifest_path, manifest, "finished", bool)
     form, name = get(manifest_path, task, "form", str), get(manifest_path, task, "name", str)
