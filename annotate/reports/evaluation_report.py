@@ -140,19 +140,16 @@ def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
     measures: dict[str, dict[str, None]] = {}
     for row in report["rows"]:
         measures.setdefault(method(row["measure"], report.get("form", "")), {})[MEASURES[row["measure"]].name] = None
-    if report.get("comparison"):
-        measures[DIFFERENCE] = {}
+    measures |= {DIFFERENCE: {}} if report.get("comparison") else {}
     return [(ANCHORS[row], f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
 
 
 def sections(report: dict[str, Any]) -> list[Section]:
-    parts = sections_of(report, report["rows"], figure)
-    if report.get("comparison"):
-        parts += _comparison(report)
-    for part, build in (("reliability", _reliability), ("confusion", _confusion)):
-        parts += [build(report)] if report.get(part) else []
+    parts, sentences = sections_of(report, report["rows"], figure), report["words"]
+    parts += _comparison(report) if report.get("comparison") else []
+    parts += [_reliability(report)] if report.get("reliability") else []
+    parts += [_confusion(report)] if report.get("confusion") else []
     parts += [_errors(report)] if "errors" in report else []
-    sentences = report["words"]
     return [replace(part, words=(*sentences.get(part.slug, ()), *part.words)) for part in [*parts, _gold(report)]]
 
 
@@ -267,11 +264,9 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
         system_row = figures.get((row["measure"], *row["of"].items()))
         return figure(system_row) if system_row else Cell(NOT_MEASURED, None)
 
-    both = {"A": report["rows"], "B": compared.get("other_rows")}
+    both = {"A": report["rows"], "B": compared["other_rows"]} if compared.get("other_rows") else {}
     figures_by_system = {
-        name: {(row["measure"], *row["of"].items()): row for row in system_rows}
-        for name, system_rows in both.items()
-        if both["B"]
+        name: {(row["measure"], *row["of"].items()): row for row in system_rows} for name, system_rows in both.items()
     }
     columns = [
         measure_column(report),
@@ -318,13 +313,11 @@ def _words(report: dict[str, Any], tests: int, *, is_spread: bool) -> tuple[str,
 
 
 def _of(row: Mapping[str, Any]) -> str:
-    return (
-        ", ".join(
-            shown_value(value) if name == "posts" else f"{DIMENSIONS.get(name, name)} {value}"
-            for name, value in row["of"].items()
-        )
-        or "all"
+    values = (
+        shown_value(value) if name == "posts" else f"{DIMENSIONS.get(name, name)} {value}"
+        for name, value in row["of"].items()
     )
+    return ", ".join(values) or "all"
 
 
 # --- Scores
@@ -342,10 +335,10 @@ def _reliability(report: dict[str, Any]) -> Section:
     bins = report["reliability"]
 
     def plots() -> list[SafeString]:
-        measured = [row for row in bins if row["accuracy"] is not None]
         spots = [
             Spot(row["confidence"], row["accuracy"], row["low"], row["high"], many(row["units"], "item"))
-            for row in measured
+            for row in bins
+            if row["accuracy"] is not None
         ]
         curves = [Spot(row["coverage"], row["accuracy"]) for row in report["coverage"]]
         return [
@@ -386,14 +379,9 @@ def _confusion(report: dict[str, Any]) -> Section:
 
     def heat_maps() -> list[SafeString]:
         predicted = f"predicted by {report['predictor']['spelled']}"
-        maps = {"Confusion matrix": labels}
-        if len(labels) > CONFUSED:
-            maps = {"Most confused labels": confused_labels(cells, CONFUSED)} | maps
-        return [
-            heat_map(shown_labels, cells, title=title, predicted=predicted)
-            for title, shown_labels in maps.items()
-            if shown_labels
-        ]
+        most = confused_labels(cells, CONFUSED) if len(labels) > CONFUSED else ()
+        maps = {"Most confused labels": most, "Confusion matrix": labels}
+        return [heat_map(shown, cells, title=title, predicted=predicted) for title, shown in maps.items() if shown]
 
     caption = f"the {len(rows)} most frequent confusions" if len(rows) > 1 else "confusions"
     sentences = (f"The numbers are {counted}: an item counts for all items that it represents.",) * is_weighted
@@ -415,10 +403,6 @@ def confused_labels(cells: Sequence[Confusion], limit: int) -> list[str]:
     return sorted(selected, key=lambda label: (label == UND, label))
 
 
-def _field_column(name: str) -> Column:
-    return Column(f"field {name}", name, NOTE, lambda row: (row.get("fields") or {}).get(name, ""))
-
-
 def _errors(report: dict[str, Any]) -> Section:
     errors, number = report["errors"][:LISTED], report["error_count"]
     read = " that people read" if report["form"] == "posts" else ""
@@ -430,6 +414,10 @@ def _errors(report: dict[str, Any]) -> Section:
     )
     pairs = Counter((error["gold"], error["predicted"]) for error in errors)
     fields = list(dict.fromkeys(name for error in errors for name in error.get("fields") or ()))[:MOST_FIELDS]
+
+    def field(name: str, row: Mapping[str, Any]) -> str:
+        return str((row.get("fields") or {}).get(name, ""))
+
     marks = {pair: f"pair-{index}" for index, (pair, _) in enumerate(pairs.most_common(FILTERS))}
     filters = {
         mark: f"{gold} predicted as {predicted} ({pairs[gold, predicted]})" for (gold, predicted), mark in marks.items()
@@ -446,7 +434,7 @@ def _errors(report: dict[str, Any]) -> Section:
         Column("predicted", "predicted"),
         Column("language", "language", NAME, lambda row: row.get("language", "")),
         Column("people", "people", NAME, people),
-        *map(_field_column, fields),
+        *(Column(f"field {name}", name, NOTE, partial(field, name)) for name in fields),
     )
     tables = dense(many(len(errors), "error"), columns, errors)
     return Section("errors", "Errors", sentences, tables, paged=True, filters=filters if len(filters) > 1 else {})

@@ -134,13 +134,7 @@ def sections_of(
     declared = {
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
     }
-    layout = _Layout(
-        report,
-        cell,
-        report.get("names", {}),
-        noun_of(report),
-        report.get("form", ""),
-    )
+    layout = _Layout(report, cell, report.get("names", {}), noun_of(report), report.get("form", ""))
     grouped = dict[str, tuple[Mapping[str, Any], list[dict[str, Any]]]]()
     for row in rows:
         slice_keys = row["of"]
@@ -152,12 +146,8 @@ def sections_of(
         elif task := slice_keys.get("task"):  # the task has a section of its own, which includes the average
             part = {"slug": task.lower(), "title": task, "of": ("language",)}
         else:
-            dimensions = " and ".join(DIMENSIONS.get(name, name) for name in slice_keys)
-            part = {
-                "slug": f"by-{'-'.join(slice_keys)}" if slice_keys else "overall",
-                "title": f"By {dimensions}",
-                "of": tuple(slice_keys),
-            }
+            slug = f"by-{'-'.join(slice_keys)}" if slice_keys else "overall"
+            part = {"slug": slug, "title": f"By {_dimensions(slice_keys)}", "of": tuple(slice_keys)}
         grouped.setdefault(part["slug"], (part, []))[1].append(row)
     sections = []
     for part, rows in grouped.values():
@@ -169,6 +159,10 @@ def sections_of(
         else:
             sections.append(layout.sliced(part, rows))
     return sections
+
+
+def _dimensions(names: Iterable[str]) -> str:
+    return " and ".join(DIMENSIONS.get(name, name) for name in names)
 
 
 class _Layout(NamedTuple):
@@ -195,12 +189,11 @@ class _Layout(NamedTuple):
         )
         # The plot of the main figures, at the beginning of the report, shows the measures of the head.
         main = {head["measure"] for head in self.report["head"] if not head["of"]}
-        plotted_rows = [
-            row
+        marks = [
+            PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),))
             for row in rows
-            if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST and row["measure"] not in main
+            if MEASURES[row["measure"]].is_share and row["measure"] not in {*ZERO_AT_BEST, *main}
         ]
-        marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in plotted_rows]
         tables = dense(many(len(rows), "measure"), columns, rows)
         plots = partial(pictures, marks, "Main measures", f"{self.unit}s")
         return Section("overall", f"All {self.unit}s", (), tables, plots=plots)
@@ -265,15 +258,11 @@ class _Layout(NamedTuple):
         plotted: measures to plot.
         """
         plotted = [measure for measure in plotted if any(measure in by_measure for by_measure in slices.values())]
-        drawn = [
-            PlotRow(
-                " ".join(map(shown_value, values)),
-                self.names.get(values[0], ""),
-                tuple(map(mark_of, map(by_measure.get, plotted))),
-            )
-            for values, by_measure in slices.items()
-            if any(measure in by_measure for measure in plotted)
-        ]
+        drawn = []
+        for values, by_measure in slices.items():
+            if not by_measure.keys().isdisjoint(plotted):
+                marks = tuple(mark_of(by_measure.get(measure)) for measure in plotted)
+                drawn.append(PlotRow(" ".join(map(shown_value, values)), self.names.get(values[0], ""), marks))
         if not drawn:
             return []
         title = str(part["title"])
@@ -315,8 +304,9 @@ class _Layout(NamedTuple):
         step, caption = ACROSS if is_matrix else WIDE - len(down), many(len(table_rows), "row")
         parts = ([*down, *across[start : start + step], NOTES] for start in range(0, len(across), step))
         tables = tuple(chain.from_iterable(dense(caption, columns, table_rows.values()) for columns in parts))
-        dimensions = " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
-        title = part["title"] if "measures" in part else f"{capital(MEASURES[measure].name)} by {dimensions}"
+        title = (
+            part["title"] if "measures" in part else f"{capital(MEASURES[measure].name)} by {_dimensions(part['of'])}"
+        )
         brackets = ("Brackets mark cells with the same value in row and column.",) if is_matrix else ()
         marks = [
             PlotRow(" ".join(values), "", tuple(mark_of(table_row.get(head)) for head in heads))
@@ -338,14 +328,11 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
         # Show effective counts only next to a few measures, because more columns would not fit.
         differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
         return differs and len(measures) <= MOST_COUNTED
-    resting = [
-        name
-        for name in measures
-        if any(by_measure[name]["units"] is not None for by_measure in slices if name in by_measure)
+    counts = [
+        {name: row["units"] for name, row in by_measure.items() if row["units"] is not None} for by_measure in slices
     ]
-    several = any(
-        len({row["units"] for row in by_measure.values() if row["units"] is not None}) > 1 for by_measure in slices
-    )
+    resting = [name for name in measures if any(name in units for units in counts)]
+    several = any(len({*units.values()}) > 1 for units in counts)
     return measure in resting and (measure == resting[-1] or (several and not MEASURES[measure].is_exact))
 
 

@@ -53,19 +53,21 @@ class _Square:
 
         axes: mapping from the name of each axis to its number format, with the horizontal axis first.
         """
-        grid, bottom = [], self.top + SIDE
+        grid, bottom, middle = [], self.top + SIDE, {"text_anchor": "middle"}
         (across, wide), (up, high) = axes.items()
         for share in (number / TICKS for number in range(TICKS + 1)):
             ends = share * self.wide, self.least + share * (self.high - self.least)
             x, y = self.place(*ends)
             grid.append(element("path", d=f"M{x:g} {self.top}v{SIDE}M{LEFT} {y:g}h{SIDE}", stroke=LINE, fill="none"))
-            grid.append(text(format(ends[0], wide), x, bottom + 16, text_anchor="middle", fill=QUIET))
+            grid.append(text(format(ends[0], wide), x, bottom + 16, **middle, fill=QUIET))
             grid.append(text(format(ends[1], high), LEFT - 6, y + 4, text_anchor="end", fill=QUIET))
         turned = f"translate(12 {self.top + SIDE / 2}) rotate(-90)"
-        names = text(across, LEFT + SIDE / 2, bottom + 36, text_anchor="middle")
-        names += text(up, 0, 0, transform=turned, text_anchor="middle")
-        size = {"width": LEFT + SIDE + 24, "height": bottom + 44, "viewBox": f"0 0 {LEFT + SIDE + 24} {bottom + 44}"}
-        return picture(title, [*grid, *parts, names], font_size=13, **size)
+        names = text(across, LEFT + SIDE / 2, bottom + 36, **middle) + text(up, 0, 0, transform=turned, **middle)
+        return picture(title, [*grid, *parts, names], font_size=13, **_size(LEFT + SIDE + 24, bottom + 44))
+
+
+def _size(width: int, height: int) -> dict[str, Any]:
+    return {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
 
 
 def curve(
@@ -179,8 +181,7 @@ def heat_map(labels: Sequence[str], cells: Iterable[Cell], *, title: str, predic
             x, y = left + side * positions[predicted_label], top + side * positions[gold]
             parts.append(_heat_cell(gold, predicted_label, weight, weight / totals[gold], x, y, side))
     parts.append(_shades(top + size + 14))
-    width, height = max(left + size, 560) + 2, top + size + 32
-    measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
+    measures = _size(max(left + size, 560) + 2, top + size + 32)
     return picture(title, parts, font_size=13 if numbered else 11, **measures)
 
 

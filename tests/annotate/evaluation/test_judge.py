@@ -146,40 +146,6 @@ def test_the_page_shows_the_shares_side_by_side(certified, tmp_path):
     assert re.search(r">[+−]\d+\.\d \[[+−]", agreement)  # the difference, in points
 
 
-def test_judges_that_cannot_be_certified_are_refused_in_a_sentence(certified, tmp_path):
-    gold, judge, _ = certified(0.1)
-    lines = judge.read_text().splitlines(keepends=True)
-    path = tmp_path / "other.tsv"
-
-    def told(text):
-        path.write_text(text)
-        return refusal("--judge", path, "--gold", gold)
-
-    assert "has no predictions for the 89 units of the set: its first id is other-r0" in told(
-        "other-" + "other-".join(lines)
-    )
-    other_version = [line.replace("r1", "v2-r1", 1) for line in lines]
-    assert "or predict this version of the set." in told("".join(other_version))
-    repeated = told("".join([*lines, lines[3]]))
-    assert "repeats 1 id: r3 (line 241, first in line 4). Keep one row per unit." in repeated
-    strange = told("".join([*lines[:-1], "r239\tI cannot tell\n"]))
-    assert "labels that are not in the set: 'I cannot tell' (line 240)" in strange
-    assert "Use only the set's labels, or an empty label if the system gave none: " in strange
-    assert "with an empty label if the system gave none" in told("".join(lines[:30]))
-
-
 def test_a_set_that_is_no_sample_is_refused(crowd, tmp_path):
     judge = written(tmp_path / "judge.tsv", [*((row["id"], row["label"]) for row in rows_of(crowd)), ("another", "1")])
     assert "have the chance 1, so they are not a sample of" in refusal("--judge", judge, "--gold", crowd)
-
-
-def test_a_judge_is_not_certified_on_one_label_or_on_a_set_that_is_not_finished(reviews, tmp_path):
-    judge = written(tmp_path / "judge.tsv", [(f"r{n}", truth_of(f"r{n}")) for n in range(60)])
-    gold = reviews(60, lambda name, key: "2", size=20)
-    assert "units of the gold set mood" in (told := refusal("--judge", judge, "--gold", gold))
-    assert told.endswith("Add units with other labels.")
-    unfinished = tmp_path / "unfinished"
-    how = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "seed": "2", "size": "9"}
-    call_command("open_task", "more", **how, test_items="0", gold_share="0", verbosity=0)
-    call_command("export_gold", "more", out=unfinished, verbosity=0)
-    assert "or use --unfinished to measure anyway." in refusal("--judge", judge, "--gold", unfinished)
