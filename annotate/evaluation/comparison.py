@@ -143,23 +143,13 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
         return paired(only_right[0], only_right[1], correlated), pairs.total(), ()
     if both is None:
         return None, 0, ()
-    return _of_uniform(
-        both,
-        lambda cell: cell.truth == label,
-        _alone,
-        lambda cell: (cell.said == label) != (cell.other == label),
-        (label,),
-    )
+    can_differ = lambda cell: (cell.said == label) != (cell.other == label)  # noqa: E731
+    return _of_uniform(both, lambda cell: cell.truth == label, _alone, can_differ, (label,))
 
 
 def _precision(label: str, both: Uniform) -> Found:
-    return _of_uniform(
-        both,
-        lambda cell: cell.said == label,
-        lambda cell: cell.truth == label,
-        lambda cell: cell.other != label,
-        (UND,),
-    )
+    is_right, can_differ = (lambda cell: cell.truth == label), (lambda cell: cell.other != label)
+    return _of_uniform(both, lambda cell: cell.said == label, is_right, can_differ, (UND,))
 
 
 def _of_uniform(both: Uniform, domain: Of, right: Of, can_differ: Of, truths: Collection[str]) -> Found:

@@ -403,12 +403,8 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
     for row in rows:
         predicted = joined.said[row.id]
         # A published set does not name the language asked about; infer it from the predictor's label.
-        of_label = (
-            [predicted]
-            if predicted in queues
-            else [code for code in sorted(queues) if predicted in joined.asked.get(code, ())]
-        )
-        asked_code = _asked(row) or (of_label or [predicted])[0]
+        coarse = [code for code in sorted(queues) if predicted in joined.asked.get(code, ())]
+        asked_code = _asked(row) or (predicted if predicted in queues else (coarse or [predicted])[0])
         if asked_code not in queues:
             continue
         language = joined.fold.get(asked_code, asked_code)
@@ -438,13 +434,11 @@ def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: 
     predictors = set(gold.predictors.values())
     if not all(map(subject.drew, predictors)):
         spelled, name = ", ".join(sorted(predictors)), subject.spelled
-        warning = (
+        hint = f" If {name} was imported as {spelled}, specify {spelled} instead of the file." if subject.file else ""
+        joined.warnings.append(
             f"The gold set {gold.name} contains unread triggers of {spelled}. It is left out, because they do not "
+            f"measure {name}.{hint}"
         )
-        warning += f"measure {name}."
-        if subject.file:
-            warning += f" If {name} was imported as {spelled}, specify {spelled} instead of the file."
-        joined.warnings.append(warning)
         return
     for row in rows:
         joined.verified.setdefault(row.asked, {})[row.id] = row.label

@@ -307,12 +307,10 @@ def precision(joined: Joined) -> Iterator[Row]:
         label: partial(metrics.precision, label, joined.about(label), joined.precision)
         for label in metrics.und_last(predicted_labels | {*joined.precision, *joined.verified})
     }
-    by_label = {
-        label: {
-            posts: estimate(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()
-        }
-        for label, estimate in measured.items()
-    }
+    by_label: dict[str, dict[str, Measured]] = {}
+    for label, estimate in measured.items():
+        false_share = joined.false_yes.get(label, 0.0)
+        by_label[label] = {posts: estimate(with_und=und, false_yes=false_share) for posts, und in POSTS.items()}
     # The mean covers only labels that occur in the sets. Otherwise it would include every label that the predictor ever
     # gives by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
