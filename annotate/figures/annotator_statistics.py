@@ -199,7 +199,7 @@ def unseen_pauses() -> list[dict[str, Any]]:
     A row has task, name (of the annotator), right, asked and at.
     """
     pauses = new_pauses().select_related("task", "annotator__user").order_by("-at", "-pk")
-    return [{**picked(pause, "task=task.name right asked at"), "name": str(pause.annotator)} for pause in pauses]
+    return [{"task": of.task.name, "name": str(of.annotator), **picked(of, "right asked at")} for of in pauses]
 
 
 def pauses(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
