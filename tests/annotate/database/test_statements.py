@@ -76,15 +76,18 @@ def test_an_answer_to_is_this_german_takes_19_to_a_post_and_to_a_decoy(make_task
     assert taken == {False: {19}, True: {19}}
 
 
+OF_RECORDS = ["qa_match", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("ad_relevance", "web_ranking"))]
+
+
 @pytest.mark.parametrize("languages", [["en"], TWENTY], ids=len)
-@pytest.mark.parametrize("kind", ["ad_relevance", "qa_match", "web_ranking"])
+@pytest.mark.parametrize("kind", OF_RECORDS)
 def test_an_answer_about_a_record_takes_17_without_gold_answers(crowd_of, client, kind, languages):
     task, ann = crowd_of(kind, languages, gold_share=0.0)
     assert [statements(client, task, ann, task.labels[0]) for _ in range(3)] == [17] * 3
 
 
 @pytest.mark.parametrize("languages", [["en"], TWENTY], ids=len)
-@pytest.mark.parametrize("kind", ["ad_relevance", "qa_match", "web_ranking"])
+@pytest.mark.parametrize("kind", OF_RECORDS)
 def test_an_answer_takes_21_with_gold_answers_to_one_and_to_work_before_one_and_before_work(
     crowd_of, client, kind, languages
 ):
