@@ -24,6 +24,7 @@ from annotate.api.serializers import (
     boolean,
     fields_of,
     integer,
+    method,
     resource,
     sent,
     sets_of,
@@ -33,7 +34,7 @@ from annotate.api.serializers import (
     text_of,
 )
 from annotate.core.refusals import NotFound
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import adjudicators
 from annotate.pages.item_view import sides_of
 from annotate.reports.tables import many
@@ -122,7 +123,7 @@ class WaitingListSerializer(serializers.Serializer):
 
 
 class SaidSerializer(serializers.ModelSerializer):
-    annotator = serializers.StringRelatedField()
+    annotator = string("a pseudonym, as on the page", source="annotator.pseudonym")
     label = string(source="seen", allow_blank=True)
     queue = string(source="lease.queue", default="", help_text="the unit's queue; empty for decisions")
 
@@ -147,7 +148,12 @@ class MoveSerializer(serializers.Serializer):
     stage = string(source="to_stage")
     language = string(allow_blank=True, help_text="the queue")
     round = integer()
-    by = serializers.StringRelatedField(allow_null=True)
+    by = method(help_text="the pseudonym of the annotator or adjudicator, or the name of a manager; null for a machine")
+
+    def get_by(self, move: Transition) -> str | None:
+        if move.judgment:
+            return move.judgment.annotator.pseudonym
+        return (move.by.get_full_name() or move.by.username) if move.by else None
 
 
 class OtherPostSerializer(serializers.Serializer):

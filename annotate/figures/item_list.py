@@ -57,19 +57,20 @@ class Filter:
 def page_of(task: Task, chosen: Filter, after: Place | None) -> tuple[list[tuple[Unit, int]], Place | None]:
     """Return a page as (unit, number of answers) tuples, and the place after which the next page begins.
 
-    The place is None if no units follow.
+    The place is None if no units follow. Units of the item whose id was searched for come first.
 
     after: place after which the page begins.
     """
     units = _chosen(task, chosen)
     limit = SCANNED if chosen.words else ON_A_PAGE + 1
     places = list(_places(units, after, limit))
-    matches = Q(pk__in=[place.pk for place in places])
+    rows = Unit.objects.order_by(*Place._fields).select_related("item", "task")
+    matches, named = rows.filter(pk__in=[place.pk for place in places]), list[Unit]()
     if chosen.words:
-        named = _with_id(task, units, chosen.words) if after is None else []
-        matches = matches & Q(item__text__icontains=chosen.words) | Q(pk__in=named)
-    listed = list(Unit.objects.filter(matches).order_by(*Place._fields).select_related("item", "task")[: ON_A_PAGE + 1])
-    units_shown = listed[:ON_A_PAGE]
+        matches = matches.filter(item__text__icontains=chosen.words).exclude(item__key=chosen.words)
+        named = list(rows.filter(pk__in=_with_id(task, units, chosen.words))) if after is None else []
+    listed = list(matches[: ON_A_PAGE + 1])
+    units_shown = [*named, *listed[:ON_A_PAGE]]
     answers = Judgment.objects.live().answers().filter(unit__in=units_shown).order_by()
     counts = dict(answers.values_list("unit").annotate(Count("pk")))
     shown = [(unit, counts.get(unit.pk, 0)) for unit in units_shown]

@@ -6,7 +6,7 @@ import pytest
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Judgment
+from annotate.models import Annotator, Judgment
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge
 from annotate.work.queue import take
@@ -33,7 +33,7 @@ def where(unit):
     return unit.stage, unit.label
 
 
-def test_the_list_and_the_dossier_have_what_the_pages_say(skipped, program):
+def test_the_list_and_the_dossier_have_what_the_pages_say_and_name_people_by_pseudonyms(skipped, program):
     unit, _ = skipped(2).units.order_by("position")
     listed = program.get(LIST).json()
     assert [listed[name] for name in ("waiting", "for_others", "pages")] == [2, 0, 1]
@@ -45,10 +45,11 @@ def test_the_list_and_the_dossier_have_what_the_pages_say(skipped, program):
     assert set(dossier) == DISPUTED_UNIT | DOSSIER
     assert [dossier[name] for name in ("open", "own", "outcome", "blind")] == [True, None, None, False]
     assert dossier["votes"]["langid"] == [["de", 0.9], ["en", 0.7]]
-    assert [(row["annotator"], row["queue"], row["kind"]) for row in dossier["judgments"]] == [("reader", "de", "skip")]
+    reader = Annotator.objects.get(user__username="reader").pseudonym
+    assert [(row["annotator"], row["queue"], row["kind"]) for row in dossier["judgments"]] == [(reader, "de", "skip")]
     assert [(move["event"], move["stage"], move["by"]) for move in dossier["history"]] == [
         ("disputed", "QUEUED", None),
-        ("exhausted", "ADJUDICATION", "reader"),
+        ("exhausted", "ADJUDICATION", reader),
     ]
     assert "Wiktionary" in dossier["searches"]
 

@@ -61,6 +61,15 @@ def test_an_item_is_found_by_its_id_and_by_words_of_its_text(task):
     assert listed(task, words="nothing like it") == []
 
 
+def test_the_item_with_the_id_comes_first_and_once_however_many_texts_have_the_words(task, monkeypatch):
+    monkeypatch.setattr(item_list, "ON_A_PAGE", 2)
+    last = task.units.order_by(*Place._fields).last()
+    Item.objects.update(text=f"About {last.item.key}")
+    first, after = page_of(task, Filter(words=last.item.key), None)
+    assert (len(first), first[0][0]) == (3, last)
+    assert last not in [unit for unit, _ in page_of(task, Filter(words=last.item.key), after)[0]]
+
+
 @pytest.mark.parametrize("chosen", [{}, {"state": "QUEUED"}, {"words": "post"}])
 def test_pages_go_through_all_items_once(task, monkeypatch, chosen):
     Item.objects.update(text="A post.")
