@@ -1,10 +1,6 @@
 // A link that is shown once is marked whole when its field is entered, and copied by a button.
 "use strict";
 
-// A reload would send the form again, so it leads to the list of people instead.
-const links = document.querySelector("[data-reload]");
-if (links) history.replaceState(null, "", links.dataset.reload);
-
 for (const button of document.querySelectorAll("[data-copies]")) {
   const field = document.getElementById(button.dataset.copies);
   field.addEventListener("focus", () => field.select());

@@ -1,9 +1,13 @@
 """Forms, headers, cookies and tokens, and what browsers keep of pages."""
 
+import gzip
 import re
+from functools import cache
+from pathlib import Path
 
 import pytest
 from django.apps import apps
+from django.contrib.staticfiles import finders
 from django.db import transaction
 from django.test import Client
 from knox.models import AuthToken
@@ -162,3 +166,21 @@ def test_the_log_in_never_leads_to_an_address_that_only_takes_forms(world):
             statuses = {world.client(who).get(back).status_code for who in ("ann", "ada", "manager")}
             assert statuses & {200, 302}, (name, back)
             assert 405 not in statuses, (name, back)
+
+
+# --- what a page weighs
+
+MOST_KB = 45  # compressed size of the styles and scripts of a page
+
+
+def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(world):
+    weight_of = cache(lambda file: len(gzip.compress(Path(finders.find(file)).read_bytes())))
+    weights = {}
+    texts = {(who, name): world.told(who, "GET", name).text for who in ("ann", "ada", "manager") for name in PAGES}
+    texts["nobody", "docs"] = world.told("nobody", "GET", "docs").text
+    texts["ann", "concepts"] = world.client("ann").get("/tasks/acts/").text
+    for page, text in texts.items():
+        files = {"".join(match) for match in re.findall(r'/static/([^"]+)\.[0-9a-f]{12}(\.(?:css|js))"', text)}
+        weights[page] = sum(map(weight_of, files))
+    assert {page: weight for page, weight in weights.items() if weight > MOST_KB * 1024} == {}
+    assert weights["ann", "concepts"] > weights["ann", "queue"] > weights["ann", "history"] > 0
