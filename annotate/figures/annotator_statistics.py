@@ -23,6 +23,7 @@ from annotate.figures.overview_report import account_state
 from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, Judgment, Lease, Membership, Pause, Task, Unit
+from annotate.reports.tables import LazyList
 from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 
@@ -39,9 +40,10 @@ def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
 
     annotators: primary keys; by default, the names of all annotators are returned.
     """
-    people = Annotator.objects.select_related("user")
+    people = Annotator.objects.order_by()
     people = people if annotators is None else people.filter(pk__in=list(annotators))
-    return {annotator.pk: str(annotator) for annotator in people}
+    fields = ("pk", "user__first_name", "user__last_name", "user__username")
+    return {pk: f"{first} {last}".strip() or username for pk, first, last, username in people.values_list(*fields)}
 
 
 # --- One task
@@ -188,11 +190,6 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
 # --- Pauses and agreements
 
 
-def newly_paused() -> int:
-    """Return the number of pauses that no manager has seen."""
-    return new_pauses().count()
-
-
 def unseen_pauses() -> list[dict[str, Any]]:
     """Return the pauses that no manager has seen, newest first.
 
@@ -286,7 +283,7 @@ NO_WORK: dict[str, Any] = {
 }
 
 
-def with_accounts(work: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
     """Return a row for each annotator, sorted by name, with their account as it is now and their work.
 
     work: result of everybody; it may have been computed earlier.
@@ -295,17 +292,25 @@ def with_accounts(work: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
     from code to level), groups, state (how the person can log in) and last, which includes their last login.
     """
     people = Annotator.objects.select_related("user").prefetch_related("languages", "invites", "user__groups")
-    now = timezone.now()
-    rows = [
-        NO_WORK
-        | work.get(person.pk, {})
+    names, now = names_of(), timezone.now()
+    order = sorted(names, key=lambda pk: (names[pk].casefold(), pk))
+
+    def rows(part: slice) -> list[dict[str, Any]]:
+        chosen = order[part]
+        listed = people.in_bulk(chosen if len(chosen) < len(order) else None)
+        return [_with_account(listed[pk], work.get(pk, NO_WORK), now) for pk in chosen if pk in listed]
+
+    return LazyList(len(order), rows)
+
+
+def _with_account(person: Annotator, work: dict[str, Any], now: datetime) -> dict[str, Any]:
+    return (
+        work
         | picked(person, "annotator=pk username=user.username active=user.is_active adjudicates")
         | {"name": str(person), "languages": {skill.language: skill.level for skill in person.languages.all()}}
         | {"groups": sorted(group.name for group in person.user.groups.all()), "state": account_state(person, now)}
-        | {"last": max(filter(None, (work.get(person.pk, NO_WORK)["last"], person.user.last_login)), default=None)}
-        for person in people
-    ]
-    return by_name(rows, "annotator")
+        | {"last": max(filter(None, (work["last"], person.user.last_login)), default=None)}
+    )
 
 
 _COMPARED = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)

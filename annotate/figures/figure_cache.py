@@ -50,7 +50,7 @@ def figures(
 
     task: task that the page is about; None if it is about all tasks.
     count: function that computes the statistics.
-    patience: maximum time to wait if nothing is cached (seconds); None for no limit.
+    patience: maximum time to wait if nothing is cached (seconds); None for no limit, and 0 to start no computation.
 
     Raise BeingCountedError if the statistics are not available within that time.
     """
@@ -62,6 +62,8 @@ def figures(
     if cached is None:
         # The computation may have failed since the last request. In that case, raise its error, because otherwise the
         # page would reload forever.
+        if patience == 0:
+            raise BeingCountedError
         if key not in _failed:
             _begin(key, count).join(patience)
         if error := _failed.pop(key, None):
@@ -71,7 +73,7 @@ def figures(
             raise BeingCountedError
         return cached[0], None
     statistics, computed_at, took = cached
-    if not 0 <= (timezone.now() - computed_at).total_seconds() < max(FRESH, took / SHARE):
+    if patience != 0 and not 0 <= (timezone.now() - computed_at).total_seconds() < max(FRESH, took / SHARE):
         _begin(key, count)
     return statistics, computed_at
 

@@ -23,6 +23,7 @@ from annotate.reports.tables import (
     Called,
     Cell,
     Column,
+    LazyList,
     Table,
     are,
     beginning,
@@ -251,12 +252,13 @@ TIMESHEET = ("name", "username", "day", "task", "answers", "skips", "decisions",
 HEADINGS = (*TIMESHEET[:-1], "active hours")
 
 
-def everybody_table(people: Rows, sort: str, address: Address) -> Table:
+def everybody_table(people: LazyList, sort: str, address: Address, *, grouped: bool) -> Table:
+    """Return the table of all annotators. grouped: whether any of them is in a group."""
     groups = Column("groups", "groups", SENTENCE, lambda row: ", ".join(row["groups"]))
     heads = (
         Column("name", "annotator", says=lambda row: replace(_name(row), url=address(row["annotator"]))),
         Column("languages", "reads (level)", SENTENCE, _languages),
-        *([groups] if any(row["groups"] for row in people) else []),
+        *([groups] if grouped else []),
         Column("state", "account", SENTENCE),
         Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
         *numbers({"answers": "answers", "decisions": "decisions"}),

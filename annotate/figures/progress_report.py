@@ -238,7 +238,9 @@ def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
     def readers(row: Any) -> Cell:
         it = "it" if row.lacking == 1 else "them"
         lack = f"{are(row.lacking, 'unit lacks', 'units lack')} readers: invite some, or reroute {it}"
-        return Cell(", ".join(row.readers) or "none", note=lack if row.lacking else "")
+        more = row.reader_count - len(row.readers)
+        shown = ", ".join(row.readers) + (f" and {more:,} more" if more else "")
+        return Cell(shown or "none", note=lack if row.lacking else "")
 
     columns = (
         Column("queue", "queue", SHORT, lambda row: Cell(row.queue, row.queue, mark="stuck" if row.lacking else "")),

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import nsmallest
 from typing import Any
 
 from django.db.models import Count, Max, Q
@@ -27,6 +28,7 @@ JUDGED, LACKING = "judged", "lacking"
 STUCK = (UNREAD, UNTESTED, NOT_AGREED, PAUSED, JUDGED, LACKING)
 DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
 AT_WORK = timedelta(hours=1)
+FEW_READERS = 10  # maximum number of readers of a queue that are named
 KEYS = 5_000  # maximum number of primary keys per query
 
 
@@ -394,7 +396,8 @@ class QueueRow:
     waiting: number of waiting units, including leased and lacking ones.
     leased: number of leased units.
     lacking: number of units that need more people than may still judge them.
-    readers: names of the readers, sorted.
+    readers: names of the first FEW_READERS readers, sorted.
+    reader_count: number of readers.
     """
 
     queue: str
@@ -403,6 +406,7 @@ class QueueRow:
     leased: int
     lacking: int
     readers: list[str]
+    reader_count: int
 
 
 def queues_by_use(task: Task) -> dict[str, list[QueueRow]]:
@@ -423,10 +427,16 @@ def queue_table(task: Task) -> list[QueueRow]:
     names = names_of()
     rows = []
     for queue in counts.keys() | readers.keys():
-        reader_names = sorted(names[pk] for pk in readers.get(queue, ()))
+        able = readers.get(queue, ())
         rows.append(
             QueueRow(
-                queue, routes.labels.get(queue, []), counts.get(queue, 0), leased[queue], lacking[queue], reader_names
+                queue,
+                routes.labels.get(queue, []),
+                counts.get(queue, 0),
+                leased[queue],
+                lacking[queue],
+                nsmallest(FEW_READERS, (names[pk] for pk in able)),
+                len(able),
             )
         )
     return sorted(rows, key=lambda row: (-row.waiting, row.queue))

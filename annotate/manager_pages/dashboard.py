@@ -6,7 +6,7 @@ tables. The reports about one task are in task_reports.py.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from functools import wraps
 from typing import Any
 
@@ -22,17 +22,18 @@ from django.utils import timezone
 
 from annotate.actions.registry import by_name
 from annotate.figures import annotator_statistics, progress_report, task_statistics
+from annotate.figures.attention import COUNT, all_tasks, attention
 from annotate.figures.figure_cache import BeingCountedError, figures, foretold
 from annotate.figures.overview_report import managers_table
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import action_forms, setup_steps
-from annotate.models import Flag, Job, Task
+from annotate.models import Task
 from annotate.pages.access import UserRequest, may, status_of
 from annotate.reports.tables import Table, as_csv
-from annotate.work.accounts import managers, waiting_requests
-from annotate.work.adjudication import adjudicator_counts
+from annotate.work import membership
+from annotate.work.accounts import managers
 from annotate.work.task_settings import is_extendable
 
 # --- Tables that the query string of a URL filters, sorts or downloads
@@ -144,6 +145,7 @@ def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpRe
     to, args: URL or view, as for django.shortcuts.redirect
     """
     messages.success(request, sentence)
+    cache.delete(COUNT)
     return redirect(target, *args)
 
 
@@ -183,7 +185,8 @@ TABS = (
 TAB_OF = {
     **{name: name for name, _ in TABS},
     **{"manage-item": "manage-items", "manage-person": "manage-people", "manage-void": "manage-people"},
-    **{"manage-extend": "manage-task", "manage-do": "manage-task", "manage-settings-change": "manage-settings"},
+    **dict.fromkeys(["manage-extend", "manage-export", "manage-do", "manage-job", "manage-task-jobs"], "manage-task"),
+    "manage-settings-change": "manage-settings",
     **{"manage-guidelines-add": "manage-guidelines", "manage-guidelines-preview": "manage-guidelines"},
 }
 
@@ -209,24 +212,22 @@ def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
 # --- Start page, dates and people
 
 
-FEW = 5  # maximum number of stalled queues of each task, and of failed jobs, on the dashboard
+FEW = 5  # maximum number of languages in the row of a task
 FORETOLD = 12  # number of open tasks for which the dashboard makes forecasts; they are the newest
-ON_A_PAGE = 50  # maximum number of tasks on a page
+ON_A_PAGE = 25  # maximum number of tasks on a page
 LIVELY = 5  # time for which the live counts are cached, in seconds
 
 
 @shows_figures
 def manage(request: UserRequest) -> HttpResponse:
-    tasks = Task.objects.prefetch_related("draws")
+    tasks = list(Task.objects.prefetch_related("draws"))
     (rows, states, activity), counted_at = all_tasks(task for task in tasks if task.is_open)
     # If a task was opened after the figures were computed, they do not include it yet.
     open_tasks = [task for task in tasks if task.pk in states]
+    wants = attention(rows, states, open_tasks)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
-    to_decide = {row["name"] for row in rows if row["adjudication"]}
-    deciding = [task for task in open_tasks if task.name in to_decide]
-    able = adjudicator_counts(deciding) if deciding else {}
-    unadjudicated = {task.name for task in deciding if not able[task.pk]}
+    unadjudicated = {row["name"] for row in wants.unadjudicated}
     find = request.GET.get("find", "").strip()
     page = Paginator(_matching(rows, find), ON_A_PAGE).get_page(request.GET.get("page"))
     return manage_page(
@@ -240,35 +241,20 @@ def manage(request: UserRequest) -> HttpResponse:
         days=activity["days"],
         answers=sum(activity["days"]),
         decides=may(request.user, "decide"),
-        waiting=list(_stuck(open_tasks, states)),
-        new=[row for row in rows if row["newly_paused"]],
-        unadjudicated=[row for row in rows if row["name"] in unadjudicated],
-        flags=Flag.objects.open().count(),
-        asking=waiting_requests().count(),
+        wants=wants,
         failed=[
             (
                 job,
                 action_forms.title_of(job),
                 action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else "",
             )
-            for job in Job.objects.failed()[:FEW]
+            for job in wants.failed
         ],
         unfinished=setup_steps.unfinished(open_tasks, states) if may(request.user, "decide") else [],
         setup=setup_steps.STEPS,
         now=live_counts(),
         open_tasks=open_tasks,
         counted_at=counted_at,
-    )
-
-
-def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
-    """Return ((rows, states, activity), counted_at): a row for each task, the queue states of each open task, the
-    activity of annotators, and the time at which these figures were computed if they come from the cache.
-    """
-    return figures(
-        "tasks",
-        None,
-        lambda: (task_statistics.overview(), queue_states_of(open_tasks), annotator_statistics.activity()),
     )
 
 
@@ -306,17 +292,6 @@ def _task_rows(
                 "extendable": is_extendable(task),
                 "closable": row["is_open"] and task.kind.answered_here,
             }
-
-
-def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:
-    """Yield (task, first FEW stalled queues, number of stalled queues beyond these) for each task that has any.
-
-    The number is negative if the task has fewer than FEW stalled queues.
-    """
-    for task in open_tasks:
-        stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
-        if stuck:
-            yield task, stuck[:FEW], len(stuck) - FEW
 
 
 @shows_figures
@@ -357,7 +332,9 @@ def everybody(request: UserRequest) -> HttpResponse:
     return manage_page(
         request,
         "everybody",
-        table=everybody_table(annotator_statistics.with_accounts(counted), sort, address),
+        table=everybody_table(
+            annotator_statistics.with_accounts(counted), sort, address, grouped=membership.groups().exists()
+        ),
         managers_table=managers_table(managers().order_by("username"), sort),
         invites=may(request.user, "invite"),
         raises=may(request.user, "raise"),

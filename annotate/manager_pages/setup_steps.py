@@ -103,7 +103,7 @@ def next_of_corpus(row: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def people_page(task: str) -> str:
-    return f"{reverse('manage-new-accounts')}?{urlencode({'to': task})}"
+    return f"{reverse('manage-new-accounts')}?{urlencode({'task': task})}"
 
 
 # --- Set-ups that can be continued
@@ -112,14 +112,11 @@ def people_page(task: str) -> str:
 def unfinished(open_tasks: Iterable[Task], states: Mapping[int, Any]) -> list[tuple[str, str, str]]:
     """Return the set-ups that somebody has begun and not finished, as (name, URL, next step) tuples.
 
-    states: mapping from task to its queue states, as queue_states_of returns it
+    states: mapping from task to its state, as all_tasks in figures/attention.py returns it
     """
-    tasks = [(task.name, people_page(task.name), "Invite people") for task in open_tasks if _is_unread(states[task.pk])]
+    unread = [task.name for task in open_tasks if states[task.pk]["is_unread"]]
+    tasks = [(name, people_page(name), "Invite people") for name in unread]
     return [*tasks, *_corpora_without_tasks(), *_files_without_corpus()][:MOST]
-
-
-def _is_unread(state: Mapping[str, Any]) -> bool:
-    return any(row["waiting"] for row in state["queues"]) and not any(row["readers"] for row in state["queues"])
 
 
 def _corpora_without_tasks() -> Iterator[tuple[str, str, str]]:

@@ -42,10 +42,15 @@ from annotate.work.permit import Permit, acting, open_permits, permit_of
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
+LISTED = 20  # maximum number of tasks in a part of the start page
+
+
 def home(request: UserRequest) -> HttpResponse:
     """Show the annotator's tasks: the task to continue, other tasks with work or a test, and tasks without work.
 
     Redirect managers who do not annotate to the manager dashboard.
+
+    ?all=: show all tasks, instead of the first LISTED with work or a test and the first LISTED without work
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):
@@ -57,12 +62,16 @@ def home(request: UserRequest) -> HttpResponse:
     rows = _rows(annotator, own_permits)
     first_row = next((row for row in rows if row["has_work"]), None)
     other_rows = [row for row in rows if row is not first_row]
+    listed, idle = ([row for row in other_rows if row["is_listed"] is wanted] for wanted in (True, False))
+    most = None if "all" in request.GET else LISTED
     context = {
         "annotator": annotator,
         "rows": rows,
         "first": first_row,
-        "listed": [row for row in other_rows if row["is_listed"]],
-        "idle": [row for row in other_rows if not row["is_listed"]],
+        "listed": listed[:most],
+        "idle": idle[:most],
+        "idle_count": len(idle),
+        "is_cut": most is not None and max(len(listed), len(idle)) > most,
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),

@@ -7,7 +7,7 @@ tables in Markdown, in LaTeX and for a terminal, and templates/annotate/_table.h
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -28,9 +28,33 @@ TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "s
 FEW = 12  # maximum number of rows of a folded table that a page contains; a browser loads longer ones when asked
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter
-PAGE = 200  # maximum number of rows that a page of the site shows of a table
+CELLS = 650  # maximum number of cells that a page of the site shows of a table, in whole rows
 Called = Callable[[str], str]  # function that returns the name of a label
 Row = Any  # mostly a dict in a report
+
+
+class LazyList(Sequence[Any]):
+    """A list whose items are made when they are accessed, so that a page of a long list costs as much as a short list.
+
+    size: number of items.
+    items: function that returns the items of a slice.
+    """
+
+    def __init__(self, size: int, items: Callable[[slice], Sequence[Any]]) -> None:
+        self.size, self.items = size, items
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items(index) if isinstance(index, slice) else self.items(slice(index, index + 1))[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._whole)
+
+    @cached_property
+    def _whole(self) -> Sequence[Any]:
+        return self.items(slice(None))
 
 
 @dataclass(frozen=True)
@@ -104,7 +128,7 @@ class Table:
 
     caption: str
     columns: tuple[Column, ...]
-    body: tuple[tuple[Cell, ...], ...]
+    body: Sequence[tuple[Cell, ...]]
     total: tuple[tuple[Cell, ...], ...] = ()
     slug: str = ""
     asked: str = ""
@@ -136,10 +160,10 @@ class Table:
         return [*self._ordered, *self.total]
 
     @property
-    def _ordered(self) -> list[tuple[Cell, ...]]:
+    def _ordered(self) -> Sequence[tuple[Cell, ...]]:
         """The filtered rows in order, without the total."""
         if not self.slug and not self.given:
-            return list(self.body)
+            return self.body
         column, down = self._order()
         matches = self.found
         if column is None:
@@ -153,7 +177,8 @@ class Table:
         """The rows that a page of the site shows, without the total. If the site offers no filter, these are all."""
         ordered = self._ordered
         number = (self.given or {}).get(f"page-{self.name}")
-        return Paginator(ordered, PAGE if self.given is not None else max(1, len(ordered))).get_page(number)
+        most = CELLS // len(self.columns) if self.given is not None else len(ordered)
+        return Paginator(ordered, max(1, most)).get_page(number)
 
     @property
     def turns(self) -> list[tuple[str, str]]:
@@ -169,10 +194,12 @@ class Table:
             if number
         ]
 
-    @property
-    def found(self) -> list[tuple[Cell, ...]]:
+    @cached_property
+    def found(self) -> Sequence[tuple[Cell, ...]]:
         """The rows that match the filter: each of its words occurs in the row. The total is not filtered."""
         search_words = self.find.casefold().split()
+        if not search_words:
+            return self.body
         return [row for row in self.body if all(word in _in_a_line(row) for word in search_words)]
 
     @property
@@ -240,8 +267,12 @@ def table(
     asked: str = "",
 ) -> Table:
     column_list = tuple(columns)
-    body, below = (tuple(tuple(column.cell(row) for column in column_list) for row in part) for part in (rows, total))
-    return Table(caption, column_list, body, below, slug, asked)
+
+    def cells(part: Iterable[Row]) -> tuple[tuple[Cell, ...], ...]:
+        return tuple(tuple(column.cell(row) for column in column_list) for row in part)
+
+    body = LazyList(len(rows), lambda part: cells(rows[part])) if isinstance(rows, LazyList) else cells(rows)
+    return Table(caption, column_list, body, cells(total), slug, asked)
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:

@@ -6,6 +6,7 @@ The template loader is for answer forms from plug-ins.
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 from django import template
@@ -21,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotate.core import stages
-from annotate.figures import annotator_statistics
+from annotate.figures.attention import attention_count
 from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
@@ -41,7 +42,7 @@ register.filter("code", stringfilter(code))
 # languages of Django.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
-register.simple_tag(annotator_statistics.newly_paused)
+register.simple_tag(attention_count)
 
 
 class FormLoader(filesystem.Loader):
@@ -97,8 +98,8 @@ def term(context: Context, words: str) -> str:
     found = next((each for each in (name, name.removesuffix("s")) if each in definitions()), None)
     if found is None:
         return words
-    number = 1 + (context.render_context.get("terms") or 0)
-    context.render_context["terms"] = number
+    # Included templates share the first dictionary of the context, so that no id is used twice on a page.
+    number = next(context.dicts[0].setdefault("terms", count(1)))
     return format_html(
         '<dfn><button type="button" class="term" popovertarget="term-{0}">{1}</button></dfn>'
         '<span class="definition" id="term-{0}" popover><b>{2}</b> {3} <a href="{4}#{5}">Glossary</a></span>',

@@ -185,12 +185,17 @@ def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
 # --- what waits for the manager
 
 
-def test_who_was_paused_is_told_of_on_every_page_of_staff_and_of_nobody_else(crowd, max_, desk):
+def test_the_badge_counts_the_entries_of_the_dashboard_on_every_page_of_staff_and_of_nobody_else(crowd, max_, desk):
+    entries = desk.get("/manage/").text.partition('class="wants"')[2].partition("</section>")[0].count("<li>")
+    assert entries >= 1
     for at in ("/account/", "/manage/", address(crowd)):
-        assert '<b class="badge" title="newly paused annotators">1' in desk.get(at).text, at
+        assert f'<b class="badge" title="needs attention">{entries}<' in desk.get(at).text, at
     assert "1 annotator newly paused" in words(desk.get("/manage/"))
     assert "badge" not in signed_in(User.objects.get(username="ann")).get("/").text
-    assert "newly paused" not in signed_in(max_).get("/").text
+    assert "needs attention" not in signed_in(max_).get("/").text
+    desk.post(address(crowd, f"people/{max_.pk}/lift/"))
+    badge = f'title="needs attention">{entries - 1}<' if entries > 1 else 'href="/manage/">Manage</a>'
+    assert badge in desk.get("/account/").text
 
 
 def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_task, desk):

@@ -34,6 +34,14 @@ def test_routes_show_what_waits_beside_who_reads_it_and_warn_where_nobody_does(d
     assert "There is no route: each language has its own queue." in words(desk.get(ROUTES))
 
 
+def test_of_many_readers_the_first_are_named_and_the_others_counted(desk, make_task, person):
+    make_task([("hi", "hi en", "en")])
+    for number in range(12):
+        person(f"reader{number:02}", "hi")
+    shown = words(desk.get(ROUTES))
+    assert ("reader09 and 2 more" in shown, "reader10" in shown) == (True, False)
+
+
 def test_a_route_is_added_and_changed_and_its_codes_are_kept_as_a_list(desk, db):
     sent = {"language": "pt", "queue": "es", "extra_candidates": "gl, ca gl", "never_agree": "yes"}
     assert "pt → es: this route is now in effect." in words(desk.post(NEW, sent, follow=True))

@@ -6,6 +6,7 @@ import pytest
 
 from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
+from annotate.pages import annotators
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import PAUSED
@@ -254,3 +255,12 @@ def test_a_manager_who_logs_in_lands_on_the_managers_pages(client, manager):
     form = {"username": "manager", "password": "a long password"}
     assert client.post("/login/", form, follow=True).redirect_chain[-1] == ("/manage/", 302)
     assert client.get("/", follow=True).redirect_chain == [("/manage/", 302)]
+
+
+def test_of_many_tasks_the_first_are_shown_and_all_on_request(make_task, as_ann, ann, monkeypatch):
+    monkeypatch.setattr(annotators, "LISTED", 2)
+    for number in range(4):
+        make_task([DISPUTED], name=f"task-{number}")
+    shown, everything = as_ann.get("/").text, as_ann.get("/?all=1").text
+    assert (shown.count("<article"), everything.count("<article")) == (3, 4)
+    assert ("Show all tasks" in shown, "Show all tasks" in everything) == (True, False)
