@@ -27,7 +27,7 @@ from annotate.core.refusals import NotFound
 from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
 from annotate.manager_pages.dashboard import done, manage_page, sort_of
 from annotate.models import Job, Task
-from annotate.pages.access import UserRequest, text_of
+from annotate.pages.access import UserRequest, may, text_of
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store, shares
@@ -124,21 +124,25 @@ def progress(record: Mapping[str, Any]) -> dict[str, Any]:
 SHOWN = 200  # maximum number of jobs on the page, which shows the newest
 
 
-def jobs(request: UserRequest) -> HttpResponse:
-    job_list = list(Job.objects.select_related("by")[:SHOWN])
+def jobs(request: UserRequest, task: Task | None = None) -> HttpResponse:
+    """List the jobs of all tasks and corpora, or those of one task."""
+    listed = Job.objects.of_task(task.name) if task else Job.objects.all()
+    job_list = list(listed.select_related("by")[:SHOWN])
     table = jobs_table(job_list, lambda job: reverse("manage-job", args=[job]), sort_of(request))
     waiting = any(not job.has_ended for job in job_list)
-    return manage_page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
+    return manage_page(request, "jobs", task, table=table, unwatched=waiting and not is_watched(), most=SHOWN)
 
 
 def job(request: UserRequest, job: Job) -> HttpResponse:
     """Show a job's progress and outcome. Until the job ends, htmx keeps requesting the part that changes."""
     if request.htmx and job.state == Job.DONE and (url := setup_steps.next_of_job(job)):
         return _go_on(request, job, url)
-    context = _job_context(job)
+    context = _job_context(request, job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
-    return manage_page(request, "job", **context)
+    # For managers of the task alone, the job is one of the task's pages.
+    task = None if request.user.is_staff else Task.objects.filter(name=job.task_name).first()
+    return manage_page(request, "job", task, **context)
 
 
 def _go_on(request: UserRequest, job: Job, url: str) -> HttpResponse:
@@ -163,8 +167,8 @@ def _files(job: Job) -> dict[str, Path]:
     return {path.relative_to(out).as_posix(): path for path in paths}
 
 
-def _job_context(job: Job) -> dict[str, Any]:
-    action, is_done = by_name()[job.action], job.state == Job.DONE
+def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
+    action, is_done, starts = by_name()[job.action], job.state == Job.DONE, may(request.user, "start")
     title = action_forms.title_of(job)
     tried = is_done and job.given.get("dry_run") is True
     # If an import was refused, its message names the file of rejected rows. Link to that file here, because the page
@@ -173,9 +177,10 @@ def _job_context(job: Job) -> dict[str, Any]:
     # Of a preview, the page says itself that it stored nothing, and has a button instead of an option.
     said = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
     said = [action_forms.as_on_page(sentence, action.options) for sentence in said]
-    has_form = job.has_ended and job.action in action_forms.DEEDS
+    has_form = starts and job.has_ended and job.action in action_forms.DEEDS
     return {
         "job": job,
+        "starts": starts,
         "title": ": ".join(filter(None, (title, _subject(job)))),
         "command": job_worker.command_of(action, job.given),
         "progress": progress(job_store.progress(job)) if job.state == Job.RUNNING else None,
@@ -187,16 +192,16 @@ def _job_context(job: Job) -> dict[str, Any]:
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
         "again": has_form,
         "change": _form_address(job) if has_form and not is_done else "",
-        "tried": tried,
+        "tried": tried and starts,
         "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
-        "documents": [name for name in _files(job) if shared_reports.is_document(name)],
+        "documents": [name for name in _files(job) if starts and shared_reports.is_document(name)],
         "shares": list(shares.open_shares(job)),
         "days": shares.DAYS,
         "report": is_done and job.action == "evaluate" and _report(job, action),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "steps": setup_steps.steps_of_job(job),
-        "leads_to": _next_links(job) if is_done else [],
-        "prelabel": is_done and _is_unread(job),
+        "leads_to": _next_links(job) if is_done and starts else [],
+        "prelabel": is_done and starts and _is_unread(job),
     }
 
 
@@ -256,13 +261,13 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     links = []
-    name = job.given.get("task") or (job.given.get("name") if job.action in ("open_task", "extend_task") else None)
+    name = job.task_name
     if name and Task.objects.filter(name=name).exists():
         if job.action == "open_task":
             links.append((setup_steps.people_page(name), "Invite people"))
         links.append((reverse("manage-task", args=[name]), "View the task"))
         if job.action == "close":
-            links.append((action_forms.address("export_gold", task=name), "Export the gold set"))
+            links.append((reverse("manage-export", args=[name]), "Export the gold set"))
     if job.action in ("prelabel", "import_corpus", "import_threads", "suggest") and not _is_unread(job):
         links.append((action_forms.address("open_task", corpus=job.corpus), "New task"))
     if job.corpus and not name:
@@ -315,7 +320,7 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponse | FileRespon
 def share(request: UserRequest, job: Job) -> HttpResponse:
     """Create a link to a report or card, and show it on the job's page, which is the only time that it is shown."""
     link = shared_reports.make_link(request, job, _files(job))
-    return manage_page(request, "job", **_job_context(job), link=link)
+    return manage_page(request, "job", **_job_context(request, job), link=link)
 
 
 def packed(request: UserRequest, job: Job) -> FileResponse:
@@ -331,41 +336,57 @@ def packed(request: UserRequest, job: Job) -> FileResponse:
         return FileResponse(open(archive, "rb"), as_attachment=True, filename=f"{name}.zip")
 
 
-def do(request: UserRequest, action: str) -> HttpResponse:
+def export(request: UserRequest, task: Task) -> HttpResponse:
+    """Show the form that exports the gold set of a task, or start the export as a job."""
+    return do(request, "export_gold", task)
+
+
+def do(request: UserRequest, action: str, task: Task | None = None) -> HttpResponse:
     """Show the form of an action, or start the action as a job.
 
     Some actions ask for confirmation first.
+
+    task: task to which the action is restricted
 
     GET fields: values of options; or job, the number of a job whose options the form shows again
     POST fields: the options of the action; sure, once the user has confirmed
     """
     _, declared = action_forms.deed_named(action)
+    # If a link of a task led here, the form is one of the task's pages and does not ask for the task again.
+    task = task or Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET" and "job" in request.GET:
-        return _form(request, action, action_forms.given_again(request.GET["job"], action))
+        return _form(request, action, task, action_forms.given_again(request.GET["job"], action))
     if request.method == "GET":
         several = {option.name for option in declared.options if option.several}
         lists = {name: values for name, values in request.GET.lists() if values}
-        return _form(request, action, {name: texts if name in several else texts[-1] for name, texts in lists.items()})
+        values = {name: texts if name in several else texts[-1] for name, texts in lists.items()}
+        return _form(request, action, task, values)
     options: dict[str, Any] = {}
     posted: QueryDict = request.POST
     try:
         posted = inbox.with_uploads(request)
+        if task:
+            posted["task"] = task.name
         options = action_forms.given_by(action, posted)
         if declared.asks and "sure" not in posted:
-            return _form(request, action, options, foretold=declared.foretell(options))
+            return _form(request, action, task, options, foretold=declared.foretell(options))
         return action_forms.begin(request, action, options)
     except ActionError as error:
-        return _form(request, action, options or posted.dict(), refusal=action_forms.reworded(error, declared.options))
+        refusal = action_forms.reworded(error, declared.options)
+        return _form(request, action, task, options or posted.dict(), refusal=refusal)
 
 
 def _form(
-    request: UserRequest, name: str, values: Mapping[str, Any], refusal: Exception | None = None, **context: Any
+    request: UserRequest,
+    name: str,
+    task: Task | None,
+    values: Mapping[str, Any],
+    refusal: Exception | None = None,
+    **context: Any,
 ) -> HttpResponse:
     deed, action = action_forms.deed_named(name)
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
     first, rest = action_forms.form(name, filled, refusal=refusal)
-    # If a link of a task led here, the form is one of the task's pages and does not ask for the task again.
-    task = Task.objects.filter(name=text_of(request.GET, "task")).first()
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence says what the action does, and the others explain it.

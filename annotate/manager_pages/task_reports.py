@@ -30,6 +30,7 @@ from annotate.figures import (
     task_overview,
     task_statistics,
 )
+from annotate.figures.attention import FEW
 from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
 from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
@@ -37,7 +38,7 @@ from annotate.figures.queue_states import queue_states
 from annotate.kinds.control import Panel, panels
 from annotate.manager_pages import task_members
 from annotate.manager_pages.action_forms import address
-from annotate.manager_pages.dashboard import FEW, done, manage_page, shows_figures, sort_of
+from annotate.manager_pages.dashboard import done, manage_page, shows_figures, sort_of
 from annotate.models import Annotator, Flag, Job, Judgment, Pause, Task
 from annotate.pages.access import UserRequest, may
 from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
@@ -90,7 +91,8 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         idle_table=progress_report.idle_table(states, _of_person(task), sort),
         exports=Job.objects.filter(action="export_gold", given__task=task.name)[:FEW_EXPORTS],
         extendable=is_extendable(task),
-        decides=may(request.user, "start"),
+        decides=may(request.user, "decide", task.name),
+        starts=may(request.user, "start"),
     )
 
 

@@ -313,6 +313,9 @@ class Guidelines(models.Model):
         return f"{self.major}.{self.minor}"
 
 
+NAME_A_TASK = ("open_task", "extend_task")  # actions whose option `name` is that of a task
+
+
 class Jobs(models.QuerySet["Job"]):
     def open(self) -> Self:
         """Return jobs that have not ended."""
@@ -322,6 +325,10 @@ class Jobs(models.QuerySet["Job"]):
         """Return failed jobs, except if the same action has succeeded later on the same corpus."""
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
+
+    def of_task(self, name: str) -> Self:
+        """Return jobs that are about the task with this name."""
+        return self.filter(Q(given__task=name) | Q(given__name=name, action__in=NAME_A_TASK))
 
     def contesting(self, task: Task | None = None) -> Self:
         """Return open jobs that send people the items of languages that failed their audit.
@@ -383,6 +390,11 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"job {self.pk}: {self.action}"
+
+    @property
+    def task_name(self) -> str:
+        """The name of the task that the job is about, "" if there is none."""
+        return str(self.given.get("task") or (self.action in NAME_A_TASK and self.given.get("name")) or "")
 
     @property
     def has_ended(self) -> bool:

@@ -5,9 +5,9 @@ row is an annotator, and also an adjudicator if the row's `adjudicates` is set. 
 Managers may see everything, and the permissions of the admin site decide what they may change. A manager who may change
 tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
 work/accounts.py decides whose account a manager may change. Only superusers make managers. A member of a task with the
-role manager has the rights `manage`, `decide` and `guide` in that task alone. An annotator's flags, and the replies and
-notes to that annotator, are shown only to the annotator and to managers (work/flags.py).
-The login and the documentation (annotate/manual/views.py) are public.
+role manager has the rights `manage`, `decide` and `guide` in that task and its jobs alone. An annotator's flags, and
+the replies and notes to that annotator, are shown only to the annotator and to managers (work/flags.py). The login and
+the documentation (annotate/manual/views.py) are public.
 """
 
 # Django REST framework has no types.
@@ -120,7 +120,7 @@ RIGHTS: dict[str, Right] = {
     "adjudicate": lambda user, annotator, manages: annotator is not None,
     "manage": lambda user, annotator, manages: is_manager(user) or manages,
     "decide": _manager_with("change_task", in_task=True),
-    "start": _manager_with("change_task"),  # jobs
+    "start": _manager_with("change_task"),  # jobs other than an export
     "invite": _manager_with("add_annotator", "change_annotator"),
     "people": _manager_with("change_annotator"),
     "guide": _manager_with("add_guidelines", in_task=True),
@@ -183,6 +183,14 @@ NAMED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _task_of(arguments: Mapping[str, Any]) -> str:
+    """Return the name of the task that a URL is about, which may be the task of its job; "" if there is none."""
+    if "job" in arguments:
+        job = Job.objects.filter(pk=arguments["job"]).first()
+        return job.task_name if job else ""
+    return str(arguments.get("task", ""))
+
+
 def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that checks a right and looks up the objects named by the URL.
 
@@ -193,7 +201,7 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def decorate(view: Callable[..., R]) -> Callable[..., R]:
         @wraps(view)
         def checked(request: UserRequest, **arguments: Any) -> R:
-            annotator = check_right(request.user, right, arguments.get("task", ""))
+            annotator = check_right(request.user, right, _task_of(arguments))
             arguments |= {name: look_up(arguments[name]) for name, look_up in NAMED.items() if name in arguments}
             task = arguments.get("task")
             if annotator and isinstance(task, Task) and right in OF_ANNOTATORS and not is_manager(request.user):

@@ -8,7 +8,7 @@ WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
 OF_A_TASK = (
     *("task", "items", "people", "guidelines", "quality", "settings"),
-    *("agreement", "tests", "rule", "pace", "comments", "notes"),
+    *("agreement", "tests", "rule", "pace", "comments", "notes", "task-jobs"),
 )
 # Those of the desk, which managers look at.
 OF_THE_DESK = (
@@ -17,7 +17,7 @@ OF_THE_DESK = (
 )
 # Where a manager acts by a form of its own page, and where by a button elsewhere.
 FORMS_OF_MANAGERS = (
-    *("new-corpus", "new-task", "kind-edit", "inbox", "do", "extend"),
+    *("new-corpus", "new-task", "kind-edit", "inbox", "do", "extend", "export"),
     *("new-accounts", "new-manager", "new-route", "route"),
 )
 BUTTONS_OF_MANAGERS = (
@@ -80,8 +80,9 @@ PAGES = {
         [f"manage-{page}" for page in ("lift", "question", "note", "pause", *BUTTONS_OF_MANAGERS)],
         (NO_GET, MANAGERS_ACT),
     ),
-    # Links and passwords are told in the answer, and only there.
-    **dict.fromkeys(["manage-new-accounts", "manage-new-manager"], (MANAGERS_LOOK, MANAGERS_LOOK)),
+    # A password is told in the answer, and only there.
+    "manage-new-manager": (MANAGERS_LOOK, MANAGERS_LOOK),
+    "manage-links": (MANAGERS_LOOK, NO_POST),
     **dict.fromkeys(["manage-guidelines-preview", "manage-job-share"], (NO_GET, MANAGERS_LOOK)),
     # The documentation holds no secret: it is for everybody who can reach the site.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
@@ -114,6 +115,7 @@ OTHERS = {
         "manager",
         {
             "manage-languages": (200, 403),
+            "manage-links": (403, 405),
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
             **dict.fromkeys(("manage-guidelines-preview", "manage-job-share"), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),

@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
-from annotate.models import Annotator, Lease, Membership, Task
-from annotate.work import membership
+from annotate.models import Annotator, Job, Lease, Membership, Task
+from annotate.work import job_store, membership
 from corpora.models import Item
 from tests.annotate.access.addresses import API, PAGES, WHO
 
@@ -91,8 +91,10 @@ def test_an_adjudicator_of_the_account_who_is_an_annotator_here_sees_no_case(wor
 
 # --- managers of one task
 
-# What starts a job is for managers of all tasks.
-JOBS = {"manage-extend"}
+# What starts a job other than an export is for managers of all tasks.
+STARTED = {"manage-extend"}
+# The job of the world is about its task.
+JOBS = {"manage-job", "manage-job-packed", "manage-job-file"}
 
 
 def test_a_manager_of_one_task_sees_and_manages_that_task_alone(world):
@@ -100,16 +102,43 @@ def test_a_manager_of_one_task_sees_and_manages_that_task_alone(world):
     own = {
         name for name in PAGES if name.startswith("manage") and world.arguments.get(name, [""])[0] == world.task.name
     }
-    assert {"manage-task", "manage-people", "manage-members", "manage-settings-change", "manage-person"} <= own
+    assert {"manage-task", "manage-people", "manage-members", "manage-export", "manage-task-jobs"} <= own
+    own = own - STARTED | JOBS
     for name, method, response in answers(world, "bea"):
         if not name.startswith("manage"):
             continue
         asked, posted = PAGES[name]
         as_manager = (asked if method == "GET" else posted)[WHO.index("manager")]
-        expected = as_manager if name in own - JOBS else 405 if as_manager == 405 else 403
+        expected = as_manager if name in own else 405 if as_manager == 405 else 403
         assert response.status_code == expected, (name, method)
     for other in Task.objects.exclude(pk=world.task.pk):
         assert world.client("bea").get(f"/manage/tasks/{other.name}/").status_code == 403
+
+
+def test_a_manager_of_one_task_exports_it_and_sees_its_jobs_alone(world):
+    membership.add(world.task, [Annotator.objects.get(user__username="bea")], role=Membership.MANAGER)
+    client, other = world.client("bea"), Task.objects.get(name="crowd")
+    page = client.get(reverse("manage-task", args=["task"])).text
+    assert reverse("manage-export", args=["task"]) in page
+    assert reverse("manage-extend", args=["task"]) not in page
+    assert client.post(reverse("manage-export", args=["task"]), {"task": other.name}).status_code == 302
+    export = Job.objects.filter(action="export_gold").get()
+    assert (export.given["task"], export.by.username) == ("task", "bea")
+    page = client.get(reverse("manage-job", args=[export.pk])).text
+    for act in ("cancel", "again", "remove", "share"):
+        assert reverse(f"manage-job-{act}", args=[export.pk]) not in page
+        assert client.post(reverse(f"manage-job-{act}", args=[export.pk])).status_code == 403
+    foreign = [
+        job_store.begin("export_gold", {"task": other.name}, corpus="", by=None),
+        job_store.begin("extend_task", {"name": other.name}, corpus="", by=None),
+        job_store.begin("prelabel", {"corpus": "july"}, corpus="july", by=None),
+    ]
+    listed = client.get(reverse("manage-task-jobs", args=["task"])).text
+    assert reverse("manage-job", args=[export.pk]) in listed
+    for job in foreign:
+        assert reverse("manage-job", args=[job.pk]) not in listed
+        assert client.get(reverse("manage-job", args=[job.pk])).status_code == 403
+    assert client.get(reverse("manage-job", args=[0])).status_code == 403
 
 
 def test_a_manager_of_one_task_receives_no_items_of_it_and_chooses_no_other_manager(world):

@@ -88,7 +88,15 @@ class World:
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             **{
                 f"manage-{page}": [task.name]
-                for page in ("guidelines-add", "guidelines-preview", "settings-change", "switch", "extend", "members")
+                for page in (
+                    "guidelines-add",
+                    "guidelines-preview",
+                    "settings-change",
+                    "switch",
+                    "extend",
+                    "export",
+                    "members",
+                )
             },
             **{f"manage-{page}": [ann.pk] for page in ("account", "account-change", "account-do")},
             **{f"manage-{page}": ["hi"] for page in ("route", "route-remove")},
@@ -167,7 +175,7 @@ class World:
             "manage-settings-change": {"title": "Another"},
             "manage-switch": {"open": "no"},
             "manage-members": {"do": "open", "open_to": "members"},
-            "manage-new-accounts": {"username": "nia", "language": "de", "level": "5"},
+            "manage-new-accounts": {"people": "nia", "language": "de", "level": "5"},
             "manage-new-manager": {"name": "mia"},
             "manage-account-change": {"name": "Anna", "language": "de", "level": "5"},
             "manage-account-do": {"do": "withdraw"},

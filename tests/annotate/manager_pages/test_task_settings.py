@@ -163,7 +163,7 @@ def test_what_can_be_done_with_the_task_is_led_to_and_nothing_else(desk, make_ta
 
 def test_the_export_of_a_task_does_not_ask_for_the_task_and_is_listed_on_its_overview(desk, make_task):
     make_task([AGREED])
-    path = "/manage/do/export_gold/?task=task"
+    path = "/manage/tasks/task/export/"
     assert f'href="{path}"' in desk.get("/manage/tasks/task/").text
     form = desk.get(path).text
     hidden = '<input type="hidden" name="task" value="task">'
