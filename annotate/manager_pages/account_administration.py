@@ -12,7 +12,7 @@ from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -20,7 +20,6 @@ from django.views.decorators.debug import sensitive_variables
 from annotate.actions.action import ActionError
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_summary
 from annotate.core import stages
-from annotate.core.option import codes as codes_in
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.figures.finish_forecast import expected
@@ -28,7 +27,7 @@ from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import inbox, setup_steps
 from annotate.manager_pages.dashboard import done, log_change, manage_page
-from annotate.models import Annotator, LanguageRequest, Task
+from annotate.models import Annotator, Judgment, LanguageRequest, Task
 from annotate.pages.access import UserRequest, check_right, may, text_of, whole_number
 from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
@@ -68,47 +67,53 @@ def languages(request: UserRequest) -> HttpResponse:
 
 
 def new_accounts(request: UserRequest) -> HttpResponse:
-    """Add one annotator, or many. Only the response to this request shows the invitation links.
+    """Add annotators and show their invitation links once, on the next page.
 
-    ?to=: name of the task that is being set up; the page shows its workload and languages
+    ?task=: name of the task to which they are invited; the page shows its waiting work
 
     POST fields:
-    username, name, email, language, level, adjudicates: for one annotator; each language has its level
-    people, reads, level: for annotators with the same languages, one per line
-    task: name of the task whose members the people become, if any; as ?task= of the form
-    table: text of a table
-    file: a table as an uploaded file
+    people: a user name, a name and a mail address on each line, separated by commas
+    language, level, groups, adjudicates: of all these people; each language has its level
+    table, file: text of a table instead, or the table as an uploaded file
+    task: name of the task whose members the people become, if any
     """
-    task = Task.objects.filter(name=text_of(request.GET, "to")).first()
+    task = Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET":
         return _invitation_form(request, request.GET, task)
     try:
         with transaction.atomic():
             created = work.add_annotators(_rows(request), request.user)
-            _join(request, [annotator for annotator, _link in created])
+            people = [annotator for annotator, _token in created]
+            for person in people:
+                membership.set_groups(person, [*membership.groups_of(person), *_groups(request.POST)])
+            _join(request, people)
     except (BadTable, Refusal) as error:
         faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
         return _invitation_form(request, request.POST, task, refusal=error, faults=faults)
-    for annotator, _link in created:
+    for annotator in people:
         log_change(request, annotator, "Added or updated.", ADDITION)
-    return _links(request, created, **_setup(task))
+    return _with_links(request, created, task)
 
 
 def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None, **context: Any) -> HttpResponse:
-    context |= _setup(task) | {"said": values}
-    if task:
-        return manage_page(request, "new_accounts", **_workload(task, values), **context)
     tasks = Task.objects.filter(is_open=True) if may(request.user, "decide") else ()
-    return manage_page(request, "new_accounts", open_tasks=tasks, **_picker(_posted_rows(values)), **context)
+    rows = _posted_rows(values)
+    if task:
+        queues = queue_states(task)["queues"]
+        waiting = [label_name(row["queue"]) for row in queues if row["waiting"]]
+        rows = rows or [(name, str(work.LEVELS[-1])) for name in waiting if len(waiting) == 1]
+        context |= {"table": overview_report.workload_table(queues), **_setup(task)}
+    return manage_page(request, "new_accounts", open_tasks=tasks, said=values, **_picker(rows), **context)
 
 
 def _setup(task: Task | None) -> dict[str, Any]:
-    """Return the context of the pages that invite people to a task during its set-up."""
+    """Return the context of the pages that invite people to a task. Until people answer, it has the set-up steps."""
     if task is None:
         return {}
+    is_new = not Judgment.objects.filter(unit__task=task).exists()
     return {
         "invited_to": task,
-        "steps": setup_steps.steps(setup_steps.PEOPLE, task.draw.corpus.name, task.name),
+        "steps": setup_steps.steps(setup_steps.PEOPLE, task.draw.corpus.name, task.name) if is_new else [],
         "unadjudicated": _unadjudicated(task),
     }
 
@@ -121,25 +126,6 @@ def _unadjudicated(task: Task) -> int:
     audit, checks = work["audit"] or {}, work["checks"] or {}
     waiting = task.units.work().filter(stage=stages.ADJUDICATION).count()
     return int(waiting + audit.get("recheck", 0) + round(checks.get("chosen", 0)))
-
-
-def _workload(task: Task, values: QueryDict) -> dict[str, Any]:
-    """Return the context of the form for people with the same languages: the task's waiting work and its languages."""
-    queues, chosen = queue_states(task)["queues"], values.getlist("reads")
-    codes = sorted(task.read_in, key=label_name)
-    waiting = [code for code in codes if any(row["queue"] == code and row["waiting"] for row in queues)]
-
-    def choices(codes: list[str]) -> list[tuple[str, str, bool]]:
-        return [(code, label_name(code), code in chosen or waiting == [code]) for code in codes]
-
-    return {
-        "table": overview_report.workload_table(queues),
-        "languages": choices(waiting),
-        "other_languages": choices([code for code in codes if code not in waiting]),
-        "all_languages": " ".join(waiting),
-        "chosen": chosen,
-        "levels": [(level, words) for level, words in LEVELS.items() if level >= task.least_level],
-    }
 
 
 def _join(request: UserRequest, people: list[Annotator]) -> None:
@@ -161,12 +147,6 @@ def _rows(request: UserRequest) -> list[Row]:
     """
     posted = request.POST
     inbox.check_size(request)
-    if "username" in posted:
-        row = _person(posted, posted["username"])
-        _check_are_new([row])
-        return [row]
-    if "people" in posted:
-        return _group(posted["people"], posted.getlist("reads"), posted.get("level", ""))
     if upload := request.FILES.get("file"):
         if (upload.size or 0) > LARGEST:
             raise BadTable(f"The file is larger than {LARGEST >> 20} MB, the maximum for a table of people.")
@@ -174,26 +154,12 @@ def _rows(request: UserRequest) -> list[Row]:
             return read_table(upload.read().decode())
         except UnicodeDecodeError:
             raise BadTable(NOT_UTF8) from None
-    if not (pasted := posted.get("table", "")).strip():
-        raise BadTable("Choose a file, or paste a table.")
-    return read_table(pasted)
-
-
-def _group(lines: str, reads: Iterable[str], level: str) -> list[Row]:
-    """Return the people who read the same languages.
-
-    lines: a user name, or a user name and a name separated by a comma, on each line
-    reads: codes of their languages, one or several in each text
-    level: how well they read them
-    """
-    codes = dict.fromkeys(code for choice in reads for code in codes_in(choice))
-    if not codes:
-        raise InvalidAnswer("Choose the languages that these people read.")
-    people = [line.partition(",") for line in lines.splitlines() if line.strip()]
-    if not people:
-        raise InvalidAnswer("Enter at least one user name.")
-    languages = " ".join(f"{code}:{level}" for code in codes)
-    rows = [read_person(username.strip(), name.strip(), languages) for username, _, name in people]
+    if (pasted := posted.get("table", "")).strip():
+        return read_table(pasted)
+    people = [[part.strip() for part in line.split(",")] for line in posted.get("people", "").splitlines()]
+    rows = [_person(posted, *parts) for parts in people if any(parts)]
+    if not rows:
+        raise BadTable("Enter at least one person, or a table of people.")
     _check_are_new(rows)
     return rows
 
@@ -207,12 +173,22 @@ def _check_are_new(rows: Iterable[Row]) -> None:
         )
 
 
-def _person(posted: QueryDict, username: str) -> Row:
-    name, email = (posted.get(field, "").strip() for field in ("name", "email"))
+def _person(posted: QueryDict, username: str, name: str = "", email: str = "", *more: str) -> Row:
+    """Return a person with the languages in the form. Raise BadTable if these or the texts are invalid.
+
+    more: further parts of the person's line, which must not exist
+    """
     languages, adjudicates = _languages(posted), "adjudicates" in posted
+    if more:
+        raise BadTable(f"The line of {username} has more than a user name, a name and a mail address.")
     if not languages and not adjudicates:
         raise BadTable("Choose at least one language. Only adjudicators need none.")
     return read_person(username, name, languages, email, adjudicates=adjudicates)
+
+
+def _groups(posted: QueryDict) -> list[str]:
+    """Return the names of the groups in the form, which are separated by commas."""
+    return [name for text in text_of(posted, "groups").split(",") if (name := text.strip())]
 
 
 MORE_LANGUAGES = 3  # number of empty rows in the language picker
@@ -227,6 +203,7 @@ def _picker(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {
         "language_rows": [*filled, *[("", "")] * MORE_LANGUAGES],
         "languages": sorted(_language_names().values()),
+        "all_groups": membership.groups(),
         "levels": [*((str(level), words) for level, words in LEVELS.items()), ("0", "0, nothing")],
     }
 
@@ -264,17 +241,38 @@ def _languages(posted: QueryDict) -> str:
     return " ".join(written)
 
 
-def _links(request: UserRequest, created: Iterable[tuple[Annotator, str | None]], **context: Any) -> HttpResponse:
-    """Show invitation links, and mail each to its annotator if possible.
+LINKS = "links"  # session key of links that have not been shown yet
+
+
+def _with_links(
+    request: UserRequest, created: Iterable[tuple[Annotator, str | None]], task: Task | None = None
+) -> HttpResponse:
+    """Mail each invitation link to its annotator if possible, and redirect to the page that shows the links.
 
     created: (annotator, token) tuples; the token is None if the annotator needs no link
     """
-    paths = [(annotator, reverse("invite", args=[token]) if token else None) for annotator, token in created]
+    paths = [(annotator, reverse("invite", args=[token]) if token else "") for annotator, token in created]
     # Do not use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
-    links = [(annotator, request.build_absolute_uri(path) if path else None) for annotator, path in paths]
-    mailed = mail_summary(sent)
-    return manage_page(request, "invited", made=links, mailed=mailed, days=work.INVITE_DAYS, **context)
+    request.session[LINKS] = {
+        "paths": [(annotator.pk, path) for annotator, path in paths],
+        "mailed": mail_summary(sent),
+        "task": task.name if task else "",
+    }
+    return redirect("manage-links")
+
+
+def links(request: UserRequest) -> HttpResponse:
+    """Show the invitation links that the last request created. They are shown once, so a reload shows none."""
+    shown = request.session.pop(LINKS, {"paths": [], "mailed": [], "task": ""})
+    people = Annotator.objects.select_related("user").in_bulk([person for person, _path in shown["paths"]])
+    made = [
+        (people[person], request.build_absolute_uri(path) if path else "")
+        for person, path in shown["paths"]
+        if person in people
+    ]
+    setup = _setup(Task.objects.filter(name=shown["task"]).first())
+    return manage_page(request, "invited", made=made, mailed=shown["mailed"], days=work.INVITE_DAYS, **setup)
 
 
 # --- One account
@@ -288,6 +286,7 @@ def account(
         "name": user.get_full_name(),
         "email": user.email,
         "adjudicates": person.adjudicates,
+        "groups": ", ".join(membership.groups_of(person)),
     }
     return manage_page(
         request,
@@ -309,12 +308,16 @@ def account(
 
 
 def change_account(request: UserRequest, person: Annotator) -> HttpResponse:
-    """Change an account. POST fields: name, email, language, level, adjudicates."""
+    """Change an account. POST fields: name, email, language, level, groups, adjudicates."""
+    name, email = (text_of(request.POST, field) for field in ("name", "email"))
     try:
-        work.change_annotator(person, _person(request.POST, person.user.username), request.user)
-    except BadTable as error:
+        row = _person(request.POST, person.user.username, name, email)
+        with transaction.atomic():
+            work.change_annotator(person, row, request.user)
+            membership.set_groups(person, _groups(request.POST))
+    except (BadTable, InvalidAnswer) as error:
         return account(request, person, request.POST, refusal=error, faults=[*error.args, NOTHING_CHANGED])
-    log_change(request, person, "Changed name, mail address, languages or the right to adjudicate.")
+    log_change(request, person, "Changed name, mail address, languages, groups or the right to adjudicate.")
     return done(request, f"{person} was changed.", "manage-account", person.pk)
 
 
@@ -322,13 +325,13 @@ def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Perform an action on an account.
 
     POST field:
-    do: a key of ACTS, or link to make an invitation link, which only the response to this request shows
+    do: a key of ACTS, or link to make an invitation link, which is shown once
     """
     work.check_may_change(request.user, [person.user])
     action = request.POST.get("do", "")
     if action == "link":
         log_change(request, person, "Created an invitation link.")
-        return _links(request, [(person, work.invite(person))])
+        return _with_links(request, [(person, work.invite(person))])
     if action not in ACTS:
         raise InvalidAnswer("The form contains an unknown action. Reload the page.")
     sentence = ACTS[action](person)

@@ -173,7 +173,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
 # --- Language routes, with the waiting units and the readers of each queue
 
 
-TASKS_ON_A_PAGE = 10
+TASKS_ON_A_PAGE = 5
 
 
 @shows_figures

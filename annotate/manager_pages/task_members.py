@@ -23,7 +23,7 @@ from annotate.work import membership
 from annotate.work.accounts import is_manager
 from annotate.work.membership import EVERYBODY, MEMBERS
 
-ON_A_PAGE = 50
+ON_A_PAGE = 25
 SEARCH = ("find", "language", "group")  # fields of the search for people to add
 
 

@@ -143,6 +143,29 @@ def groups() -> QuerySet[Group]:
     return Group.objects.filter(permissions=None).order_by("name")
 
 
+def groups_of(person: Annotator) -> list[str]:
+    """Return the names of a person's groups, except for groups with permissions."""
+    return list(groups().filter(user=person.user_id).values_list("name", flat=True))
+
+
+@transaction.atomic
+def set_groups(person: Annotator, names: Iterable[str]) -> None:
+    """Put a person into exactly these groups, apart from groups with permissions. Groups without people are deleted.
+
+    Raises InvalidAnswer if a name is that of a group with permissions or is too long.
+    """
+    chosen, longest = [], Group._meta.get_field("name").max_length or 0
+    for name in dict.fromkeys(names):
+        if len(name) > longest:
+            raise InvalidAnswer(f"The name of the group {name[:20]!r} is longer than {longest} characters.")
+        group, _ = Group.objects.get_or_create(name=name)
+        if group.permissions.exists():
+            raise InvalidAnswer(f"The group {name!r} grants permissions. Only the admin can put people into it.")
+        chosen.append(group)
+    person.user.groups.set([*person.user.groups.exclude(permissions=None), *chosen])
+    groups().filter(user=None).delete()
+
+
 def candidates(task: Task, words: str = "", language: str = "", group: str = "") -> QuerySet[Annotator]:
     """Return the active annotators who are not yet members of a task.
 

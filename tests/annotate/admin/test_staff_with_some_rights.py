@@ -151,7 +151,7 @@ def test_a_superuser_may_do_all_of_it_to_everybody(people):
 @pytest.mark.parametrize("name", ["clerk", "root", "rootless"])
 def test_staff_with_some_rights_make_no_annotators_of_themselves_or_of_superusers(people, name):
     Annotator.objects.filter(user__username=name).delete()
-    desk, sent = signed_in("clerk"), {"username": name, "language": "de", "level": "5"}
+    desk, sent = signed_in("clerk"), {"people": name, "language": "de", "level": "5"}
     assert "Only superusers can change managers" in desk.post(reverse("manage-new-accounts"), sent).text
     by_table("Me,de:5,")(desk, people[name])
     assert not Annotator.objects.filter(user__username=name).exists()

@@ -83,10 +83,10 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     },
     "manager": {
         "agreement": ("manage-agreement", opened("text=Compute agreement")),
-        "links to send": ("manage-new-accounts", lambda page: submit(page, username="eve", language="de", level="5")),
+        "links to send": ("manage-new-accounts", lambda page: submit(page, people="eve", language="de", level="5")),
         "a person who is refused": (
             "manage-new-accounts",
-            lambda page: submit(page, username="zoe", language="xx", level="5"),
+            lambda page: submit(page, people="zoe", language="xx", level="5"),
         ),
         "nobody found": ("", asked_for("/manage/people/?find-everybody=nobody")),
         "a manager made": ("manage-new-manager", lambda page: submit(page, name="mia")),

@@ -128,7 +128,8 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_seventeen_clicks(at_work, 
 
     assert current_step(page) == "People"
     page.fill("[name=people]", "ann, Ann Lee\nbea, Bea Ray")
-    hand.click("text=all these languages")
+    page.locator("[name=language]").first.fill(LANGUAGES.replace(" ", ", "))
+    page.locator("[name=level]").first.select_option("5")
     hand.click("main button.primary")
     for number in (1, 2):
         hand.click(f"[data-copies=link-{number}]")
