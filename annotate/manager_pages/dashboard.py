@@ -58,15 +58,6 @@ def with_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
     return value
 
 
-def downloaded(context: Any, name: str) -> HttpResponse:
-    """Return a table of a page as a CSV file. Raise Http404 if the page has no table with this name.
-
-    context: template context of the page
-    name: name of the table
-    """
-    return csv_reply(f"{name}.csv", as_csv(table_of(context, name)))
-
-
 def table_of(context: Any, name: str) -> Table:
     """Return a table of a page. Raise Http404 if the page has no table with this name."""
     for table in _tables(context):
@@ -132,7 +123,8 @@ def manage_page(
     context |= {"desk": DESK if request.user.is_staff else ()}
     context = with_address(context, request.path, request.GET.dict())
     if name != "counting" and "csv" in request.GET:
-        return downloaded(context, request.GET["csv"])
+        table = table_of(context, request.GET["csv"])
+        return csv_reply(f"{table.name}.csv", as_csv(table))
     if name != "counting" and "table" in request.GET:
         name, context = "one_table", context | {"table": table_of(context, request.GET["table"])}
     context |= {"page": name, "refusal": refusal}

@@ -289,10 +289,6 @@ def for_another(count: int) -> str:
     return sentence % {"count": f"{count:,}"}
 
 
-def cases(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
-    return _list(request, annotator, task)
-
-
 def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Settle each selected case with the answer on which its annotators agreed.
 
@@ -305,14 +301,14 @@ def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> H
     try:
         outcome = adjudication.settle_together(annotator, task, labels, request.POST.get("reason", ""))
     except InvalidAnswer as error:
-        return _list(request, annotator, task, refusal=error)
+        return cases(request, annotator, task, refusal=error)
     if outcome.refused:
-        return _list(request, annotator, task, outcome=outcome)
+        return cases(request, annotator, task, outcome=outcome)
     cut = Cut.asked(request.GET)
     return redirect(reverse("adjudication", args=[task.name]) + cut.query(settled=len(outcome.settled)))
 
 
-def _list(
+def cases(
     request: UserRequest,
     annotator: Annotator,
     task: Task,
