@@ -11,6 +11,7 @@ from typing import Any
 from django.db import models
 
 from corpora.core.voters import Votes, unanimous
+from corpora.database.statements import LoadedRow
 
 DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "systems", "filtered", "compare")
 
@@ -86,7 +87,7 @@ class Draw(models.Model):
         return self.size / self.frame_size if self.frame_size else 0.0
 
 
-class Item(models.Model):
+class Item(LoadedRow):
     """A drawn post with the detectors' votes, or a drawn record, which has several fields and no votes."""
 
     # The unique constraint below already provides an index.

@@ -15,6 +15,7 @@ from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models.people import Annotator
+from corpora.database.statements import LoadedRow
 from corpora.models import Draw
 from corpora.vocabulary.concept_index import vocabulary_of
 
@@ -103,7 +104,7 @@ class Tasks(models.QuerySet["Task"]):
         )
 
 
-class Task(_Options, models.Model):
+class Task(_Options, LoadedRow):
     """A question that people answer about the items of a draw, with its labels, options and guidelines.
 
     Some tasks have a separate draw for each language.

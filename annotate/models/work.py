@@ -13,6 +13,7 @@ from django.db.models import F, OuterRef, Q, Subquery
 from annotate.core import stages
 from annotate.models.people import Annotator
 from annotate.models.tasks import Task
+from corpora.database.statements import LoadedRow
 
 
 class Units(models.QuerySet["Unit"]):
@@ -50,7 +51,7 @@ class Units(models.QuerySet["Unit"]):
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
 
-class Unit(models.Model):
+class Unit(LoadedRow):
     """An item in a task. Only work/moves.py writes its stage."""
 
     # Some foreign keys have no index of their own, because another index starts with their column or there is a partial
@@ -182,7 +183,7 @@ class Reserve(models.Model):
         return self.key
 
 
-class Lease(models.Model):
+class Lease(LoadedRow):
     """A record that an annotator has received a unit.
 
     Each unit has as many places as people are asked about it. An open lease holds one of the places, and its holder can
@@ -356,7 +357,7 @@ class Judgments(models.QuerySet["Judgment"]):
 BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 
 
-class Judgment(models.Model):
+class Judgment(LoadedRow):
     """What a person did with a unit. The kinds of judgments are:
 
     - ANSWER: the person answered the unit.
