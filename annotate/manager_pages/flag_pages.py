@@ -138,7 +138,7 @@ def list_notes(request: UserRequest, task: Task) -> HttpResponse:
     context: dict[str, Any] = {
         "notes": listed,
         "languages": languages,
-        "longest": flags.LONGEST_NOTE,
+        "longest": flags.MOST_WORDS,
         "decides": may(request.user, "decide", task.name),
     }
     return manage_page(request, "notes", task, **context)

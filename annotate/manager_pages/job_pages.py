@@ -30,7 +30,7 @@ from annotate.models import Job, Task
 from annotate.pages.access import UserRequest, may, text_of
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
-from annotate.work import job_store, shares
+from annotate.work import job_store
 from corpora.storage.layout import read_manifest
 
 # --- Table of jobs and description of their progress
@@ -195,8 +195,8 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "tried": tried and starts,
         "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
         "documents": [name for name in _files(job) if starts and shared_reports.is_document(name)],
-        "shares": list(shares.open_shares(job)),
-        "days": shares.DAYS,
+        "shares": list(job_store.open_shares(job=job)),
+        "days": job_store.DAYS,
         "report": is_done and job.action == "evaluate" and _report(job, action),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "steps": setup_steps.steps_of_job(job),

@@ -1,4 +1,4 @@
-"""Reports and cards that open in the browser: for managers, and for anybody who has a link (work/shares.py).
+"""Reports and cards that open in the browser: for managers, and for anybody who has a link (work/job_store.py).
 
 A document is made by Assay, but it quotes texts and names from files. It is therefore sent with a content security
 policy of its own, which allows its styles and nothing else: it runs no script, loads nothing, and has no access to the
@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 from annotate.models import Job
 from annotate.pages.access import UserRequest, allows_visitor, whole_number
-from annotate.work import job_store, shares
+from annotate.work import job_store
 
 REPORT, CARD = "report.html", ".md"
 POLICY = (
@@ -64,12 +64,12 @@ def make_link(request: UserRequest, job: Job, files: Mapping[str, Path]) -> str:
     path = request.POST.get("path", "")
     if path not in files or not is_document(path):
         raise Http404
-    token = shares.share(job, path, request.user, whole_number(request.POST.get("days", "")))
+    token = job_store.share(job, path, request.user, whole_number(request.POST.get("days", "")))
     return request.build_absolute_uri(reverse("shared", args=[token]))
 
 
 def withdraw(request: UserRequest, job: Job, share: int) -> HttpResponse:
-    shares.withdraw(job, share)
+    job_store.withdraw_share(job, share)
     return redirect("manage-job", job.pk)
 
 
@@ -83,7 +83,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     """
     if not allows_visitor(request):
         return HttpResponse("Too many requests. Try again in a minute.\n", status=TOO_MANY, content_type="text/plain")
-    found = shares.find(token)
+    found = job_store.find_share(token)
     file = found and job_store.folder(found.job) / "out" / found.path
     if not file or not file.is_file():
         raise Http404

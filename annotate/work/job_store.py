@@ -19,19 +19,23 @@ Progress is stored in files instead of the database, because a job may hold the 
 import fcntl
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotate.core.refusals import WrongStage
-from annotate.models import Job
+from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
+from annotate.models import Job, Share
+from annotate.work.accounts import token_digest
 from corpora.system import FOLDER
 
 KILLED = (
@@ -179,3 +183,43 @@ def _settle(job: Job) -> None:
 
 def _end(job: Job, state: str, **fields: Any) -> None:
     Job.objects.filter(pk=job.pk, ended_at=None).update(state=state, ended_at=timezone.now(), **fields)
+
+
+# --- links through which anybody can read a single output file, until they expire or a manager withdraws them
+
+
+DAYS = 30  # default lifetime of a link (days)
+MOST_DAYS = 365
+
+
+def share(job: Job, path: str, by: User, days: int | None = DAYS) -> str:
+    """Create a link to an output file of a job, and return its token. Only the token's hash is stored.
+
+    path: path of the file in the job's output folder.
+    days: number of days for which the link works.
+    """
+    if days is None or not 1 <= days <= MOST_DAYS:
+        raise InvalidAnswer(f"A link works for 1 to {MOST_DAYS} days. Enter a number of days in this range.")
+    token = secrets.token_urlsafe(32)
+    job.shares.create(path=path, by=by, digest=token_digest(token), expires_at=timezone.now() + timedelta(days=days))
+    return token
+
+
+def open_shares(**fields: Any) -> QuerySet[Share]:
+    """Return the links with these fields that still work, newest first."""
+    shares = Share.objects.filter(withdrawn_at=None, expires_at__gt=timezone.now(), **fields)
+    return shares.select_related("job", "by")
+
+
+def find_share(token: str) -> Share | None:
+    """Return the share to which a token belongs, or None if there is none or its link no longer works."""
+    return open_shares(digest=token_digest(token)).first()
+
+
+def withdraw_share(job: Job, number: int) -> None:
+    """Make a link useless at once.
+
+    number: primary key of the share.
+    """
+    if not open_shares(job=job, pk=number).update(withdrawn_at=timezone.now()):
+        raise NotFound("This link no longer works.")

@@ -20,7 +20,7 @@ from annotate.kinds import Answer
 from annotate.kinds.kind_draft import TEMPLATES
 from annotate.manager_pages import inbox
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
-from annotate.work import accounts, flags, job_store, shares
+from annotate.work import accounts, flags, job_store
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
 from annotate.work.interventions import pause
@@ -104,7 +104,7 @@ class World:
             "manage-rejects": ["july", 1],
             "manage-do": ["close"],
             **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove", "-share")},
-            "shared": [shares.share(done, "card.md", manager)],
+            "shared": [job_store.share(done, "card.md", manager)],
             "manage-job-withdraw": [done.pk, done.shares.get().pk],
             "manage-job-cancel": [waits.pk],
             "manage-job-file": [done.pk, "card.md"],

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import Job, Share
-from annotate.work import job_store, shares
+from annotate.work import job_store
 
 CARD = "---\npretty_name: A set\n---\n\n# A set\n\n**3 labels.**\n\n| a | b |\n|---|---|\n| 1 | &lt;script> |\n"
 
@@ -99,7 +99,7 @@ def test_every_link_that_does_not_work_is_answered_alike(boss, job):
     pages = {link: nobody.get(link) for link in (expired, withdrawn, removed, gone, "/shared/x/")}
     assert {page.status_code for page in pages.values()} == {404}
     assert len({re.sub(r'value="[^"]*"', "", page.text) for page in pages.values()}) == 1
-    assert not shares.open_shares(job).exclude(pk=last.pk).exists()
+    assert not job_store.open_shares(job=job).exclude(pk=last.pk).exists()
 
 
 def test_removing_the_job_ends_its_links(boss, job):
@@ -119,7 +119,7 @@ def test_only_documents_are_shared_and_only_for_a_time(boss, job, fields, status
 
 def test_no_link_works_for_ever(manager, job):
     with pytest.raises(InvalidAnswer, match="1 to 365 days"):
-        shares.share(job, "report.html", manager, None)
+        job_store.share(job, "report.html", manager, None)
 
 
 def test_an_address_that_asks_too_often_is_refused(boss, job, monkeypatch):
