@@ -31,7 +31,7 @@ OPEN_TASK = [
     (f"{OPEN} --kind FILE.toml", lambda path: path.mkdir(), 1, "FILE.toml"),
     (f"{OPEN} --design none", None, 1, "--design is 'none'. It must be one of"),
     (f"{OPEN} --window yesterday", None, 1, "not a range of days"),
-    ("extend_task new --size 70", None, 1, "There is no task 'new' to extend"),
+    ("extend_task new --size 70", None, 1, "There is no task 'new'; available"),
     ("extend_task posts --size 70 --seed 2", None, 2, "--seed"),
     (f"{OPEN} --languages 'en de'", None, 1, "languages that annotators can answer, use --labels"),
     (f"{OPEN} --overlap-shar=1 --labls en", None, 2, "Did you mean --labels instead of --labls?"),
@@ -135,7 +135,7 @@ SET_UP = [
     ("write_catalogs de", None, 2, "Unknown arguments: de"),
     ("write_catalogs --out elsewhere", None, 2, "Unknown arguments: --out"),
     ("work --until-done=yes", None, 2, "--until-done does not accept a value"),
-    ("work --job many", None, 2, "--job cannot be"),
+    ("work --job many", None, 1, "--job: 'many' is not a whole number"),
     ("status posts", None, 2, "Unknown arguments: posts"),
     ("status --json=yes", None, 2, "--json does not accept a value"),
 ]
