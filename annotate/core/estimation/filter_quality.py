@@ -7,7 +7,7 @@ people read are known. The number of positives among the unread items has a beta
 prior (Brown, Cai and DasGupta 2001, Statistical Science 16(2); for finite populations Smith 1984, Present position and
 potential developments: Bayesian sampling inference, Journal of the Royal Statistical Society A 147(2)). The result is
 therefore exact for a part that was read completely, and no normal approximation is needed.
-annotate/controls/filter_precision.py and declared_audit.py count the answers.
+annotate/controls/sample_audits.py counts the answers.
 """
 
 from collections.abc import Sequence

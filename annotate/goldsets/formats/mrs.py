@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 from django.template.loader import render_to_string
 
-from annotate.controls import filter_precision
+from annotate.controls import sample_audits
 from annotate.goldsets.card import head_of
 from annotate.goldsets.exporter import parquet_files
 from annotate.goldsets.formats import Format, register
@@ -164,14 +164,14 @@ def pair_sections(corpus_name: str) -> dict[str, Any]:
     labelled units are omitted. If no task is left, the result is empty.
     """
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
-    reports = {task.name: filter_precision.report(task) for task in tasks}
+    reports = {task.name: sample_audits.filter_report(task) for task in tasks}
     audits = {name: audit for name, audit in reports.items() if audit and any(audit[side]["read"] for side in SIDES)}
     if not audits:
         return {}
     entries = [
         {
-            "words": f"Task {name}: {' '.join(filter_precision.filter_words(audit))}",
-            "table": parts(filter_precision.figures_table(audit)),
+            "words": f"Task {name}: {' '.join(sample_audits.filter_words(audit))}",
+            "table": parts(sample_audits.figures_table(audit)),
         }
         for name, audit in audits.items()
     ]

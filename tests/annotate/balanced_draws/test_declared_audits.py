@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.controls import declared_audit
+from annotate.controls.sample_audits import declared_report
 from annotate.core.estimation.filter_quality import Part, share
 from annotate.core.estimation.proportions import UNKNOWN
 from annotate.evaluation.measurement import evaluate
@@ -30,7 +30,7 @@ def test_a_share_of_each_class_in_each_language_goes_to_people_who_do_not_know(s
     assert set(task.units.exclude(audited=True).values_list("stage", flat=True)) == {"AGREED"}
     # Without an audit nobody has read the labels.
     opened("unread", kind, languages="de", **SETS)
-    assert declared_audit.report(Task.objects.get(name="unread")) is None
+    assert declared_report(Task.objects.get(name="unread")) is None
     call_command("audit", "unread")
     assert "so their error rate is not known" in capsys.readouterr().out
 
@@ -48,7 +48,7 @@ def test_the_majority_is_the_label_and_the_error_is_reported_by_class_language_a
         return "sports" if unit.agreed_label == "travel" else unit.agreed_label
 
     assert read_all(task, readers, say) == 3 * task.units.filter(audited=True).count() == 168
-    result = declared_audit.report(task)
+    result = declared_report(task)
     assert (result["documents"], result["chosen"], result["audited"], result["unresolved"]) == (280, 56, 56, 0)
     assert result["wrong"] == 8
     assert result["error"]["value"] == pytest.approx(1 / 7)
@@ -84,7 +84,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     german = manifest_of(tmp_path / "unfinished")["sets"]["languages"]["de"]
     assert (sum(german["sets"].values()), german["taken_out"]) == (140 - 28, 0)
     read_all(task, readers, say)
-    result = declared_audit.report(task)
+    result = declared_report(task)
     assert (result["unresolved"], result["wrong"]) == (4, 0)
     (geography,) = (row for row in result["classes"] if row["class"] == "geography")
     assert geography["error"]["value"] is None

@@ -8,8 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.actions.commands import call_command
-from annotate.controls import filter_precision
-from annotate.controls.filter_precision import OLD_FILTER, filter_words
+from annotate.controls.sample_audits import OLD_FILTER, filter_report, filter_words
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Task
@@ -80,11 +79,11 @@ def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited,
     )
     assert of_dropped == of_kept
     assert len(of_kept) == 1
-    found = filter_precision.report(task)  # before anybody has read
+    found = filter_report(task)  # before anybody has read
     assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
     assert "is not known, because too few pairs were read." in " ".join(filter_words(found))
     read_all(task, ann, lambda key: key in dropped)
-    found = filter_precision.report(task)
+    found = filter_report(task)
     assert [found["kept"][key] for key in ("read", "found")] == [6, 0]
     assert [found["dropped"][key] for key in ("read", "found")] == [4, 4]
     assert (found["dropped"]["share"]["value"], found["recall"]["high"]) == (1, 1)
@@ -108,7 +107,7 @@ def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, an
     task.kind_file = task.kind_file.replace("a_day = 50", "a_day = 100")
     task.save()
     read_all(task, ann, said)
-    found = filter_precision.report(task)
+    found = filter_report(task)
     assert (found["kept"]["read"], found["kept"]["unresolved"]) == (50, 10)
     assert found["kept"]["share"]["low"] == 0
     assert found["kept"]["share"]["high"] > 10 / 60
@@ -119,7 +118,7 @@ def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, an
 def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
     task = audited(dropped=10**6)
     read_all(task, ann, lambda key: True)
-    found = filter_precision.report(task)["dropped"]
+    found = filter_report(task)["dropped"]
     assert found["read"] == found["pairs"] > 4
     assert found["share"]["low"] == found["share"]["high"] == 1
 
@@ -128,7 +127,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    told = filter_words(filter_precision.report(task))
+    told = filter_words(filter_report(task))
     capsys.readouterr()
     call_command("audit", "audit")
     command = capsys.readouterr().out
@@ -136,7 +135,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     page = client.get("/manage/tasks/audit/quality/").content.decode()
     call_command("export_gold", "audit", out=tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
-    assert manifest["filter_audit"] == json.loads(json.dumps(filter_precision.report(task)))
+    assert manifest["filter_audit"] == json.loads(json.dumps(filter_report(task)))
     call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
     cards = [(tmp_path / folder / "README.md").read_text() for folder in ("gold", "pairs")]
     for sentence in told:
@@ -154,12 +153,12 @@ def test_an_audit_of_an_earlier_filter_says_so_wherever_it_is_told(audited, ann,
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    assert filter_precision.report(task)["is_current"]
+    assert filter_report(task)["is_current"]
     scores = tmp_path / "other.tsv"
     scores.write_text("".join(f"{key}\t0.9\n" for key in sorted(keys(task))[:2]), encoding="utf-8")
     call_command("import_scores", "talk", scores, name="other", threshold="0.5", of="pair")
     assert "Earlier draws (1) audit the old filter" in capsys.readouterr().err
-    assert not filter_precision.report(task)["is_current"]
+    assert not filter_report(task)["is_current"]
     call_command("audit", "audit")
     assert OLD_FILTER in capsys.readouterr().out
     call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
