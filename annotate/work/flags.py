@@ -26,7 +26,7 @@ from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, permit_of
 from annotate.work.queue import close
 
-MOST_WORDS = 2000  # characters
+MOST_WORDS = 2000  # greatest length of a message, reply or note, in characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
 # Kinds of flags and their labels, in the order in which the panel shows them.
@@ -126,13 +126,7 @@ def put_away(annotator: Annotator, flag_id: int) -> None:
 
 def reply(flag_id: int, message: str, *, by: User) -> Flag:
     """Reply to a flag, which settles it. A retry changes nothing. A second reply with a different text is refused."""
-    message = message.replace("\r\n", "\n").strip()
-    if not message:
-        raise InvalidAnswer("The reply is empty. Write what the annotator should know.")
-    if len(message) > MOST_WORDS or "\x00" in message:
-        raise InvalidAnswer(
-            f"The reply contains a NUL character or more than {MOST_WORDS:,} characters. Please correct it."
-        )
+    message = _checked(message, "reply", "the annotator")
     with transaction.atomic():
         stored = _locked(flag_id)
         if stored.reply and stored.reply != message:
@@ -141,6 +135,21 @@ def reply(flag_id: int, message: str, *, by: User) -> Flag:
             stored.reply, stored.replied_at = message, timezone.now()
             _settle(stored, by, stored.replied_at)
     return stored
+
+
+def _checked(text: str, name: str, readers: str) -> str:
+    """Return the text of a reply or note without surrounding white space.
+
+    Raises InvalidAnswer if it is empty or cannot be stored.
+    """
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
+        raise InvalidAnswer(f"The {name} is empty. Write what {readers} should know.")
+    if len(text) > MOST_WORDS or "\x00" in text:
+        raise InvalidAnswer(
+            f"The {name} contains a NUL character or more than {MOST_WORDS:,} characters. Please correct it."
+        )
+    return text
 
 
 def dismiss(flag_id: int, *, by: User) -> Flag:
@@ -236,18 +245,9 @@ def _locked(flag_id: int) -> Flag:
 # --- Managers' notes to everyone who works in a task, or in one of its languages.
 
 
-LONGEST_NOTE = 2000  # greatest length of a note, in characters
-
-
 def write_note(task: Task, text: str, *, by: User, language: str = "") -> Note:
     """Publish a note to everyone who works in a task, or to the readers of one of its languages."""
-    text = text.replace("\r\n", "\n").strip()
-    if not text:
-        raise InvalidAnswer("The note is empty. Write what people should know.")
-    if len(text) > LONGEST_NOTE or "\x00" in text:
-        raise InvalidAnswer(
-            f"The note contains a NUL character or more than {LONGEST_NOTE:,} characters. Please correct it."
-        )
+    text = _checked(text, "note", "people")
     if language and language not in task.read_in:
         raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would see the note.")
     return Note.objects.create(task=task, language=language, text=text, by=by, at=timezone.now())

@@ -5,14 +5,15 @@ cannot log in. routing.py treats imported judgments like any other judgments.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db.models import Max
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from annotate.core import stages
@@ -25,7 +26,7 @@ from annotate.work.routing import decide_all
 from annotate.work.task_creation import TaskError, check_task, save_new, with_defaults
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import UND
-from corpora.database.bulk_rows import insert
+from corpora.database.bulk_rows import insert, listed
 from corpora.models import Corpus, Item
 from corpora.storage.layout import read_manifest
 
@@ -102,8 +103,6 @@ def imported_task(
     return task
 
 
-# Number of keys in one query. Databases limit this number.
-KEYS = 5000
 # Stages in which a unit accepts no more judgments, each with the reason.
 CLOSED = {
     stages.COPIED: "has the same text as another item and gets its label; import the judgments of that item",
@@ -180,6 +179,8 @@ def add_judgments(
     keep_repeats: whether to keep repeated answers for analysis instead of rejecting them.
     progress: called as rows are stored.
     """
+    if not rows:
+        return
     task, rejects = imported.task, imported.rejects
     units = _units(task, (row.task for row in rows))
     for row in rows:
@@ -199,24 +200,14 @@ def add_judgments(
     imported.stages = _decide(list(touched.values()), is_new=imported.is_new)
 
 
-K = TypeVar("K", int, str)
-
-
-def _batches(keys: Iterable[K]) -> Iterator[list[K]]:
-    ordered = sorted(set(keys))
-    for start in range(0, len(ordered), KEYS):
-        yield ordered[start : start + KEYS]
+def _keys(units: Iterable[Unit]) -> RawSQL:
+    return listed({unit.pk for unit in units})
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
     """Return the unit of each item that is in the task, by the item's id, and lock the units' rows."""
-    units_by_key: dict[str, Unit] = {}
-    for batch in _batches(keys):
-        units = task.units.filter(item__key__in=batch).select_related("item", "task")
-        units_by_key |= {
-            unit.item.key: unit for unit in units.order_by("pk").select_for_update(of=("self",), no_key=True)
-        }
-    return units_by_key
+    units = task.units.filter(item__key__in=listed(set(keys))).select_related("item", "task").order_by("pk")
+    return {unit.item.key: unit for unit in units.select_for_update(of=("self",), no_key=True)}
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
@@ -224,16 +215,15 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
 
     Their user names contain a colon, which is not allowed in other user names, so they never clash with these.
     """
-    names = {f"imported:{task.name}:{worker}": worker for worker in workers}
-    existing: set[str] = set()
-    for batch in _batches(names):
-        existing |= set(User.objects.filter(username__in=batch).values_list("username", flat=True))
-    new = [name for name in sorted(names) if name not in existing]
+    prefix = f"imported:{task.name}:"
+    names = {f"{prefix}{worker}": worker for worker in workers}
+    existing = set(User.objects.filter(username__startswith=prefix).values_list("username", flat=True))
+    new = sorted(names.keys() - existing)
     users = User.objects.bulk_create(
         [User(username=name, password=make_password(None), is_active=False) for name in new], batch_size=BATCH
     )
     Annotator.objects.bulk_create([Annotator(user=user) for user in users], batch_size=BATCH)
-    annotators = Annotator.objects.filter(user__username__startswith=f"imported:{task.name}:").select_related("user")
+    annotators = Annotator.objects.filter(user__username__startswith=prefix).select_related("user")
     return {names[annotator.user.username]: annotator for annotator in annotators if annotator.user.username in names}
 
 
@@ -276,19 +266,16 @@ def _earlier_answers(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list
     A key of the result is a (unit, annotator) tuple.
     """
     earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    for batch in _batches(unit.pk for unit in units):
-        judgments = Judgment.objects.filter(unit__in=batch, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
-        for unit, annotator, label in judgments.values_list("unit_id", "annotator_id", "label"):
-            earlier[unit, annotator].append(label)
+    judgments = Judgment.objects.filter(unit__in=_keys(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
+    for unit, annotator, label in judgments.order_by("pk").values_list("unit_id", "annotator_id", "label"):
+        earlier[unit, annotator].append(label)
     return earlier
 
 
 def _store(answers: list[_NewJudgment], repeats: list[_NewJudgment], progress: Progress) -> None:
     """Store each answer with a closed lease for the next free place of its unit. Store repeats without a lease."""
-    places: Counter[int] = Counter()
-    for some in _batches(answer.unit.pk for answer in answers):
-        held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
-        places.update(dict(held.values_list("unit_id").annotate(Max("place"))))
+    held = Lease.objects.filter(unit__in=_keys(answer.unit for answer in answers), place__isnull=False).order_by()
+    places = Counter(dict(held.values_list("unit_id").annotate(Max("place"))))
     current_time = timezone.now()
     times = {"opened_at": current_time, "expires_at": current_time, "closed_at": current_time, "outcome": "answered"}
     for start in range(0, len(answers), BATCH):
@@ -312,9 +299,8 @@ def _judgment(new: _NewJudgment, lease: Lease | None) -> Judgment:
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
     """Route the units that have all their answers. In a new task, these are all units, whatever their redundancy."""
     answers: defaultdict[int, list[Judgment]] = defaultdict(list)
-    for batch in _batches(unit.pk for unit in units):
-        for judgment in Judgment.objects.live().answers().filter(unit__in=batch).order_by("pk"):
-            answers[judgment.unit_id].append(judgment)
+    for judgment in Judgment.objects.live().answers().filter(unit__in=_keys(units)).order_by("pk"):
+        answers[judgment.unit_id].append(judgment)
     full = []
     for unit in units:
         count = len(answers[unit.pk])

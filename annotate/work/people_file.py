@@ -12,7 +12,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from annotate.work.routes import is_language, language_named, unknown_code
+from annotate.work.routes import language_named, unknown_code
 from corpora.core.languages import LANGUAGES
 from corpora.core.values import is_missing, is_respelled, tidy
 
@@ -56,7 +56,7 @@ def read_table(text: str) -> list[Row]:
     csv.field_size_limit(131_072)  # an import may have raised this limit, which applies to the whole process
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     rows: list[Row] = []
-    faults, usernames = [], dict[str, str]()
+    faults, usernames, codes = [], dict[str, str](), _codes_by_name()
     try:
         columns = reader.fieldnames or ()
         if any(column not in columns for column in COLUMNS):
@@ -68,7 +68,7 @@ def read_table(text: str) -> list[Row]:
                 f"{EMAIL}. Rename or remove the unknown columns."
             )
         for cells in reader:
-            row, row_faults = _read_row(cells, usernames)
+            row, row_faults = _read_row(cells, usernames, codes)
             rows.append(row)
             usernames.setdefault(row.username.casefold(), row.username)
             faults += [f"Line {reader.line_num}: {fault}" for fault in row_faults]
@@ -87,7 +87,7 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
     Raises BadTable with all faults.
     """
     cells = {"username": username, "name": name, "languages": languages, EMAIL: email}
-    row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {})
+    row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {}, _codes_by_name())
     if faults:
         raise BadTable(*(f"{fault[0].upper()}{fault[1:]}" for fault in faults))
     return row
@@ -119,11 +119,12 @@ def twin(username: str, other: str) -> str:
     return f"the user name {username} differs from {other} only in case. Use {other} if it is the same person."
 
 
-def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row, list[str]]:
+def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[str, str]) -> tuple[Row, list[str]]:
     """Parse one annotator. Returns the row and its faults.
 
     cells: the cell in each column.
     used_names: user names of earlier rows, by their case-folded form.
+    codes: result of `_codes_by_name`, to which other spellings are added, so that each is looked up once per table.
     """
     # Normalize the name in the same way as Django's login form does.
     username = User.normalize_username((cells["username"] or "").strip())
@@ -144,7 +145,7 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row
         faults.append(f"{email!r} is not a valid mail address.")
     if None in cells:
         faults.append("there are more cells than columns. Separate languages by spaces, or quote them.")
-    levels, level_faults = _read_levels(_written(cells["languages"]))
+    levels, level_faults = _read_levels(_written(cells["languages"]), codes)
     faults += level_faults
     answer = cells.get(ADJUDICATES)
     adjudicates = None if answer is None else ANSWERS.get(_written(answer).lower())
@@ -167,14 +168,19 @@ def _passes(validate: Callable[[str], None], text: str) -> bool:
     return len(text) <= LONGEST
 
 
-def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
+def _codes_by_name() -> dict[str, str]:
+    """Return the code of each listed language by its case-folded name."""
+    return {language.name.casefold(): code for code, language in LANGUAGES.items()}
+
+
+def _read_levels(text: str, codes: dict[str, str]) -> tuple[dict[str, int], list[str]]:
     """Parse languages with levels. Returns the level of each language, and the faults."""
     levels, faults = {}, []
-    names = {language.name.casefold(): code for code, language in LANGUAGES.items()}
     for word in filter(None, re.split(r"[\s;,]+", text)):
         written, _, level = word.partition(":")
-        code = names.get(written.casefold(), language_named(written))
-        if not is_language(code):
+        if not (code := codes.get(written.casefold()) or codes.get(written)):
+            code = codes[written] = language_named(written)
+        if code not in LANGUAGES:
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:
             faults.append(
