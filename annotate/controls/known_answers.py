@@ -53,7 +53,7 @@ class GoldAnswers(QualityControl):
 
     def place(self, unit: Unit, permit: Permit) -> PlaceOf:
         annotator = permit.annotator
-        pots_of = _pots[permit.may_have_seen, annotator.takes_disturbing]
+        pots_of = _pots[annotator.has_seen_answers, annotator.takes_disturbing]
         pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
         seen_by_others = {pk: bool(number) for pk, *_, number in pots}
         hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])

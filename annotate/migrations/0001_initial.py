@@ -93,6 +93,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "has_seen_answers",
+                    models.BooleanField(
+                        default=False,
+                        editable=False,
+                        help_text=(
+                            "has been an adjudicator or a manager of a task, and may have read other people's answers "
+                            "there"
+                        ),
+                    ),
+                ),
+                (
                     "takes_disturbing",
                     models.BooleanField(
                         default=False,

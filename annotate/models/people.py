@@ -1,11 +1,15 @@
 """Models for people: annotators, their languages and requests, invitations, and preferences."""
 
 import secrets
+from collections.abc import Iterable
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
+
+from corpora.database.statements import LoadedRow
 
 
 def new_pseudonym() -> str:
@@ -13,7 +17,7 @@ def new_pseudonym() -> str:
     return f"annotator-{secrets.token_hex(4)}"
 
 
-class Annotator(models.Model):
+class Annotator(LoadedRow):
     """A person who answers units. An adjudicator also settles units, for example those on which people disagree.
 
     Managers are the staff users of Django.
@@ -23,6 +27,11 @@ class Annotator(models.Model):
     pseudonym = models.CharField(max_length=40, unique=True, default=new_pseudonym, editable=False)
     adjudicates = models.BooleanField(
         default=False, help_text="may open the adjudication list, where votes and others' judgments are shown"
+    )
+    has_seen_answers = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="has been an adjudicator or a manager of a task, and may have read other people's answers there",
     )
     takes_disturbing = models.BooleanField(
         default=False,
@@ -34,6 +43,12 @@ class Annotator(models.Model):
 
     def __str__(self) -> str:
         return self.user.get_full_name() or self.user.username
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        """Save the person, and remember if they have ever been an adjudicator."""
+        self.has_seen_answers |= self.adjudicates
+        fields = update_fields and {*update_fields, "has_seen_answers"}
+        super().save(*args, update_fields=fields, **options)
 
     def one_at_a_time(self) -> None:
         """Lock the person, so that all their other actions wait until this transaction ends.

@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.kinds.control import QualityControl
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
-from annotate.work.eligible import IS_REOPENED, Seen, beyond, is_over, unjudged_by
+from annotate.work.eligible import Seen, beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from corpora.database.statements import prepared
 from corpora.system import Occupied, not_waiting
@@ -222,9 +222,7 @@ def _add_returned(
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
     tasks, annotator = {permit.task.pk: permit.task for permit in permits}, permits[0].annotator
-    if seen_in := [permit.task.pk for permit in permits if permit.may_have_seen]:
-        units = units.exclude(IS_REOPENED, task__in=seen_in)
-    preferences = {"may_have_seen": False, "takes_disturbing": annotator.takes_disturbing}
+    preferences = {"may_have_seen": annotator.has_seen_answers, "takes_disturbing": annotator.takes_disturbing}
     theirs = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **preferences)}
     leases_by_unit: dict[int, list[Lease]] = {}
     stood_for = [lease.instead_of_id for lease in leases if lease.instead_of_id in theirs]

@@ -92,7 +92,7 @@ def unjudged(permit: Permit, units: Units | None = None) -> Units:
     """
     candidates, person = permit.task.units.all() if units is None else units, permit.annotator
     return unjudged_by(
-        candidates, person.pk, may_have_seen=permit.may_have_seen, takes_disturbing=person.takes_disturbing
+        candidates, person.pk, may_have_seen=person.has_seen_answers, takes_disturbing=person.takes_disturbing
     )
 
 
@@ -126,8 +126,8 @@ def beyond(permits: Sequence[Permit]) -> Q:
     """
     judged = Judgment.objects.binding().filter(annotator=permits[0].annotator)
     gone = Q(pk__in=judged.order_by().values("unit"))
-    if tasks := [permit.task.pk for permit in permits if permit.may_have_seen]:
-        gone |= Q(task__in=tasks, pk__in=_REOPENED.order_by().values("unit"))
+    if permits[0].annotator.has_seen_answers:
+        gone |= Q(pk__in=_REOPENED.order_by().values("unit"))
     return gone
 
 

@@ -29,7 +29,7 @@ _COUNT = sql("said")
 _answers = count(1)  # counts the judgments that this process stores
 COMMENT = 2000  # greatest length of a comment, in characters
 LONGEST = 10_000  # greatest length of an answer, in characters; an answer may list the ids of many labels
-GONE_ON = gettext_noop("This unit no longer needs your answer, so it was not counted. Please take the next one.")
+GONE_ON = gettext_noop("This item no longer needs your answer, so it was not counted. Please take the next one.")
 
 # After its lease has expired, an answer still counts for this long, unless somebody else has the unit.
 GRACE_MINUTES = 120
@@ -322,7 +322,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
             )
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
-    if permit.may_have_seen and not lease.again and not may_be_given(permit, unit):
+    if permit.annotator.has_seen_answers and not lease.again and not may_be_given(permit, unit):
         raise refusals.WrongStage(
             _("As an adjudicator, you could have seen other people's answers, so your answer was not counted.")
         )

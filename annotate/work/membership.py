@@ -90,6 +90,8 @@ def add(
     Returns how many people are new members, and how many members were changed.
     """
     listed = _locked(people)
+    if role in (Membership.ADJUDICATOR, Membership.MANAGER):
+        Annotator.objects.filter(pk__in=[person.pk for person in listed]).update(has_seen_answers=True)
     members = {member.annotator_id: member for member in task.memberships.filter(annotator__in=listed)}
     added = changed = 0
     for person in listed:

@@ -27,20 +27,19 @@ from annotate.models import (
     Consent,
     Guidelines,
     Judgment,
-    LanguageRoute,
     Membership,
     Pause,
     Qualification,
     Task,
 )
 from annotate.quality.guideline_versions import holding
-from annotate.work.routes import Routes
+from annotate.work.routes import Routes, is_outsider, may_annotate, route_rows
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
 
 NO_ANNOTATOR = gettext_noop("You are not an annotator. The manager can make you one.")
 NOT_AGREED = gettext_noop(
-    "This task contains distressing content, and only people who have agreed to it receive units. First read the "
+    "This task contains distressing content, and only people who have agreed to it receive items. First read the "
     "warning on the task's page Agreement."
 )
 NOT_A_MEMBER = gettext_noop("Only people whom the manager has chosen work on this task. Ask the manager to add you.")
@@ -80,16 +79,11 @@ class Permit:
     @property
     def is_outsider(self) -> bool:
         """Whether the task is for its members only and the annotator is not one of them."""
-        return self.task.members_only and self.role is None
+        return is_outsider(self.task, self.role)
 
     @property
     def adjudicates(self) -> bool:
         return _adjudicates(self.annotator, self.task, self.role)
-
-    @property
-    def may_have_seen(self) -> bool:
-        """Whether the annotator could have seen other people's answers, because they adjudicate here or elsewhere."""
-        return self.annotator.adjudicates or self.adjudicates
 
     @property
     def left(self) -> int | None:
@@ -109,9 +103,9 @@ class Permit:
         if sensitive and self.read_today >= sensitive.a_day:
             return EnoughToday(
                 ngettext(
-                    "That is enough for today: you have read %(number)s of these units, the daily limit. Thank you. "
+                    "That is enough for today: you have read %(number)s of these items, the daily limit. Thank you. "
                     "There will be more tomorrow.",
-                    "That is enough for today: you have read %(number)s of these units, the daily limit. Thank you. "
+                    "That is enough for today: you have read %(number)s of these items, the daily limit. Thank you. "
                     "There will be more tomorrow.",
                     self.read_today,
                 )
@@ -177,10 +171,8 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
         statement.
     """
     listed, levels = list(tasks), dict(_levels(annotator.pk))
-    rows: dict[str, LanguageRoute] = {}
     # Records in no language wait in the same queue as posts in no language.
-    if any(task.kind.routing.is_routed or UND in task.languages for task in listed):
-        rows = {route.language: route for route in _routes()}
+    rows = route_rows() if any(task.kind.routing.is_routed or UND in task.languages for task in listed) else {}
     standing = _standing(annotator, listed)
     answered = _answered(annotator, [pk for pk, (_, _, quota) in standing.items() if quota is not None])
     tested = [task for task in listed if task.test_items]
@@ -191,7 +183,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     for task in listed:
         read_in, least_level = set(task.read_in), task.least_level
         is_paused, role, quota = standing[task.pk]
-        works = role != Membership.MANAGER and not (task.members_only and role is None)
+        works = may_annotate(task, role)
         permit = Permit(
             annotator=annotator,
             task=task,
@@ -248,19 +240,22 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
 
 def _adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
     if role is None:
-        return annotator.adjudicates and not task.members_only
+        return annotator.adjudicates and not is_outsider(task, role)
     return role == Membership.ADJUDICATOR
+
+
+def _role(annotator: Annotator, task: Task) -> str | None:
+    return task.memberships.filter(annotator=annotator).values_list("role", flat=True).first()
 
 
 def adjudicates_in(annotator: Annotator, task: Task) -> bool:
     """Return whether a person is an adjudicator in a task."""
-    role = Membership.objects.filter(annotator=annotator, task=task).values_list("role", flat=True).first()
-    return _adjudicates(annotator, task, role)
+    return _adjudicates(annotator, task, _role(annotator, task))
 
 
 def check_member(annotator: Annotator, task: Task) -> None:
     """Raise NotAllowed if a task is for its members only and the annotator is not one of them."""
-    if task.members_only and not task.memberships.filter(annotator=annotator).exists():
+    if task.members_only and is_outsider(task, _role(annotator, task)):
         raise NotAllowed(_(NOT_A_MEMBER))
 
 
@@ -374,11 +369,6 @@ def _locked(user: int) -> QuerySet[Annotator]:
 def _levels(annotator: int) -> QuerySet[AnnotatorLanguage, tuple[str, int]]:
     rows = AnnotatorLanguage.objects.filter(annotator=annotator).order_by("-level", "language")
     return rows.values_list("language", "level")
-
-
-@prepared
-def _routes() -> QuerySet[LanguageRoute]:
-    return LanguageRoute.objects.all()
 
 
 PAUSED = gettext_noop(

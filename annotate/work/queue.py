@@ -102,7 +102,7 @@ def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[
     find: the query to run, either _locked_head or _head_ids.
     """
     now, annotator = timezone.now(), permit.annotator
-    task = [permit.task.pk, annotator.takes_disturbing, annotator.pk, annotator.pk, permit.may_have_seen]
+    task = [permit.task.pk, annotator.takes_disturbing, annotator.pk, annotator.pk, annotator.has_seen_answers]
     for put_off in (True, False) if permit.queues else ():
         aside = [annotator.pk, put_off, now, annotator.pk, BACK_AFTER[1], annotator.pk, put_off]
         if heads := find(*aside, json.dumps(permit.queues), *task, now, now, number):

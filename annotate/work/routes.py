@@ -1,19 +1,20 @@
 """Routes: the queue that serves each language, and the readers of each queue."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, QuerySet, Value, When
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import kind_of
 from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Membership, Pause, Task
 from annotate.quality.guideline_versions import qualified_in
 from corpora.core.languages import LANGUAGES, UND, code_of, hint
+from corpora.database.statements import prepared
 
 # --- languages that are not on the list but are added by the file of a task
 #
@@ -123,11 +124,28 @@ def _check(codes: Iterable[str]) -> None:
         raise InvalidAnswer(unknown_code(unknown[0]))
 
 
+class Route(NamedTuple):
+    """The columns of a LanguageRoute that people's work depends on. Reading a model instead takes ten times as long."""
+
+    queue: str
+    extra_candidates: list[str]
+
+
+def route_rows() -> dict[str, Route]:
+    """Return the route of each language that has one."""
+    return {language: Route(*columns) for language, *columns in _rows()}
+
+
+@prepared
+def _rows() -> QuerySet[LanguageRoute, Any]:
+    return LanguageRoute.objects.order_by().values_list("language", *Route._fields)
+
+
 @dataclass(frozen=True)
 class Routes:
     """The LanguageRoute table as it applies to one task, whose kind determines the queues."""
 
-    rows: dict[str, LanguageRoute]
+    rows: dict[str, Route]
     task: Task
 
     @classmethod
@@ -137,7 +155,7 @@ class Routes:
 
     @classmethod
     def load_all(cls, tasks: Iterable[Task]) -> list["Routes"]:
-        rows = {route.language: route for route in LanguageRoute.objects.all()}
+        rows = route_rows()
         return [cls(rows, task) for task in tasks]
 
     def queue_of(self, language: str) -> str:
@@ -202,7 +220,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     """Return the readers of each task, by the task's id, with as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
     levels = _levels(tasks)
-    standing = _standing(tasks)
+    paused, roles = _standing(tasks)
     held = qualified_in([task for task in tasks if task.test_items])
     willing: dict[int, set[int]] = {task.pk: set() for task in tasks if task.kind.sensitive}
     if willing:
@@ -211,11 +229,11 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
             willing[pk].add(person)
     readers = {}
     for routes in all_routes:
-        task, reads, states = routes.task, defaultdict(set), standing[routes.task.pk]
-        works = _who_works(task, states)
+        task, reads = routes.task, defaultdict(set)
+        role_of = roles[task.pk].get
         read_in, read_by = set(task.read_in), task.kind.routing.read_by
         for language, level, person in levels:
-            if language in read_in and level >= task.least_level and works(person):
+            if language in read_in and level >= task.least_level and may_annotate(task, role_of(person)):
                 for queue in read_by(language, task, routes):
                     reads[queue].add(person)
         passed = dict(reads)
@@ -227,16 +245,17 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
         agreed = passed
         if task.pk in willing:
             agreed = {queue: people & willing[task.pk] for queue, people in passed.items()}
-        may_work = {queue: people - states[PAUSED] - states[FULL] for queue, people in agreed.items()}
+        stopped = paused[task.pk] | {person for person, role in roles[task.pk].items() if role == FULL}
+        may_work = {queue: people - stopped for queue, people in agreed.items()}
         readers[task.pk] = Readers(dict(reads), passed, agreed, may_work)
     return readers
 
 
-PAUSED, FULL = "paused", "full"  # paused in a task; member who has reached their quota
+PAUSED, FULL = "paused", "full"  # paused in a task; in place of the role of a member who has reached their quota
 
 
-def _standing(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
-    """Return for each task who is paused or a member, as sets of annotators by PAUSED, FULL and the other roles."""
+def _standing(tasks: Iterable[Task]) -> tuple[dict[int, set[int]], dict[int, dict[int, str]]]:
+    """Return for each task who is paused, and the role of each member."""
     is_full = When(quota__lte=F("answered"), then=Value(FULL))
     paused = Pause.objects.filter(task__in=tasks, lifted_at=None).order_by()
     members = Membership.objects.filter(task__in=tasks).with_answers().order_by()
@@ -244,18 +263,24 @@ def _standing(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
     rows = paused.values_list("task_id", "annotator_id", Value(PAUSED)).union(
         members.values_list("task_id", "annotator_id", Case(is_full, default=F("role"))), all=True
     )
-    standing: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    paused_in: dict[int, set[int]] = defaultdict(set)
+    roles: dict[int, dict[int, str]] = defaultdict(dict)
     for task, person, state in rows:
-        standing[task][state].add(person)
-    return standing
+        if state == PAUSED:
+            paused_in[task].add(person)
+        else:
+            roles[task][person] = state
+    return paused_in, roles
 
 
-def _who_works(task: Task, states: Mapping[str, set[int]]) -> Callable[[int], bool]:
-    """Return a function of an annotator that tells whether the task is theirs to annotate, see Permit.reads."""
-    members = states[FULL] | states[Membership.ANNOTATOR] | states[Membership.ADJUDICATOR]
-    if task.members_only:
-        return members.__contains__
-    return lambda person: person not in states[Membership.MANAGER]
+def is_outsider(task: Task, role: str | None) -> bool:
+    """Return whether a task is for its members only and a person with this role, None for no role, is not a member."""
+    return task.members_only and role is None
+
+
+def may_annotate(task: Task, role: str | None) -> bool:
+    """Return whether a task is for a person with this role to annotate, if they read one of its languages."""
+    return role != Membership.MANAGER and not is_outsider(task, role)
 
 
 def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:

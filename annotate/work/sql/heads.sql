@@ -1,7 +1,7 @@
 -- The first units in one queue that an annotator may be given. The annotator has not judged these units, and each has a
 -- free place.
 -- This is used together with put_off.sql, for each row of `queue`. Parameters: task, whether the annotator accepts
--- disturbing units, annotator, annotator, whether the annotator adjudicates, now, now, number of units.
+-- disturbing units, annotator, annotator, whether the annotator may have read answers, now, now, number of units.
 SELECT unit.id
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s

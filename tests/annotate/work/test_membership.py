@@ -6,10 +6,12 @@ from django.urls import reverse
 
 from annotate.core import refusals, stages
 from annotate.kinds import Answer
-from annotate.models import Judgment, Lease, Membership
-from annotate.work import adjudication, membership
+from annotate.models import Annotator, Judgment, Lease, Membership
+from annotate.work import adjudication, eligible, membership
 from annotate.work.answer_changes import change, undo
+from annotate.work.backlog import backlogs
 from annotate.work.judgments import judge, skip
+from annotate.work.moves import move
 from annotate.work.permit import open_permits, permit_of
 from annotate.work.queue import open_lease, take, take_sheet
 from annotate.work.routes import Routes, readers_of
@@ -176,13 +178,21 @@ def test_managers_of_a_task_neither_answer_nor_adjudicate(case, readers, ada):
         adjudication.settle(ada, case.pk, SETTLED)
 
 
-def test_adjudicators_by_role_are_not_asked_about_what_they_could_have_read(case, readers):
+@pytest.mark.parametrize("role", [Membership.ADJUDICATOR, Membership.MANAGER, "account"])
+def test_people_are_not_asked_about_what_they_could_have_read_even_when_their_role_has_ended(case, readers, role):
     _, bea = readers
-    membership.add(case.task, [bea], role=Membership.ADJUDICATOR)
-    adjudication.settle(bea, case.pk, SETTLED)
-    assert permit_of(bea, case.task).may_have_seen
-    membership.remove(case.task, [bea])
-    assert not permit_of(bea, case.task).may_have_seen
+    if role == "account":
+        for bea.adjudicates in (True, False):
+            bea.save(update_fields=["adjudicates"])
+    else:
+        membership.add(case.task, [bea], role=role)
+        membership.remove(case.task, [bea])
+    move(case, "reopened", stages.QUEUED)
+    permit = permit_of(Annotator.objects.get(pk=bea.pk), case.task)
+    left = list(eligible.waiting(permit))
+    assert left
+    assert case not in left
+    assert backlogs([permit])[0].waiting == len(left)
 
 
 @pytest.mark.parametrize(("text", "quota"), [("", None), ("none", None), ("1,200", 1200), ("50%", 9), ("1%", 1)])

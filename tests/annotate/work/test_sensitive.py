@@ -68,7 +68,7 @@ def test_nobody_gets_a_unit_before_they_agreed_on_a_page_that_says_what_may_hurt
     task, ann = hurting(), person("ann", "en")
     client, address = signed_in(ann), f"/tasks/{task.name}/consent/"
     page = client.post(f"/tasks/{task.name}/start/", {"read": 1}, follow=True).text
-    assert "only people who have agreed to it receive units" in page
+    assert "only people who have agreed to it receive items" in page
     assert (address in page, TEXT in page) == (True, False)
     assert client.post(address, {"do": "decline"}).url == "/"
     assert client.post(address, {"do": "perhaps"}).status_code == 400
