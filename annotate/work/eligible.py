@@ -78,22 +78,13 @@ def waiting(permit: Permit) -> Units:
 
 
 def in_own_queues(permit: Permit) -> Units:
-    """Return the units of the annotator's queues that they may still judge, at any stage and including honeypots."""
-    return unjudged(permit).filter(language__in=list(permit.queues))
-
-
-def unjudged(permit: Permit, units: Units | None = None) -> Units:
-    """Return the units that the annotator may still judge, in any queue and at any stage.
+    """Return the units of the annotator's queues that they may still judge, at any stage and including honeypots.
 
     Units that they have judged are left out. Disturbing units are left out unless the annotator accepts them.
-
-    permit: the annotator's permit for the task.
-    units: units to choose from, None for all units of the task.
     """
-    candidates, person = permit.task.units.all() if units is None else units, permit.annotator
-    return unjudged_by(
-        candidates, person.pk, may_have_seen=person.has_seen_answers, takes_disturbing=person.takes_disturbing
-    )
+    units, person = permit.task.units.filter(language__in=list(permit.queues)), permit.annotator
+    preferences = {"may_have_seen": person.has_seen_answers, "takes_disturbing": person.takes_disturbing}
+    return unjudged_by(units, person.pk, **preferences)
 
 
 # Adjudicators could read the answers to a unit while it waited for adjudication.
@@ -102,7 +93,9 @@ IS_REOPENED = Exists(_REOPENED.filter(unit=OuterRef("pk")))
 
 
 def unjudged_by(units: Units, annotator: Any, *, may_have_seen: bool, takes_disturbing: bool) -> Units:
-    """Return the units of `unjudged`. The arguments are plain values, so that the query can be a prepared statement.
+    """Return the units that an annotator may still judge, in any queue.
+
+    The arguments are plain values, so that the query can be a prepared statement.
 
     annotator: primary key of the annotator, or a placeholder for it.
     """
@@ -118,7 +111,7 @@ def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
 
 
 def beyond(permits: Sequence[Permit]) -> Q:
-    """Return a condition that selects the units that `unjudged` leaves out because of judgments and reopenings.
+    """Return a condition that selects the units that `unjudged_by` leaves out because of judgments and reopenings.
 
     permits: permits of one annotator.
 
@@ -129,10 +122,6 @@ def beyond(permits: Sequence[Permit]) -> Q:
     if permits[0].annotator.has_seen_answers:
         gone |= Q(pk__in=_REOPENED.order_by().values("unit"))
     return gone
-
-
-def may_be_given(permit: Permit, unit: Unit) -> bool:
-    return in_own_queues(permit).filter(pk=unit.pk).exists()
 
 
 def with_free_place(units: Units) -> Units:

@@ -16,7 +16,7 @@ from annotate.core import refusals, stages
 from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
-from annotate.work.eligible import is_over, may_be_given
+from annotate.work.eligible import in_own_queues, is_over
 from annotate.work.moves import seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import free_place
@@ -322,9 +322,10 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
             )
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
-    if permit.annotator.has_seen_answers and not lease.again and not may_be_given(permit, unit):
+    has_read = permit.annotator.has_seen_answers and not lease.again
+    if has_read and not in_own_queues(permit).filter(pk=unit.pk).exists():
         raise refusals.WrongStage(
-            _("As an adjudicator, you could have seen other people's answers, so your answer was not counted.")
+            _("As an adjudicator or manager, you could have seen other answers, so yours was not counted.")
         )
 
 

@@ -14,7 +14,7 @@ from annotate.figures.personal_progress import progress_in
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
 from annotate.work.answer_changes import undo
-from annotate.work.eligible import beyond, unjudged
+from annotate.work.eligible import beyond, in_own_queues
 from annotate.work.judgments import judge, skip
 from annotate.work.moves import move
 from annotate.work.permit import permit_of
@@ -122,7 +122,7 @@ def test_it_is_what_the_person_may_still_be_given(make_records_task, person, adj
         move(unit, "conflicted", stages.ADJUDICATION)
         move(unit, "reopened", stages.QUEUED)
     permit = permit_of(ann, task)
-    units = unjudged(permit).queued()
+    units = in_own_queues(permit).queued()
     assert waiting(ann, task) == units.count() == len(units.exclude(beyond([permit])))
     assert units.count() == (3 if adjudicates else 5)
 
