@@ -20,7 +20,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Task
 from annotate.work.backlog import backlogs
 from annotate.work.eligible import waiting, with_free_place
-from annotate.work.permit import Permit, day_of, midnight
+from annotate.work.permit import Permit, midnight
 from corpora.models import Item
 
 PAUSE = timedelta(minutes=5)
@@ -202,7 +202,7 @@ def progress_of(permit: Permit) -> Progress:
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """Return the progress in several tasks. The number of queries does not depend on the number of tasks."""
-    results, today = [], day_of()
+    results, today = [], midnight().date()
     for permit, backlog in zip(permits, backlogs(permits), strict=True):
         of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
         waiting = backlog.waiting if permit.left is None else min(backlog.waiting, permit.left)

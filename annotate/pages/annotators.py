@@ -279,7 +279,7 @@ def start(request: UserRequest, task: str) -> HttpResponse:
         if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
             return redirect("queue", task=permit.task.name)
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
-            handing_out.close_others([], permit.annotator, permit.task, "released")
+            handing_out.close_open(permit.annotator, permit.task)
         lease = handing_out.hand_out(permit)
     return _next(request, permit, lease)
 
@@ -417,7 +417,7 @@ def start_sheet(request: UserRequest, task: str) -> HttpResponse:
         if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
             return redirect("sheet", task=permit.task.name)
         if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
-            handing_out.close_others([], permit.annotator, permit.task, "released")
+            handing_out.close_open(permit.annotator, permit.task)
         leases = handing_out.hand_out_sheet(permit)
     if request.htmx:
         return _next_sheet(request, permit, leases)

@@ -28,7 +28,7 @@ from annotate.models.work import Judgments
 from annotate.work.judgments import check, count_answers
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, acting, midnight
-from annotate.work.queue import close_others, open_again
+from annotate.work.queue import close_open, open_again
 from annotate.work.routing import ask_again, is_settled
 from corpora.database.statements import insert_one, update_one
 
@@ -119,7 +119,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
         _update_disturbing(unit)
     _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
     reopened = open_again(unit, permit, lease)
-    close_others([reopened], annotator, task, "released")
+    close_open(annotator, task, [reopened])
     count_answers(permit, judgment, -1)
     return reopened, judgment
 

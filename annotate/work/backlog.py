@@ -18,7 +18,7 @@ from annotate.core import stages
 from annotate.kinds.control import QualityControl
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.work.eligible import Seen, beyond, is_over, unjudged_by
-from annotate.work.permit import Permit, day_of, midnight
+from annotate.work.permit import Permit, midnight
 from corpora.database.statements import prepared
 from corpora.system import Occupied, not_waiting
 
@@ -273,7 +273,7 @@ def _backlog(
         waiting=count(permit.queues),
         behind_tests=behind,
         queues=list(permit.queues),
-        day=day_of(),
+        day=midnight().date(),
         answered=done[Judgment.ANSWER],
         skipped=done[Judgment.SKIP],
         counted_at=timezone.now(),

@@ -17,7 +17,7 @@ from annotate.models import Annotator, Consent, Judgment, Lease, Pause, Task, Un
 from annotate.models.work import Judgments
 from annotate.work.backlog import forget
 from annotate.work.permit import Permit, acting, permit_of, running
-from annotate.work.queue import close_others
+from annotate.work.queue import close_open
 from annotate.work.routing import left_decides, reopen
 
 REASON = 200  # characters
@@ -33,7 +33,7 @@ def stop(permit: Permit, right: int, asked: int, **details: Any) -> Pause:
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
     pause_made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=asked, at=at, **details)
-    close_others([], annotator, task, "released")
+    close_open(annotator, task)
     return pause_made
 
 
@@ -208,7 +208,7 @@ def withdraw(annotator: Annotator, task: str) -> None:
         running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
         # The withdrawal must not precede the consent, even if the clock was set back.
         running.update(withdrawn_at=Greatest("at", timezone.now()))
-        close_others([], annotator, permit.task, "released")
+        close_open(annotator, permit.task)
 
 
 def check_sensitive(task: Task) -> None:

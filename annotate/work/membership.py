@@ -14,7 +14,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed
 from annotate.models import Annotator, Lease, Membership, Task
 from annotate.work.accounts import check_may_change, is_manager
-from annotate.work.queue import close_others
+from annotate.work.queue import close_open
 
 EVERYBODY, MEMBERS = OPEN_TO = ("everybody", "members")
 MOST = 2_000_000_000  # largest quota that every database stores
@@ -134,7 +134,7 @@ def _locked(people: Iterable[Annotator]) -> list[Annotator]:
 def _release(people: Iterable[Annotator], task: Task) -> None:
     """Return the open units of people. This must be the last step of a transaction, see queue.close."""
     for person in people:
-        close_others([], person, task, "released")
+        close_open(person, task)
 
 
 # --- finding people

@@ -7,7 +7,7 @@ pages/access.py decides who may act as annotator, adjudicator or manager.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -284,11 +284,6 @@ def midnight() -> datetime:
     """
     here = timezone.localtime(timezone=timezone.get_default_timezone())
     return here.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def day_of(at: datetime | None = None) -> date:
-    """Return the date of a moment, or today, in the installation's time zone."""
-    return timezone.localdate(at, timezone.get_default_timezone())
 
 
 def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:

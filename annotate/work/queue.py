@@ -226,7 +226,7 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
         taken = [lease for unit in locked[:size] if (lease := lease_locked(unit, permit, sheet=True))]
         if taken:
             break
-    close_others(taken, annotator, task, "released")
+    close_open(annotator, task, taken)
     return open_sheet(annotator, task, permit.queues)
 
 
@@ -383,10 +383,10 @@ def _give_back(leases: list[Lease], outcome: str) -> None:
         lease.closed_at, lease.place, lease.outcome = now, None, outcome
 
 
-def close_others(leases_to_keep: Iterable[Lease], annotator: Annotator, task: Task, outcome: str) -> None:
-    """Close the annotator's open leases in the task except those to keep."""
-    open_leases_of_task = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
-    close(open_leases_of_task, leases_to_keep, outcome)
+def close_open(annotator: Annotator, task: Task, leases_to_keep: Iterable[Lease] = ()) -> None:
+    """Return the units that the annotator has open in the task, except those of leases to keep. See `close`."""
+    open_now = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
+    close(open_now, leases_to_keep, "released")
 
 
 def close(leases: Iterable[Lease], leases_to_keep: Iterable[Lease], outcome: str) -> None:
@@ -408,7 +408,7 @@ def close(leases: Iterable[Lease], leases_to_keep: Iterable[Lease], outcome: str
 def release_all(annotator: Annotator, task: Task) -> None:
     """Return all units that the annotator has open in the task, without judging them."""
     with acting(annotator.user, task.name):
-        close_others([], annotator, task, "released")
+        close_open(annotator, task)
 
 
 @transaction.atomic

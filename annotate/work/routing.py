@@ -177,7 +177,7 @@ def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> 
     decide(unit, answers, asks=False, **how)
 
 
-def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by: User | None = None) -> None:
+def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]]) -> None:
     """Decide many units at once. The caller has locked their rows.
 
     judgments: the answers to each unit, in order, by the unit's primary key.
@@ -190,7 +190,7 @@ def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by: U
             unit.redundancy = came_to
         else:
             event, to_stage, label = came_to
-            transitions.append(moved(unit, event, to_stage, by=by, judgment=answers[-1], label=label))
+            transitions.append(moved(unit, event, to_stage, judgment=answers[-1], label=label))
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 

@@ -14,7 +14,7 @@ from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, LanguageRequest, Preferences
 from annotate.work.accounts import ask_for_language, grant, preferences_of, refuse
 from annotate.work.judgments import judge
-from annotate.work.permit import day_of, midnight, permit_of
+from annotate.work.permit import midnight, permit_of
 from annotate.work.queue import take
 from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
@@ -116,10 +116,10 @@ def test_times_are_told_in_ones_own_zone(as_ann, ann, make_task):
 def test_the_day_of_what_one_is_given_and_of_what_counts_stays_the_installations(make_records_task, ann):
     """Else whoever moves to the east would be given twice as much of work that may hurt."""
     task = make_records_task("toxic_pairs", count=1)
-    here, today = midnight(), day_of()
+    here = midnight()
     for zone in ("Pacific/Kiritimati", "Pacific/Niue"):
         with timezone.override(zone):
-            assert (midnight(), day_of()) == (here, today)
+            assert midnight() == here
             assert permit_of(ann, task).read_today == 0
 
 

@@ -51,10 +51,10 @@ def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_anoth
     judge(ann, first.pk, Answer("de"))
     Lease.objects.filter(pk=second.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
     bea_has_units, ann_has_leases = threading.Event(), threading.Event()
-    close, lease = queue.close_others, queue.lease_locked
+    close, lease = queue.close_open, queue.lease_locked
 
-    def closed(kept, annotator, *rest):
-        close(kept, annotator, *rest)
+    def closed(annotator, *rest):
+        close(annotator, *rest)
         if annotator == ann:
             ann_has_leases.set()
             until_others_wait_or_end()
@@ -64,7 +64,7 @@ def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_anoth
         until(lambda: ann_has_leases.is_set() or waiting_for_locks())
         return lease(unit, permit, **how)
 
-    monkeypatch.setattr(interventions, "close_others", closed)
+    monkeypatch.setattr(interventions, "close_open", closed)
     monkeypatch.setattr(queue, "lease_locked", leased)
 
     def voiding():
