@@ -23,9 +23,3 @@ def ann(person):
 @pytest.fixture
 def task(make_tested):
     return make_tested()
-
-
-@pytest.fixture
-def as_ann(client, ann):
-    client.force_login(ann.user)
-    return client
