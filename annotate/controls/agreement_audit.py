@@ -45,7 +45,7 @@ from annotate.work.task_creation import Opened
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import prepared
 
-AT_ONCE = 500  # if more units than this must be sent to people after an answer, a background job sends them
+AT_ONCE = 500  # maximum number of units sent to people right after an answer; a background job sends larger numbers
 
 
 def check_limit(unit: Unit) -> None:
@@ -55,8 +55,8 @@ def check_limit(unit: Unit) -> None:
     the error bounds from a few answers are too wide.
     """
     task, label = unit.task, unit.agreed_label
-    # The same statements are executed after every answer, even if its unit is not in an audit. With NO_ROW, they match
-    # nothing.
+    # The same statements are executed after every answer, even if the answered unit is not in an audit. With NO_ROW,
+    # the statements match nothing.
     judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
     # If the last two answers of an audit are given at the same time, each transaction still sees the other unit as
     # unfinished, so neither would evaluate the audit. Because of this lock, the second transaction waits for the first.
@@ -86,11 +86,11 @@ def _to_judge(task: int) -> QuerySet[Task]:
 
 @prepared
 def _to_fail(task: int, label: str) -> QuerySet[Task]:
-    """Return the task if the audit of a label is finished, and some units with the label were not sent to people.
+    """Return the task if the audit of a label is finished and some units with the label have not been sent to people.
 
     The subqueries are sorted so that PostgreSQL reads the first row of an index. It plans the query once for all
-    labels. Without sorting, it would scan the table, because it expects an early match, and if there were no match, it
-    would read the whole table.
+    labels. Without the sorting, it would expect an early match and scan the table. If nothing matched, it would read
+    the whole table.
     """
     units = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
     agreed, to_audit = (
@@ -102,12 +102,12 @@ def _to_fail(task: int, label: str) -> QuerySet[Task]:
 
 @transaction.atomic
 def contest(task: Task, label: str) -> int:
-    """Send people all units to which the detectors gave a label. Return the number of units sent."""
+    """Send all units with this label from the detectors to people. Return the number of units sent."""
     return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task))
 
 
 def contest_all(task: Task) -> dict[str, int]:
-    """Send people the units of every language that has failed its audit.
+    """Send the units of every language that has failed its audit to people.
 
     A language that passed can fail later, for example if the limit of the task is lowered.
 
@@ -128,10 +128,10 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     number: number of units to add; if fewer are left, all of them are added.
     languages: languages among which the units are divided (label_errors.allotted); empty for all languages.
 
-    Return the number of added units by language. Raise NotFound if the detectors agree on no item in a language, and
-    WrongStage if the task is closed or no unit is left.
+    Return the number of added units by language. Raise NotFound if the detectors do not agree on any item in one of
+    the languages, and WrongStage if the task is closed or no unit is left.
     """
-    # Also lock the units that people read only because a copy of them was drawn. They can now be drawn themselves.
+    # Also lock units that people read only because a copy was drawn. Such a unit can now be drawn itself.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     agreed = labels_of(task.units.all())
     check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}")
@@ -156,9 +156,9 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
 def choose_audits(task: Task, first: int) -> list[int]:
     """Draw the audit sample from newly added units, and return the keys of the drawn units.
 
-    The units on which the detectors agree are divided into strata, and units are drawn at random in each. The number
-    per stratum follows from the power allocation. Copies can be drawn too, because the audit counts items and not
-    texts. If a task is enlarged, the units drawn before remain in the sample.
+    The units on which the detectors agree are divided into strata, and units are drawn at random from each stratum.
+    Power allocation determines the number per stratum. Copies can be drawn too, because the audit counts items, not
+    texts. If a task is enlarged, the units drawn earlier remain in the sample.
 
     first: position of the first added unit.
     """
@@ -168,17 +168,17 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
-    """Choose a random share of audited units for an adjudicator, even if their reader confirms the detectors' label."""
+    """Choose a random share of audited units that go to an adjudicator even if the reader confirms the label."""
     rechecked = commitments.draw_independently(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
         unit.recheck = unit.item.key in rechecked
 
 
 def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw additional audit units from those that nobody has read. The draw continues where the last one ended.
+    """Draw additional audit units from the units that nobody has read. The draw continues where the last one ended.
 
-    number: number of units in all languages together; if fewer are left, all of them are drawn.
-    labels: detectors' labels of the units to draw from; empty for all labels.
+    number: total number of units to draw in all languages; if fewer are left, all of them are drawn.
+    labels: draw only units to which the detectors gave one of these labels; empty for all labels.
 
     Return the keys of the drawn units by label.
     """
@@ -200,7 +200,7 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     drawn_keys: keys of the drawn units.
     first: position of the first unit that was just added to the task.
 
-    Return the number of units sent, without originals that were in the task before.
+    Return the number of units sent, not counting originals that were already in the task.
     """
     routes = Routes.load(task)
     Unit.objects.filter(pk__in=listed(drawn_keys)).update(audited=True)
@@ -221,8 +221,8 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     return sent
 
 
-# Assumed error rate of the detectors where they agree. Evaluating language identification performance (2015) reports
-# "<1%".
+# Assumed error rate of the detectors on items on which they agree. "Evaluating language identification performance"
+# (2015) reports "<1%".
 USUALLY_WRONG = 0.01
 
 
@@ -241,9 +241,9 @@ def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
 
 
 def copies(opened: Opened, *, extended: bool = False) -> str:
-    """Return the number of copies as text.
+    """Return a phrase with the number of copies, for example "3 copies of others".
 
-    If the task was not enlarged, the text also states how many copies still wait for the label of their original.
+    For a new task, it also states how many copies are waiting for the label of their original.
     """
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
@@ -251,11 +251,11 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
 
 
 def _agreement(task: Task, counting: int, audited: int) -> str:
-    """Return a sentence that explains on how many items the detectors' agreement counts.
+    """Return a sentence that states for how many items the detectors' agreement is used.
 
     The number can be smaller than the one that `prelabel` reports, because short texts and some languages are excluded.
 
-    counting: number of items on which the agreement counts.
+    counting: number of items for which the agreement is used.
     audited: number of these items that are in the audit.
     """
     read = f" For the audit, people also read {audited:,} of these posts, without knowing which." if audited else ""
@@ -289,7 +289,7 @@ class Audit(QualityControl):
 
 
 class AuditOfAgreement(Audit):
-    """Audit of items on which detectors agree. An adjudicator checks a share of the items that readers confirm."""
+    """Audit of items on which the detectors agree. An adjudicator checks a share of the items that readers confirm."""
 
     name = "audit"
     manifest_key = "audit"

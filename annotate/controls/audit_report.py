@@ -36,14 +36,14 @@ from annotate.reports.tables import (
 from annotate.work.moves import contested_labels
 from corpora.database.bulk_rows import listed
 
-# If the error rate of adjudicators was not measured, reports show what the results would be with this one.
+# If the error rate of adjudicators was not measured, reports also show the results for this assumed rate.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
 Stratum = tuple[str, ...]  # a unit's values of the fields that Statistics.audit_strata names
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Return the audit counts for each label on which the detectors agreed, sorted by label.
+    """Return the audit counts for each label that the detectors agreed on, sorted by label.
 
     labels: labels to count; None for all.
     """
@@ -81,7 +81,7 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
     """Return the names of the Audit fields in which an audited unit is counted.
 
-    answers: labels that people gave the unit.
+    answers: labels that people chose for the unit.
     """
     if stage != stages.LABELLED:
         return ["unresolved"]
@@ -105,7 +105,7 @@ def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
 
 
 def contested_waiting() -> dict[int, dict[str, int]]:
-    """Return how many units of failed audits still wait for people, as a mapping from task key to label to number."""
+    """Return how many units of failed audits still wait for people, as {task key: {label: number of units}}."""
     units = Unit.objects.filter(stage=stages.QUEUED, transitions__event="contested").order_by()
     numbers: dict[int, dict[str, int]] = {}
     for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
@@ -116,7 +116,7 @@ def contested_waiting() -> dict[int, dict[str, int]]:
 def of_audit() -> Q:
     """Return a filter for units that were drawn for the audit, or that have a copy that was drawn.
 
-    The filter counts the copies, because with EXISTS, PostgreSQL would read the copies of all tasks at every answer.
+    The filter counts the copies. With EXISTS instead, PostgreSQL would read the copies of all tasks after every answer.
     """
     copies = Unit.objects.filter(copy_of=OuterRef("pk"), audited=True).order_by().values("copy_of")
     return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
@@ -143,7 +143,7 @@ def report(task: Task) -> dict[str, Any]:
         are wrong on all of them.
     slips: error rate of adjudicators, measured on items that two of them decided; None if there are no such items.
     assumed: value of `overall` if adjudicators were wrong in 1% of their decisions; None if `slips` was measured.
-    languages: a row for each label on which the detectors agreed.
+    languages: a row for each label that the detectors agreed on.
 
     Each row has:
 
@@ -152,14 +152,14 @@ def report(task: Task) -> dict[str, Any]:
     unresolved: number of drawn items that were discarded or are not finished.
     checked: number of items that a reader confirmed and that an adjudicator then decided.
     overruled: number of checked items on which the detectors were wrong.
-    error, bounds: as `overall` and `overall_bounds`, for this label only.
+    error, bounds: like `overall` and `overall_bounds`, but for this label only.
     waiting: whether part of the audit is not finished.
-    over_limit: whether the audit is finished and over the limit, and the detectors' label still counts for some items.
-    all_read: whether the audit is finished and over the limit, but people read all items anyway.
+    over_limit: whether the audit is finished and over the limit, and some items still have only the detectors' label.
+    all_read: whether the audit is finished and over the limit, but people have read all items anyway.
     contested: whether people label all items because the audit failed.
     """
     label_audits, slipping, contested = audits(task), slips(task), contested_labels(task)
-    # Without a drawn item, the error rate is unknown, so there is nothing to compute.
+    # If no item was drawn, the error rate is unknown, so there is nothing to compute.
     drawn = {label: audit for label, audit in label_audits.items() if audit.resolved + audit.unresolved}
     unfinished = labels_of(waiting(task.units.all())) if drawn else set()
     over = {label for label, audit in drawn.items() if label not in unfinished and over_limit(task, audit)}
@@ -194,7 +194,7 @@ def report(task: Task) -> dict[str, Any]:
 
 
 def audit_words(audit: dict[str, Any]) -> list[str]:
-    """Return sentences that summarize the audit of all languages; an empty list if no item was drawn."""
+    """Return sentences that summarize the audit of all languages. Return an empty list if no item was drawn."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
     chosen = sum(map(_chosen, rows))
@@ -231,8 +231,8 @@ def audit_words(audit: dict[str, Any]) -> list[str]:
 def audit_table(audit: dict[str, Any]) -> Table:
     """Return a table with a row for each language.
 
-    Languages over the limit come first, followed by those that people label because their audit failed. Within these
-    groups, the highest error rate comes first.
+    Languages over the limit come first, followed by languages that people label because the audit failed. Each of these
+    groups is sorted by error rate, the highest first.
     """
 
     def language(row: dict[str, Any]) -> Cell:
@@ -283,7 +283,7 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
 
 
 def audit_plot(audit: dict[str, Any]) -> str:
-    """Return a plot of the error rate of each language that has audited items; "" if no language has any."""
+    """Return a plot of the error rates of all languages with audited items; "" if there are no such languages."""
     rows = [plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
     return forest(rows, title="Error rate of the detectors where they agree", counted="read") if rows else ""
 
@@ -294,7 +294,7 @@ def whole_percent(share: float) -> str:
 
 
 def limit_words(audit: dict[str, Any], task: str) -> list[str]:
-    """Return sentences about languages whose audit is over the limit, and what has been or can be done about them."""
+    """Return sentences about languages over the audit's limit, and about what was or can be done about them."""
     limit = whole_percent(audit["limit"])
     over, contested, read = (
         sorted(row["language"] for row in audit["languages"] if row[key])
@@ -332,7 +332,7 @@ def added(posts: dict[str, int], requested: int, target: str) -> str:
 
     posts: number of added items by language.
     requested: number of items that were requested.
-    target: what they were added to: "audit" or "checks".
+    target: "audit" or "checks", whichever the items were added to.
     """
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
@@ -341,9 +341,9 @@ def added(posts: dict[str, int], requested: int, target: str) -> str:
 
 
 def plotted(language: str, estimates: list[tuple[dict[str, Any], int]]) -> Row:
-    """Return the row of a language in a plot.
+    """Return a language's row in a plot.
 
-    estimates: (estimate, count) pairs, where the count is the number of items on which the estimate is based.
+    estimates: (estimate, count) pairs; the count is the number of items on which the estimate is based.
     """
     marks = tuple(Mark(rate["value"], rate["low"], rate["high"], posts) for rate, posts in estimates)
     return Row(language, beside(language), marks)

@@ -1,7 +1,7 @@
 """Checks, which measure the error rates of readers and adjudicators who decide units alone.
 
-An adjudicator decides a random sample of their units again, without seeing the first answer. A reader's unit is drawn
-when it enters a queue, and an adjudicator's unit is drawn when the first adjudicator decides it (is_seconded).
+An adjudicator decides a random sample of these units again, without seeing the first answer. Units for readers are
+drawn when they enter a queue; units for adjudicators are drawn when the first adjudicator decides them (is_seconded).
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ NO_SECOND = (
 def asked_of_one(task: Task) -> QuerySet[Unit]:
     """Return the units that were queued for a single reader. Checks are drawn from these units.
 
-    Units of the audit are left out, because an adjudicator checks a share of them anyway.
+    Units of the audit are excluded, because an adjudicator checks a share of them anyway.
     """
     asking = task.units.exported().exclude(stage__in=(stages.NEW, stages.AGREED))
     asking = asking.filter(~_moved("audited"), copy_of=None, reused_from=None)
@@ -54,9 +54,9 @@ def _moved(event: str) -> Exists:
 def check_counts(task: Task, *, before: int | None = None) -> dict[str, tuple[int, int]]:
     """Return (units, checks) by queue: the number of units for a single reader, and how many were drawn for a check.
 
-    A unit counts in the first queue that it entered.
+    A unit is counted in the first queue that it entered.
 
-    before: count only units in front of this position; None for all.
+    before: count only units at smaller positions than this; None for all units.
     """
     units = asked_of_one(task) if before is None else asked_of_one(task).filter(position__lt=before)
     queues: QuerySet[Unit, Any] = units.order_by().values_list("visited__0")
@@ -73,10 +73,10 @@ def unchecked_counts(task: Task) -> dict[str, int]:
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
     """Draw additional units for a check. The draw continues where the last one ended.
 
-    A second person may have decided some units in the meantime. These units can be drawn too, so that all units of a
-    queue have the same probability, but they do not count towards `number`.
+    A second person may have decided some units in the meantime. These units can be drawn too, so that all units in a
+    queue have the same probability of being drawn, but they do not count towards `number`.
 
-    number: number of units whose label is, or will be, a single reader's answer; if fewer are left, all are drawn.
+    number: number of units to draw that get their label from a single reader; if fewer are left, all are drawn.
     queues: draw only units that entered one of these queues first; empty for all.
 
     Return the keys of the drawn units by queue.
@@ -109,7 +109,7 @@ def as_audit(row: Mapping[str, Any]) -> Audit:
 
 
 def is_alone() -> Q:
-    """Return a filter for units from `asked_of_one` whose label is, or will be, a single reader's answer."""
+    """Return a filter for units from `asked_of_one` that get their label from a single reader's answer."""
     decided = Exists(Judgment.objects.live().decisions().filter(unit=OuterRef("pk")))
     return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_moved("named"), stage=stages.LABELLED)
 
@@ -132,15 +132,15 @@ def has_checks(task: Task) -> bool:
 
 
 def is_seconded(task: Task, key: str) -> bool:
-    """Return whether a second adjudicator must decide a unit after the first one has settled it.
+    """Return whether a second adjudicator must decide a unit after the first one has decided it.
 
-    key: id of the unit's item. The random draw depends only on the task's secret and this id.
+    key: id of the unit's item. The random draw depends only on this id and the task's secret.
     """
     return task.check_share > 0 and hash_order.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
 
 
 def unseconded(task: Task, able: int) -> bool:
-    """Return whether a task asks for second decisions although there is only one adjudicator to make them.
+    """Return whether a task requires second decisions although it has only one adjudicator.
 
     able: number of adjudicators who can log in.
     """
@@ -167,7 +167,7 @@ def report(task: Task) -> dict[str, Any]:
 
     alone: number of units that a reader has decided and that are not checked.
     checked: number of units that an adjudicator has decided again.
-    otherwise: number of checked units whose final label differs from the reader's first answer.
+    otherwise: number of checked units with a final label that differs from the reader's first answer.
     waiting: number of units whose check is not finished.
     unresolved: number of units that the adjudicator discarded.
     error: `otherwise` as a share of `checked`, with its 95% Jeffreys interval.
@@ -181,12 +181,12 @@ def report(task: Task) -> dict[str, Any]:
     error: `differed` as a share of `seconded`, with its 95% Jeffreys interval.
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    # Use the first answer of the person whose answer counts. A person who noticed the check could have changed it.
+    # Use the first answer of the reader whose answer counts, because a reader who noticed the check could change it.
     author = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     answers = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(author))
     first_label = answers.order_by("pk").values("label")[:1]
     # If a reader answers with a language that has another queue, a reader of that queue confirms the answer. Such units
-    # are left out here, because two people have decided them.
+    # are excluded here, because two people have decided them.
     alone = asked_of_one(task).filter(~_moved("named")).order_by()
     units = alone.annotate(first_label=Subquery(first_label)).exclude(first_label=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
@@ -209,7 +209,7 @@ def report(task: Task) -> dict[str, Any]:
     }
 
 
-# How a unit that was drawn for a check is counted, by its stage after the reader's answer.
+# Column in which a unit with a check is counted, by its stage after the reader's answer.
 _FOUND = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
 
 
@@ -292,7 +292,7 @@ def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
 def check_table(checks: dict[str, Any]) -> Table:
     """Return a table of the checks of readers.
 
-    It has a row for each language in which a reader has decided a unit alone, or in which a check was drawn.
+    The table has a row for each language in which a single reader has decided a unit or a check was drawn.
     """
     columns = (
         *LANGUAGE,
@@ -320,10 +320,10 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
     """Draw additional units that a reader decides alone, and have an adjudicator decide them again.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: queues among which the units are divided, as for audits; empty for all queues.
+    languages: queues among which the units are divided, as in audits; empty for all queues.
 
-    Return the number of added units by queue. Raise NotFound if a queue has no unit for a single reader, and WrongStage
-    if the task is closed or no unit is left.
+    Return the number of added units by queue. Raise NotFound if one of the queues has no unit for a single reader, and
+    WrongStage if the task is closed or no unit is left.
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
@@ -377,9 +377,9 @@ class Checks(QualityControl):
         return {"checks": expected}
 
     def units_added(self, task: Task, first: int) -> int:
-        """Draw the units to check in each queue. Their number follows from the power allocation.
+        """Draw the units to check in each queue. Power allocation determines their number.
 
-        Only units that were just added are drawn. The units that were drawn before remain chosen.
+        Only units that were just added are drawn. Units that were drawn earlier remain in the sample.
         """
         if has_checks(task):
             added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
@@ -412,7 +412,7 @@ class Checks(QualityControl):
         return is_seconded(unit.task, unit.item.key)
 
     def draws(self, task: Task) -> Iterator[Line]:
-        """Yield a record of the draw that chose units for a second adjudicator from all settled units."""
+        """Yield a record of the draw that chose units for a second adjudicator from all decided units."""
         if not task.check_share:
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)

@@ -45,7 +45,7 @@ def suggested(unit: Unit) -> list[str]:
 
 
 def all_suggested(task: Task) -> dict[int, list[str]]:
-    """Return the ids of suggested concepts for every unit of a task that has suggestions, by unit key."""
+    """Return the ids of the suggested concepts, by unit key, for all units of a task that have suggestions."""
     lists: dict[int, list[list[str]]] = {}
     rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
     for unit, ranked in rows:
@@ -54,9 +54,9 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
-    """Return the ids of the suggestions that an annotator sees; empty if they are hidden (is_blind).
+    """Return the ids of the suggestions that an annotator sees. The list is empty if they are hidden (is_blind).
 
-    Adjudicators see the suggestions in any case, so `suggested` is used for them.
+    Adjudicators always see the suggestions, so use `suggested` for them.
     """
     return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
 
@@ -64,8 +64,8 @@ def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
 def is_blind(pseudonym: str, task: Task, key: str) -> bool:
     """Return whether the suggestions for a document are hidden from an annotator.
 
-    This is drawn at random for each combination of annotator and document, and stays the same if the annotator opens
-    the document again.
+    This is decided at random for each combination of annotator and document. The result is the same if the annotator
+    opens the document again.
 
     key: id of the document.
     """
@@ -76,12 +76,12 @@ def is_blind(pseudonym: str, task: Task, key: str) -> bool:
 
 
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
-# Name of the file with the vocabulary's descriptors. Sets have it if their published format does not include one.
+# Name of the file with the vocabulary's descriptors. It is written if the set's published format has no such file.
 DESCRIPTORS = "concepts.json"
 
 
 def chosen(rows: Any) -> pa.Array:
-    """Return the concepts of each judgment. Each has the way in which it was chosen and, if suggested, its rank."""
+    """Return the concepts of each judgment, with the method by which each was chosen and its rank if suggested."""
     judgments, concepts = rows.judgments.values["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     chosen_concepts = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by(
         "judgment_id", "concept__key"
@@ -126,7 +126,7 @@ def write_labels(path: Path, export: Any) -> None:
     """Write a table of all labels that documents have, the most frequent label first.
 
     The columns are the id, the label, the number of documents in train, dev and test, and the frequency bucket. They
-    are separated by tabs, because labels contain none. The first line is a header.
+    are separated by tabs, because labels do not contain tabs. The first line is a header.
     """
     label_counts = {split: splits.counts(label_sets) for split, label_sets in export.label_sets.items()}
     bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
@@ -141,10 +141,10 @@ def write_labels(path: Path, export: Any) -> None:
 
 # --- Choices with and without suggestions
 #
-# Only live answers to documents with suggestions count. Answers to hidden gold items do not count.
+# Only answers in force to documents with suggestions count. Answers to hidden gold items do not count.
 
 
-FIRST = 5  # the choice is compared with this many suggestions from the top of the list
+FIRST = 5  # number of suggestions at the top of the list with which the chosen concepts are compared
 
 
 class _SuggestedAnswer(NamedTuple):
@@ -154,7 +154,7 @@ class _SuggestedAnswer(NamedTuple):
     blind: whether the suggestions were hidden.
     chosen: ids of the chosen concepts.
     first: ids of the first suggestions for the document.
-    with_others: F1 between this answer and each other answer to the document.
+    with_others: F1 between this answer and each of the other answers to the document.
     """
 
     person: str
@@ -234,8 +234,8 @@ ALL = "all"
 def suggestion_table(results: Mapping[str, Any]) -> Table:
     """Return a table with two rows for each annotator and for all annotators together.
 
-    One row is for answers given with suggestions, and the other for answers given without them. A row without answers
-    is left out.
+    One row is for answers given with suggestions, and the other for answers given without suggestions. A row is omitted
+    if it would contain no answers.
     """
     rows = [
         {"annotator": figures.get("annotator", ALL), "arm": arm, **figures[arm]}
@@ -275,8 +275,8 @@ def _number(key: str, heading: str, format_value: Callable[[float], str]) -> Col
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
     """Return unsaved database rows for the concepts that were chosen in a judgment.
 
-    An API client can send any value for the way in which a concept was chosen. The value is stored only if it is one of
-    WAYS. In addition, `suggested` is stored only if the concept was among the suggestions that the author saw.
+    An API client can send any value for the method by which a concept was chosen. The value is stored only if it is in
+    WAYS. The value `suggested` is stored only if the concept was among the suggestions that the author saw.
     """
     unit, task = judgment.unit, judgment.unit.task
     visible = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
@@ -313,7 +313,7 @@ class Concepts(QualityControl):
         return (("concepts", pa.list_(CHOSEN), chosen), shown)
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return the file of labels, and the file of descriptors unless a published format includes one."""
+        """Return the file of labels and, unless a published format includes one, the file of descriptors."""
         labels = {"labels": (f"labels{export.mark}.tsv", partial(write_labels, export=export))}
         if export.kind.publication.formats:
             return labels

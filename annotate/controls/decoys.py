@@ -1,9 +1,9 @@
 """Decoys, which measure how often readers answer Yes by mistake, and the reuse of labels from other tasks.
 
-A decoy is an item that is known not to be in the language that the question names, although a hasty reader might think
-so. It resembles the language: either a detector named the language, or the item is in a language that is easily
-confused with it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language
-(Evaluating language identification performance, 2015, footnote 4).
+The question about a decoy names a language that the decoy is known not to be in, although a hasty reader might think
+that it is: either a detector assigned the language to the decoy, or the decoy is in a language that is easily confused
+with it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language
+("Evaluating language identification performance", 2015, footnote 4).
 """
 
 from collections import Counter
@@ -61,13 +61,13 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
 def reusable(items: Iterable[Item], asked: str, labelled_units: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
     """Find labels from other tasks that answer the question whether an item is in a language.
 
-    If such labels imply different answers, the item is left out.
+    An item is omitted if its labels imply different answers.
 
     items: items of the new task.
     asked: language that the question names.
     labelled_units: result of `known_units`.
 
-    Return, by item key, a unit whose label implies the answer, and the answer.
+    Return a mapping from item key to a pair: a unit with a label that implies the answer, and the answer.
     """
     labels = {}
     for item in items:
@@ -87,7 +87,7 @@ def decoys(
     labelled_units: result of `known_units`.
     reused: keys of drawn items that get a label from another task, so that nobody is asked about them.
 
-    Return the decoys, and the number of decoys that are wanted. This number can be higher, because people may have
+    Return the decoys, and the number of decoys wanted. More may be wanted than are returned, because people may have
     labelled too few suitable items.
     """
     drawn_texts = {item.text for item in drawn}
@@ -121,7 +121,7 @@ def wanted(task: Task, posts: int) -> int:
 
 
 def asked_set(task: Task) -> AskedSet:
-    """Return the properties that the task's set for one language is expected to have."""
+    """Return the expected properties of the task's set for one language."""
     return AskedSet(DESIGNS[task.draw.design].by_author)
 
 
@@ -142,11 +142,11 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Any, asked: str) -> str | None:
-    """Return the answer to the question that a unit's label implies; None if it implies no answer.
+    """Return the answer that a unit's label implies to the question; None if it implies no answer.
 
-    The label und is ambiguous. Readers who choose from a list of languages also use it if the language is not on the
-    list. It then implies an answer only if the language that the question names was on their list. If an adjudicator
-    answered und, it implies nothing, because adjudicators give reasons as free text.
+    The label und is ambiguous. Readers who choose from a list of languages also use it for languages that are not on
+    the list, so their und implies an answer only if the language in the question was on the list. An adjudicator's und
+    implies nothing, because adjudicators give their reasons as free text.
 
     unit: Unit with the attribute `said_und`, which `known_units` sets.
     """
@@ -165,9 +165,9 @@ def _answer(unit: Any, asked: str) -> str | None:
 def _similar(task: Task, asked: str) -> set[str]:
     """Return the codes that a detector might return for items in a language.
 
-    These are the language's own code, the finer codes that it covers, and the coarse codes that cover it. No detector
-    has a code for a language that the kind's file adds. For such a language, they also include the code that it is
-    grouped under, the other codes under it, and the languages after which the table of routes tries it.
+    They are the code of the language, the finer codes that it covers, and the coarse codes that cover it. Detectors do
+    not know languages that the kind's file adds. For such a language, the result also contains the code that it is
+    grouped under, the other codes in that group, and the languages after which the table of routes tries it.
     """
     kind = task.kind
     meant = {asked, *kind.finer(asked)}
@@ -228,7 +228,7 @@ def report(task: Task) -> dict[str, Any]:
 
 
 def decoy_words(decoys: dict[str, Any]) -> list[str]:
-    """Return sentences about the decoys in all languages; an empty list if there are no decoys."""
+    """Return sentences about the decoys in all languages. Return an empty list if there are no decoys."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
@@ -319,9 +319,9 @@ class Decoys(QualityControl):
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
-    """Yield a sentence about how wide the intervals are expected to be with these decoys.
+    """Yield a sentence about the expected width of the intervals with these decoys.
 
-    It names only the languages with the most items.
+    The sentence names only the languages with the most items.
     """
     post_counts = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
     if not post_counts or DESIGNS[opened.task.draw.design].of_uniform:
@@ -356,7 +356,7 @@ def _short(opened: Opened) -> list[str]:
 def _bare(opened: Opened) -> Iterator[str]:
     """Yield notes about languages that have too few decoys.
 
-    A language is not mentioned if all its labels are reused, because nobody is asked about it.
+    A language is not mentioned if all of its labels are reused, because then nobody is asked about it.
     """
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
     asked = set(queued.values_list("asked", flat=True).distinct())

@@ -1,8 +1,8 @@
-"""Gold answers, which are items with a known answer: reading them from files, checking and correcting them.
+"""Gold answers, which are items with a known answer: reading them from files, checking them and correcting them.
 
-Each gold answer serves one purpose: practice, the test, or the queue, where honeypots.py hides it among the work. A
-single purpose is necessary because practice explains the answer, so the item could not be used in the queue afterwards.
-Gold answers are never exported, and items with the same content as one are excluded from work.
+Each gold answer has a single purpose: practice, the test, or the queue, where honeypots.py hides it among the work. It
+cannot have two, because practice explains the right answer, so the item would be useless in the queue afterwards.
+Gold answers are never exported. Items with the same content as a gold answer are excluded from work.
 """
 
 import math
@@ -29,24 +29,24 @@ from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
-# Largest share that a single label may have among the hidden gold answers in a language. If one label had a larger
-# share, a person could always give that label without being detected.
+# Maximum share of a single label among the hidden gold answers in a language. If a label had a larger share, a person
+# could always give this label without being detected.
 MOST_ALIKE = 0.7
 LEAST_HIDDEN = 8
 
 
 class GoldAnswerError(Exception):
-    """Gold answers cannot be used. The message states why and what to do. Nothing was changed."""
+    """Raised if gold answers cannot be used. The message states why and what to do. Nothing was changed."""
 
 
 def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
     """Read gold answers from files.
 
-    Rows without a purpose are skipped. A file can therefore contain all items of a corpus, of which only some are gold
-    answers.
+    Rows without a purpose are skipped. A file can therefore contain all items of a corpus even if only some of them are
+    gold answers.
 
     paths: the files.
-    columns: column name by field (FIELDS), for columns that are not named like their field.
+    columns: mapping from field (FIELDS) to column, for columns with a name other than that of the field.
 
     Raise GoldAnswerError, with the file and the line, if a row is not valid.
     """
@@ -105,7 +105,7 @@ def text_of(value: object) -> str:
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
-    """Store gold answers for a task. Gold answers in other languages than the task's are ignored.
+    """Store gold answers for a task. Gold answers in languages that the task does not have are ignored.
 
     The caller has opened a transaction.
 
@@ -146,16 +146,15 @@ def _canonical(task: Task, label: str) -> str:
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
-    """Return the items without those that have the same content as a gold answer of the task."""
+    """Return the items, except those with the same content as a gold answer of the task."""
     gold_contents = {same(gold.item) for gold in task.gold_answers.select_related("item")}
     return [item for item in items if same(item) not in gold_contents]
 
 
 def check_pool(task: Task) -> None:
-    """Raise GoldAnswerError if the gold answers in a language are not sufficient for the task.
+    """Raise GoldAnswerError if a language has too few gold answers for the test or the queue.
 
-    They are not sufficient if there are too few of them for the test or the queue, or if too many of those in the queue
-    have the same label.
+    Also raise it if too many of the gold answers in the queue have the same label.
     """
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:
@@ -176,7 +175,7 @@ def check_pool(task: Task) -> None:
                 f"{LEAST_HIDDEN} are needed to measure people's accuracy. Add some, or set --gold-share 0."
             )
         # For each label, count how many gold answers a person would get right by always giving that label. If answers
-        # are sets of labels, two sets do not have to be equal for an answer to be right.
+        # are sets of labels, an answer can be right without being equal to the gold answer.
         right_counts = {
             label: sum(n for answer, n in hidden.items() if task.kind.rules.agrees(label, answer)) for label in hidden
         }
@@ -190,9 +189,9 @@ def check_pool(task: Task) -> None:
 
 
 def answered(task: Task) -> dict[int, tuple[int, int]]:
-    """Return (right, total) by item key: the number of people's right answers to a gold answer, and of all answers.
+    """Return (right, total) by item key: how many answers to the gold answer are right, and how many there are.
 
-    Answers in tests and in the queue count, but answers in practice do not.
+    Answers in tests and in the queue are counted; answers in practice are not.
     """
     gold_labels = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
@@ -207,7 +206,7 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> str:
     """Check the new label and explanation of a gold answer, and return the canonical text of the label.
 
-    Raise InvalidAnswer if a gold answer with this purpose cannot have them.
+    Raise InvalidAnswer if they are not valid for a gold answer with this purpose.
     """
     try:
         label = _canonical(task, label)
@@ -222,11 +221,10 @@ def check_correction(task: Task, purpose: str, label: str, explanation: str) -> 
 def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     """Correct the label and the explanation of a gold answer. Its unit in the queue also gets the new label.
 
-    From now on, people's answers are compared with the new label. Tests that are finished and pauses that were imposed
-    do not change.
+    From then on, people's answers are compared with the new label. Finished tests and existing pauses do not change.
 
-    Return how many answers agree with the new label, and how many agree with the old label. Both numbers are 0 if the
-    label is unchanged.
+    Return the number of answers that agree with the new label, and the number that agree with the old one. Both are 0
+    if the label is unchanged.
     """
     label = check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)

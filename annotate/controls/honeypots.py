@@ -1,9 +1,9 @@
 """Honeypots, which are gold answers hidden in the queue: when annotators get them, and how they answer them.
 
-Suppose that 10% of a person's units are to be honeypots. Then one unit in every ten is a honeypot, and its place among
-the ten is drawn at random for each annotator. Units are counted separately in each language, so a language without
-honeypots left does not get those of another language. A honeypot looks like any other unit, but its stage never
-changes, so that every annotator can get it. An annotator who answers too many of them wrongly is paused.
+Suppose that 10% of a person's units are to be honeypots. Then one unit in every ten is a honeypot, and its position
+among the ten is drawn at random for each annotator. Units are counted separately in each language, so a language that
+has run out of honeypots does not use those of another language. A honeypot looks like any other unit, but its stage
+never changes, so that every annotator can get it. Annotators who answer too many honeypots wrongly are paused.
 """
 
 from collections import Counter, defaultdict
@@ -29,11 +29,12 @@ class Turn(NamedTuple):
     """The state of an annotator's draw of honeypots in a language, before the annotator gets a unit.
 
     It is stored with the lease so that the draw can be verified. The state does not depend on what annotators do with
-    their units. Otherwise, an annotator who returns a unit could tell from the next one whether it was a honeypot.
+    their units. Otherwise, an annotator who returns a unit could infer from the next unit whether the returned one was
+    a honeypot.
 
-    given: number of units in the language that the draw has given the annotator.
+    given: number of units in the language that the draw has assigned to the annotator.
     known: number of honeypots among these units.
-    size: size of a block of units in which one is a honeypot.
+    size: number of units in a block, one of which is a honeypot.
     """
 
     given: int
@@ -75,9 +76,9 @@ def _by_lot(annotator: Any) -> QuerySet[Lease]:
 def _after(task: Task, last: Sequence[Any] | None) -> Turn:
     """Return the state that follows from the last draw.
 
-    last: None if there was no draw yet; otherwise the state before the last draw, whether the unit was a honeypot, and
-        whether it was a returned honeypot that took the place of a unit of work. Such a honeypot counts as work,
-        because the draw had chosen work for this place.
+    last: None if nothing has been drawn yet; otherwise the state before the last draw, whether the unit was a honeypot,
+        and whether it was a returned honeypot that replaced a unit of work. Such a honeypot counts as work, because
+        the draw had chosen work at this position.
     """
     (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
@@ -100,8 +101,8 @@ def in_order(permit: Permit, pots: Iterable[tuple[int, str]]) -> list[int]:
 def to_come(turn: Callable[[Task, str], Turn], permit: Permit, work: Counter[str], pool: Counter[str]) -> int:
     """Return how many honeypots an annotator will get before they have done all their work in a task.
 
-    turn: function that returns the state of the draw, given a task and a language.
-    work: number of units of work that the draw has not given the annotator yet, by language.
+    turn: function that returns the state of the draw for a task and a language.
+    work: number of units of work that the draw has not assigned to the annotator yet, by language.
     pool: number of honeypots that the annotator can still get, by language.
     """
     coming = 0
@@ -120,9 +121,9 @@ def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int
 
     work: number of units of work that remain.
     pool: number of honeypots that remain.
-    place: number of units that the draw has already given the annotator.
+    place: number of units that the draw has already assigned to the annotator.
     late: number of honeypots that are missing among these units; negative if there are too many.
-    is_pot: function that returns whether the draw puts a honeypot at a place.
+    is_pot: function that returns whether the draw puts a honeypot at a position.
     """
     coming = 0
     while work and coming < pool:
@@ -140,20 +141,20 @@ def by_language(units: QuerySet[Unit]) -> Counter[str]:
 
 
 def block(task: Task) -> int:
-    """Return the size of a block, in which one unit is a honeypot. The task's share of honeypots must not be 0."""
+    """Return the number of units in a block, one of which is a honeypot. The task's gold share must not be 0."""
     return max(2, round(1 / task.gold_share))
 
 
 def _places(permit: Permit, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that tells whether the annotator gets a honeypot at a place. Places are counted from 0."""
+    """Return a function that returns whether the annotator gets a honeypot at a position, counted from 0."""
     return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
 
 def is_first() -> Q:
     """Return a filter for judgments that are a person's first answer to a honeypot.
 
-    The first answer counts even if the person has withdrawn it. Otherwise, a person who sees that an answer was wrong
-    could correct it.
+    The first answer counts even if the person has withdrawn it. Otherwise, a person who notices a wrong answer could
+    correct it.
     """
     earlier = Judgment.objects.answers().filter(
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
@@ -162,10 +163,10 @@ def is_first() -> Q:
 
 
 def score(permit: Permit) -> tuple[int, int]:
-    """Return how many honeypots a person has answered correctly, and how many in total.
+    """Return how many honeypots a person has answered correctly, and how many they have answered in total.
 
-    Only answers given after the person's last pause was lifted count. Of several answers to the same honeypot, only the
-    first counts, even if it was withdrawn.
+    Only answers given after the person's last pause was lifted count. If a person has answered the same honeypot
+    several times, only the first answer counts, even if it was withdrawn.
     """
     agrees, label_pairs = permit.task.kind.rules.agrees, _first_answers(permit.annotator.pk, permit.task.pk)
     return sum(agrees(label, gold_label) for label, gold_label in label_pairs), len(label_pairs)
@@ -193,7 +194,7 @@ def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
     """Return the honeypot results of each annotator, by annotator key, as JSON data.
 
     asked: number of honeypots that the annotator has answered.
-    right: number of these that were answered correctly.
+    right: number of these honeypots that were answered correctly.
     accuracy: `right` as a share of `asked`, with its 95% interval.
     """
     agrees = task.kind.rules.agrees
@@ -214,7 +215,7 @@ def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
 def given(task: Task) -> Counter[tuple[int, str]]:
     """Return how many honeypots each annotator has judged, skipped or returned, by annotator key and language.
 
-    The annotator does not get these honeypots again, unless the unit of work that one replaced is still waiting.
+    The annotator does not get a honeypot again unless the unit of work that it replaced is still waiting.
     """
     judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
@@ -246,7 +247,7 @@ def too_few(task: Task) -> dict[str, tuple[int, int]]:
 def out_of_reach(task: Task) -> dict[str, int]:
     """Return the languages in which nobody can get enough honeypots for the pause rule to apply.
 
-    For each language, return the number of honeypots that a person gets who does all the work.
+    For each language, return the number of honeypots that a person who does all the work gets.
     """
     reachable = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in reachable.items() if task.pause_below and number < pause_rule.LEAST}

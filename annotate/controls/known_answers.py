@@ -1,7 +1,7 @@
 """The quality control `gold answers`, which hides gold answers in the queue and pauses people who fail too many.
 
-It also records which gold answers people received, so that the draws can be verified, and finds units whose answer is
-known because they repeat a gold answer or an example in the guidelines.
+It also records which gold answers people received, so that the draws can be verified, and finds units that repeat a
+gold answer or an example in the guidelines, so that their answer is already known.
 """
 
 import json
@@ -57,8 +57,8 @@ class GoldAnswers(QualityControl):
         pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
         seen_by_others = {pk: bool(number) for pk, *_, number in pots}
         hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
-        # Prefer gold answers that only people who have answered this unit have seen. Such a gold answer has no more
-        # readers than the unit of work that it replaces. If it is returned, another person can still get it there.
+        # Prefer gold answers that nobody has seen except people who have answered this unit. Such a gold answer has no
+        # more readers than the unit that it replaces. If it is returned, another person can still get it there.
         hidden.sort(key=seen_by_others.__getitem__)
         turn = turn_in(permit, unit.language)
         due = hidden if is_due(permit, unit.language, turn) else []
@@ -111,8 +111,8 @@ def _of_pots(may_have_seen: bool, takes_disturbing: bool) -> Callable[..., list[
     def pots(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
         """Return the gold answers in a language that a person can get in place of a unit of work.
 
-        Each row has the key of the unit, the id of its item, whether the person has it open or has returned it, and how
-        many other people have received it without answering the unit of work.
+        Each row has the key of the gold answer's unit, the id of its item, whether the person has it open or has
+        returned it, and how many other people have received it without answering the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         other_leases = (
@@ -136,14 +136,14 @@ _pots = {flags: _of_pots(*flags) for flags in product((False, True), repeat=2)}
 def _choose_place(
     leases: list[Lease], own_leases: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
 ) -> Place:
-    """Decide what an annotator gets when a unit of work is next in the queue. The first possible choice is taken:
+    """Decide what an annotator gets when a unit of work is next in the queue. It is the first possible of these:
 
-    1. the unit or the gold answer that the annotator returned here before; this needs no draw
+    1. the unit or the gold answer that the annotator returned here earlier; this needs no draw
     2. a gold answer, if one is due
-    3. a gold answer that someone else returned here; it takes the unit's place, and counts as work in the draw
+    3. a gold answer that somebody else returned here; it replaces the unit and counts as work in the draw
     4. the unit of work itself
 
-    leases: all leases of the unit, including those of gold answers that took its place.
+    leases: all leases of the unit, including those of gold answers that replaced it.
     own_leases: the leases of the annotator.
     unit: the unit of work.
     due: keys of gold answers in the annotator's order, if one is due; otherwise empty.
@@ -156,8 +156,7 @@ def _choose_place(
     if returned and (returned.unit_id == unit.pk or returned.unit_id in free):
         return Place(returned.unit_id, {"turn": None, "in_place": returned.in_place})
     if due:
-        # Prefer a gold answer that has not taken this unit's place for anyone, because other people's answers to it
-        # count.
+        # Prefer a gold answer that has not replaced this unit for anybody, because other people's answers to it count.
         return Place(min(due, key=lambda pk: pk in stand_ins), {"turn": turn})
     if other_returned := _last_returned(each for each in leases if each.unit_id in free):
         return Place(other_returned.unit_id, {"turn": turn, "in_place": True})
@@ -169,11 +168,11 @@ def _last_returned(leases: Iterable[Lease]) -> Lease | None:
     return max((lease for lease in leases if lease.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
-# --- Records of the units that each person has received, with which the draws can be verified
+# --- Records of the units that each person has received, which make it possible to verify the draws
 
 
 def _gold_places(task: Task) -> Iterator[Line]:
-    """Yield a record for each person and language, which lists the units that the person has received, in order."""
+    """Yield a record for each person and language. It lists the units that the person has received, in order."""
     pools: dict[str, list[str]] = {}
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
@@ -201,7 +200,7 @@ def _gold_places(task: Task) -> Iterator[Line]:
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
-    """Return the gold answers that a person did not get when it was their turn, because other people had seen them.
+    """Return the gold answers that were due but were not given to a person, because other people had seen them.
 
     order: ids of gold answers in the order of the person's draw.
     entries: result of `_entries` for the person.
@@ -221,14 +220,13 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
 def _entries(units: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
     """Return the units that a person has received, as entries of the draw's record.
 
-    - Consecutive units of work that were drawn are one entry, with the state of the draw and their number.
-    - A gold answer that was drawn is an entry with the state of the draw and its id.
+    - Consecutive units of work that were drawn form one entry, with the state of the draw and the number of units.
+    - A gold answer that was drawn is an entry with the state of the draw and the id of the gold answer.
     - A gold answer that was not drawn, but came back because it had been returned, is an entry with only its id. It is
-      listed only if the person has not received it before. If it took the place of a unit of work, it also counts as
-      one.
+      listed only if the person has not received it before. If it replaced a unit of work, it also counts as work.
 
-    units: for each unit, the state of the draw (None if there was no draw), whether it is a returned gold answer that
-        took the place of work, and the id of the gold answer ("" for work).
+    units: for each unit, the state of the draw (None if nothing was drawn), whether it is a returned gold answer that
+        replaced a unit of work, and the id of the gold answer ("" for work).
     """
     entries: list[Any] = []
     received: set[str] = set()
@@ -269,7 +267,7 @@ UNSPACED = re.compile(
 
 
 def _is_quoted(values: list[str], texts: list[str]) -> bool:
-    """Return whether one of the texts quotes an item. For this, the text must contain all values of the item.
+    """Return whether one of the texts quotes an item, which means that it contains all values of the item.
 
     Short items never count as quoted, because their values could occur in a text by chance.
     """

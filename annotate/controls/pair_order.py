@@ -1,8 +1,8 @@
 """The quality control `sides`, which draws for each person which of two systems is on the first side.
 
 The order is drawn with the task's secret, and stored when the person gets the unit. People see and submit sides,
-whereas the database stores the names of systems. Only this module converts between them, so people who answer never
-learn which system is on which side.
+whereas the database stores the names of systems. Only this module converts between sides and names, so annotators
+never learn which system is on which side.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Sides:
     form: answer form of the kind.
     first: name of the system on the first side.
     second: name of the system on the second side.
-    sets: replies of the first system, and replies of the second system.
+    sets: the replies of the first system and those of the second system.
     """
 
     form: Pair
@@ -60,7 +60,7 @@ class Sides:
 def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
     """Draw the system that a person sees first.
 
-    item: id of the item. With it, anyone can repeat the draw once the secret of the task is published.
+    item: id of the item. It makes it possible to repeat the draw once the secret of the task is published.
     """
     # The draw always uses the task's secret.
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
@@ -82,8 +82,8 @@ def sides_of_question(question: TrialAnswer) -> Sides | None:
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
 
 
-# In a task with three or more systems, agreement is measured by these categories. They mean the first and the second of
-# the two compared systems, in alphabetical order, and a tie.
+# The categories by which agreement is measured in a task with three or more systems: the first of the two compared
+# systems in alphabetical order, the second one, and a tie.
 PLACES = ("first by name", "second by name", TIE)
 # Invented replies of two systems, for the preview of a kind.
 SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
@@ -125,8 +125,8 @@ class PairOrder(QualityControl):
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
         """Return the sides of each unit for a person, using a single statement.
 
-        The order may not be stored, for example because an adjudicator has not decided the unit. It is then drawn, with
-        the same result as if it were stored later.
+        If no order is stored, for example because an adjudicator has not decided the unit, the order is drawn. The
+        result is the same as when it is stored later.
         """
         units_by_key = {unit.pk: unit for unit in units}
         stored_side = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
@@ -177,7 +177,7 @@ class PairOrder(QualityControl):
 
 
 def first(rows: Any) -> pa.Array:
-    """Return, for each judgment, the system that the person saw first."""
+    """Return the system that the person saw first, for each judgment."""
     unit_keys = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.judgments.ends)).tolist()
     sides = map(rows.export.sides.get, zip(unit_keys, rows.judgments.values["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())

@@ -36,7 +36,7 @@ from annotate.quality.guideline_versions import current, in_language, newest_of
 from annotate.work.permit import Permit
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
-# The steps at which a person can be, with the texts that describe them.
+# The steps of qualification, with the texts that describe them.
 STEPS = {
     NONE_NEEDED: "no test required",
     READ: "read the guidelines",
@@ -58,8 +58,8 @@ class Standing:
     last: last test that the person has finished.
     practised: whether the person has finished practice.
     earlier: guidelines under which the person last began a practice or a test, if a new major version has replaced
-        them and the person has not begun again.
-    interrupted: whether the person had an unfinished test when the new version replaced the old one.
+        them since and the person has not begun again.
+    interrupted: whether the person had an unfinished test when the new version came into force.
     """
 
     language: str
@@ -78,7 +78,7 @@ class Standing:
 
 
 def languages_of(permit: Permit) -> list[str]:
-    """Return the languages of the task in which the annotator can work once qualified, the one they read best first.
+    """Return the languages of the task in which the annotator can work once qualified, best-read language first.
 
     permit: the annotator's permit for the task (work/permit.py), here and in the functions below.
     """
@@ -218,7 +218,7 @@ def _check_step(standing: Standing, kind: str) -> None:
 
 
 def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
-    """Draw the questions of a test from the pool. Questions that the person was asked least often are preferred."""
+    """Draw the questions of a test from the pool, preferring the questions that the person has been asked least."""
     task, language, person = trial.task, trial.language, trial.annotator
     earlier_answers = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
     times_asked = Counter(earlier_answers.order_by().values_list("gold_answer", flat=True))
@@ -231,7 +231,7 @@ def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:
-    """Return the first question that is not answered; None if all are answered."""
+    """Return the first unanswered question; None if all questions are answered."""
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
@@ -320,7 +320,7 @@ def _close(trial: Trial, *, passed: bool) -> None:
 
 
 def _fields_of(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
-    """Return values for fields of TrialAnswer with which the task's controls set how a person sees a question."""
+    """Return the values of TrialAnswer fields by which the task's controls set how a person sees a question."""
     gold.task, controls = trial.task, trial.task.controls
     return {name: value for control in controls for name, value in control.trial(gold, trial.annotator).items()}
 
@@ -334,7 +334,7 @@ def is_right(answered: TrialAnswer) -> bool:
 
 
 def told(question: TrialAnswer, label: str) -> str:
-    """Convert a stored label to what the person who was asked the question sees."""
+    """Convert a stored label to the form that the person who was asked the question sees."""
     sides = pair_order.sides_of_question(question)
     return sides.seen(label) if sides else label
 
@@ -361,7 +361,7 @@ def to_pass(task: Task, questions: int) -> int:
 
 
 def questions_of_a_test(task: Task, language: str) -> int:
-    """Return the number of questions in a test: as many as the task sets, but at most as many as the pool has."""
+    """Return the number of questions in a test: the number that the task sets, limited by the size of the pool."""
     pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language)
     return min(task.test_items, pool.count())
 
@@ -419,7 +419,7 @@ class QualificationTest(QualityControl):
         if OF_POOL.isdisjoint(changed):
             return
         try:
-            # Reject the change here. Otherwise, people who begin a test would get the error.
+            # Reject the change here. Otherwise, the error would occur when people begin a test.
             check_pool(task)
         except GoldAnswerError as error:
             raise InvalidAnswer(str(error)) from error

@@ -1,8 +1,8 @@
 """Top-up sampling, which draws additional documents for balanced sets whose classes were predicted.
 
 At first, people get just enough documents to fill the sets if all predictions are right. If people decide that a
-document does not belong to its predicted class, the class has too few documents, so the next document in random order
-is drawn for it. This continues until each class is complete, or no document with that prediction is left.
+document does not belong to its predicted class, the class is short of a document, so the next document in random order
+is drawn for it. This continues until each class is complete or no document with the prediction is left.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ from annotate.work.moves import locked
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.draws.samples import items_of
 
-# New documents are drawn once their number is at least this share of the documents that wait in the language. If each
-# document were drawn immediately, people could tell from the number that waits whether the last prediction was right.
-# People do not run out of work, because the limit falls with the number of waiting documents.
+# Missing documents are drawn once their number reaches this share of the documents that wait in the language. If each
+# document were drawn immediately, people could infer from the number of waiting documents whether the last prediction
+# was right. People do not run out of work, because the limit falls with the number of waiting documents.
 DRAWN_AT = 0.1
 
 
@@ -36,12 +36,12 @@ def of_classes() -> QuerySet[Task]:
 def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     """Return the progress of each class in each language, as JSON data; empty for tasks without predicted classes.
 
-    only: code of the only language to return; empty for all languages.
+    only: language code to restrict the result to; empty for all languages.
 
     Each row has:
 
     needed: number of documents of the class that the sets need.
-    labelled: number of documents that people have labelled with the class, whatever their prediction was.
+    labelled: number of documents that people have labelled with the class, regardless of the prediction.
     drawn: number of documents that were predicted as the class and given to people.
     waiting: number of drawn documents that people have not finished.
     right: number of drawn documents that people have labelled with the class.
@@ -53,9 +53,9 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     draw_parameters = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not draw_parameters:
         return []
-    # The queue of a unit is its language here, so the language column of units can be used, which has an index. A
-    # single statement counts everything. If there were two, an answer between them could make a document count neither
-    # as waiting nor as labelled.
+    # The queue of a unit is its language here, so the query can use the units' language column, which has an index. A
+    # single statement counts everything. With two statements, a document that is answered between them could be counted
+    # neither as waiting nor as labelled.
     units = task.units.exported().filter(language__in=draw_parameters).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
     columns = ("language", "predicted", "stage", "label")
@@ -83,10 +83,10 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
 
 
 def draw_later(task_id: int, language: str) -> None:
-    """Draw the missing documents of a language once the current transaction is committed.
+    """Draw the missing documents of a language after the current transaction is committed.
 
     The draw has its own transaction, so that an answer is not lost if the corpus cannot be read. In that case, the next
-    draw also draws the documents that are missing now.
+    draw makes up for the missing documents.
     """
 
     def draw() -> None:  # a named function, because the log shows its name
@@ -99,8 +99,8 @@ def draw_later(task_id: int, language: str) -> None:
 def draw_short(task_id: int, language: str) -> int:
     """Draw the documents that the classes of a language need.
 
-    Nothing is drawn while their number is less than DRAWN_AT times the number of documents that wait in the language.
-    If a class has too few documents left, all of them are drawn.
+    Nothing is drawn if fewer documents are needed than DRAWN_AT times the number of documents that wait in the
+    language. If a class has too few documents left, all of them are drawn.
 
     Return the number of documents drawn.
     """

@@ -1,4 +1,4 @@
-"""Audits of labels that people did not give: labels that came with documents, and what a filter keeps and drops.
+"""Audits of decisions that people did not make: labels that came with documents, and what a filter keeps and drops.
 
 People label random samples without seeing the label or the filter's decision. The estimates are computed in
 core/estimation/filter_quality.py.
@@ -25,9 +25,9 @@ from corpora.threads.scorers import filter_digest
 
 # --- Audit of declared labels
 #
-# It estimates how many of the labels that came with documents are wrong. Documents are drawn at random from each
-# language and class (agreement_audit.choose_audits). Several people label each document, so that a single person's
-# mistake does not decide the result.
+# It estimates the share of wrong labels among those that came with documents. Documents are drawn at random from each
+# language and class (agreement_audit.choose_audits). Several people label each document, so that the result does not
+# depend on a single person's mistake.
 
 
 def declared_report(task: Task) -> dict[str, Any] | None:
@@ -134,7 +134,7 @@ def language_table(audit: Mapping[str, Any]) -> Table:
 
 
 def found_table(audit: Mapping[str, Any]) -> Table:
-    """Return a cross table in which rows are declared classes and columns are final labels."""
+    """Return a cross table with a row for each declared class and a column for each final label."""
     numbers = {(row["declared"], row["found"]): row["documents"] for row in audit["found"]}
     declared = [row["class"] for row in audit["classes"]]
     other_labels = [row["found"] for row in audit["found"] if row["found"] not in declared]
@@ -178,7 +178,7 @@ def filter_report(task: Task) -> dict[str, Any] | None:
     """Return the results of the audit, as JSON data; None if the task does not audit a filter.
 
     meant: label of the pairs that the filter should drop.
-    is_current: whether the corpus still has the same scores and thresholds as when the pairs were drawn.
+    is_current: whether the scores and thresholds of the corpus are still the same as when the pairs were drawn.
     kept, dropped: figures for the pairs that the filter kept, and for those that it dropped.
     recall: estimated share of the `meant` pairs that the filter dropped, with its interval.
     languages: the same figures for each language; empty if there is only one language.
@@ -208,7 +208,7 @@ def filter_report(task: Task) -> dict[str, Any] | None:
             }
             for part in SIDES
         }
-        # A drawn pair whose answer was already known did not become a unit, so it counts as a pair without a label.
+        # A drawn pair did not become a unit if its answer was already known. It counts as a pair without a label.
         parts = {
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()
@@ -311,7 +311,7 @@ def _certain(share: Mapping[str, Any]) -> str:
 
 
 def figures_table(audit: Mapping[str, Any]) -> Table:
-    """Return a table with a row for all pairs and a row for each language that has drawn pairs."""
+    """Return a table with a row for all pairs together and a row for each language with drawn pairs."""
 
     def columns_of(part: str, heading: str) -> tuple[Column, Column]:
         def read(row: Mapping[str, Any]) -> str:
