@@ -33,6 +33,7 @@ from annotate.figures.finish_simulation import (
 )
 from annotate.figures.interval_width import Stream, reading
 from annotate.figures.queue_states import queue_states
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
@@ -99,20 +100,24 @@ def expected(task: Task) -> dict[str, Any]:
 
 
 def _waiting(task: Task) -> list[dict[str, Any]]:
-    counts = task.units.work().queued().order_by().values(queue=F("language"))
-    counts = counts.annotate(
+    queued = task.units.work().queued().order_by()
+    counted = queued.values(queue=F("language")).annotate(
+        units=Count("pk"),
+        answers=Sum("redundancy"),
         agreed=Count("pk", filter=~Q(agreed_label="")),
         known=Count("pk", filter=~Q(known_answer="")),
         needs=Max("redundancy"),
         several=Count("pk", filter=Q(redundancy__gt=1)),
     )
-    by_queue = {row["queue"]: row for row in counts}
+    answered = Judgment.objects.live().answers().filter(unit__in=queued).order_by().values_list("unit__language")
+    answers = dict(answered.annotate(Count("pk")))
+    readers = readers_of([Routes.load(task)])[task.pk]
+    people = {"readers": readers.reads, "qualified": readers.passed, "able": readers.able}
     rows = [
-        {"queue": state["queue"], "name": state["name"], "units": state["waiting"], "answers": state["missing"]}
-        | by_queue[state["queue"]]
-        | {"readers": state["readers"], "qualified": state["passed"], "able": state["able"]}
-        for state in queue_states(task)["queues"]
-        if state["waiting"]
+        {"queue": row["queue"], "name": label_name(row["queue"])}
+        | {**row, "answers": row["answers"] - answers.get(row["queue"], 0)}
+        | {name: len(of.get(row["queue"], ())) for name, of in people.items()}
+        for row in counted
     ]
     return sorted(rows, key=lambda row: (-row["units"], row["queue"]))
 
