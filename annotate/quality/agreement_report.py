@@ -30,10 +30,10 @@ from annotate.reports.tables import (
 ALL = "all"
 NONE = SafeString("")
 Section = Mapping[str, Any]
-Address = Callable[[int], str]  # takes the key of a person or a unit, and returns the address of its page
+Address = Callable[[int], str]  # returns the address of the page for the key of a person or a unit
 
 # The columns of the table of agreement in commands (COMMAND) and on pages (PAGE), as a mapping from figure to heading.
-# Figures that a task does not have are left out. For example, there is an ordinal alpha only if labels are grades.
+# Figures that a task does not have are omitted. For example, there is an ordinal alpha only if labels are grades.
 COMMAND = {
     **{key: key for key in ("units", "annotators", "judgments", "observed")},
     "masi": "MASI alpha",
@@ -60,7 +60,7 @@ MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", 
 
 
 def nowhere(key: int) -> str:
-    """Return an empty address. It is used for output that cannot link to pages, such as that of commands."""
+    """Return an empty address, for output that cannot link to pages, such as the output of commands."""
     return ""
 
 
@@ -83,7 +83,7 @@ def agreement_table(
 
     headings: heading of each figure (COMMAND or PAGE).
     on_page: whether the table is for a page, where one column names the language and rows can be sorted.
-    sort: how the person who requested the page wants the rows to be sorted.
+    sort: requested order of the rows, from the URL.
     """
     shown_keys = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
     columns = [
@@ -111,9 +111,9 @@ def _parts(report: Section) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 def label_table(
     report: Section, *, digits: int = 3, shown: int | None = None, sort: str = "", called: Called | None = None
 ) -> Table | None:
-    """Return a table of how well each label is told apart from all others, with the lowest agreement first.
+    """Return a table of how reliably annotators distinguish each label from all others, lowest agreement first.
 
-    Return None if there are only two labels, because each then has the same alpha as all answers together.
+    Return None if there are only two labels, because the alpha of each is then equal to the alpha of all answers.
 
     shown: maximum number of rows; None for all.
     called: function that returns the name of a label; None to use the English name.
@@ -289,9 +289,9 @@ def alike(group: list[str]) -> str:
 
 
 def doubts(report: Section) -> list[str]:
-    """Return sentences about what a reader must know to interpret the agreement figures.
+    """Return warnings about the interpretation of the agreement figures.
 
-    The sentences mention the following, where it applies:
+    There is a warning for each of these cases:
 
     - Some labels differ only in case.
     - Comparisons are measured by the position of the systems, not by their names.
@@ -301,7 +301,7 @@ def doubts(report: Section) -> list[str]:
     sentences, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if report["placed"]:
         sentences.append(
-            "Each comparison is of two out of several systems. Agreement is measured by their alphabetical position "
+            "Each unit compares two of several systems. Agreement is measured by their alphabetical position "
             "and not by their names, because nobody can prefer a system that they do not see."
         )
     if (used := part["nominal"]["units"]) < part["units_of_two"]:

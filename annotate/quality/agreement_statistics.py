@@ -1,7 +1,7 @@
 """Inter-annotator agreement in a task, computed from the answers that count (answer_models.py).
 
-If a task stops early, it requests additional answers only for units whose first answers differ. Agreement would be
-underestimated with these, so only the answers that were requested at first count. In other tasks, all answers count.
+If a task stops early, it requests additional answers only for units whose first answers differ. Including these would
+underestimate agreement, so only the initially requested answers count. In other tasks, all answers count.
 
 In a task with three or more systems, each unit compares two of them, and nobody can prefer a system that they do not
 see. Agreement is therefore not computed from the names of systems but from their positions (`places` in
@@ -68,12 +68,11 @@ from annotate.quality.answer_models import (
     values_of,
 )
 
-# If answers are label sets, at most this many units are measured; if there are more, a random sample of them is. The
-# reason is that nearly every answer is a different set, and a distance is computed for each pair of sets. For example,
-# 500 units with three answers each have 1,500 sets. With 200 replicates, they took 0.4 GB and about 10 seconds, whereas
-# 1,000 units took 1.3 GB and a minute.
+# If answers are label sets, at most this many units are measured, chosen at random. Nearly every answer is then a
+# different set, and a distance is computed for each pair of sets. For example, 500 units with three answers each have
+# 1,500 sets. With 200 replicates, they took 0.4 GB and about 10 seconds, whereas 1,000 units took 1.3 GB and a minute.
 MOST_UNITS = 500
-# If there are thousands of labels, only this many are reported, namely those on the most units.
+# If there are thousands of labels, only this many are reported: those with the most units.
 MOST_LABELS = 20
 
 
@@ -91,7 +90,7 @@ class _Options:
     distances: distances between labels, by name.
     bootstrap: seed and number of replicates of the bootstrap.
     of_people: whether to compare each annotator with all others.
-    first_answers: number of answers per unit that were requested at first; None if all answers count.
+    first_answers: number of initially requested answers per unit; None if all answers count.
     pseudonyms: pseudonyms by annotator key.
     """
 
@@ -122,7 +121,7 @@ def report(
     repeats: whether to count all answers that a person gave to a unit. Only imported files can have more than one.
     ordinal: whether to treat labels as grades, even if the kind does not.
     replicates: number of replicates of the bootstrap.
-    fit: the answers and the model; None to read and fit them.
+    fit: the answers and the fitted model; None to read the answers and fit the model.
     of_people: whether to compare each annotator with all others. If not, `against_rest` is empty.
 
     Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.

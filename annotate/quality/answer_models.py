@@ -44,7 +44,7 @@ class Response:
     label: canonical text of the answer, as it is compared with others.
     language: language of the unit; "" if it is unknown.
     key: id of the unit's item.
-    question_language: language that the question names; "" if it names none.
+    question_language: language that the question asks about; "" if it asks about none.
     """
 
     unit: int
@@ -72,7 +72,7 @@ def answers(task: Task, *, repeats: bool = False) -> list[Response]:
     """
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
-    # Exclude units whose second person was asked because of what the first one answered. They would bias agreement.
+    # Exclude units for which a second person was asked because of the first answer. They would bias agreement.
     live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
     # If items do not declare their language, it cannot be taken from their queue either.
     paths = ("unit__item__language",) if task.languages else task.kind.statistics.spoken_paths
@@ -257,8 +257,8 @@ def _accuracies(
 
     responses: the answers.
     rows: row by unit key, for units that have a true label.
-    shares: for the majority and each of MODELS, how right they are in each row, from 0 to 1. If several labels tie and
-        one of them is right, this is a fraction.
+    shares: for the majority and each of MODELS, its score in each row, from 0 to 1. The score is a fraction if several
+        labels tie and one of them is right.
     sure: posterior of the label that Dawid and Skene's model considers most likely, by row.
     """
     answered_rows = [rows[unit] for unit in dict.fromkeys(response.unit for response in responses) if unit in rows]
@@ -274,7 +274,7 @@ def _accuracies(
 def _worse(shares: Mapping[str, Floats]) -> list[str]:
     """Return the names of models that are significantly less accurate than the majority.
 
-    Each model is compared with the majority by McNemar's exact test, on the units where they are not equally right. The
+    Each model is compared with the majority by McNemar's exact test, on the units where their scores differ. The
     p-values are corrected by Holm's method.
     """
     ahead = {name: shares["majority"] - share for name, share in shares.items() if name != "majority"}

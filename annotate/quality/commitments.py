@@ -1,8 +1,8 @@
 """Records of a task's random draws, and the digests that are published so that others can verify the draws.
 
 The draws depend on a secret of the task. A digest of the secret is published from the start, so the secret cannot be
-changed later. When the task is closed, a digest of the outcomes of all drawn units is published too. Together with the
-secret itself, a file is published that lists each draw and the ids from which it was made. The file names annotators by
+changed later. When the task is closed, a digest of the outcomes of all drawn units is published too. The secret itself
+is published at the same time, with a file that lists each draw and its candidate ids. The file names annotators by
 their pseudonyms, and does not contain the labels of gold answers. core/draws/committed_draws.py makes the draws.
 """
 

@@ -25,8 +25,8 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 def in_language(language: str, newest: Mapping[str, Version]) -> Version | None:
     """Return the guidelines that are in force for a language; None if there are none in any language.
 
-    These are the guidelines in this language or, if there are none, in English. If there are none in English either,
-    they are those in any other language.
+    These are the guidelines in this language. If there are none, they are the guidelines in English, or else in any
+    other language.
 
     newest: newest version by language.
     """
@@ -103,8 +103,8 @@ def check_version(task: Task, language: str, text: str) -> None:
 def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
     """Add a version of the guidelines in a language.
 
-    If guidelines in another language were in force there, a minor version gets their number, because it is a
-    translation of them.
+    If the language had no guidelines of its own, a minor version is a translation of those in force and gets their
+    number.
 
     major: whether it is a major version, after which everyone must take the test again.
     after: key of the version on which the text is based; None if unknown.
@@ -140,7 +140,7 @@ def qualified(task: Task) -> QuerySet[Qualification]:
 def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
     """Return the keys of qualified annotators, by task key and language.
 
-    The number of statements does not depend on the number of tasks.
+    The number of queries does not depend on the number of tasks.
     """
     listed = list(tasks)
     annotators: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}

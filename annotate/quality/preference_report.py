@@ -168,8 +168,8 @@ def words(report: Section) -> list[str]:
     """Return sentences that explain and complete the tables."""
     whole = report["all"]
     sentences = [
-        "Shares are of all judgments, and ties are an answer of their own. Their intervals are for other messages "
-        "like these with the same people, so the judgments of one message count together. With fewer than "
+        "Shares are of all judgments, and ties count as a separate answer. The intervals describe similar messages "
+        "judged by the same people, so the judgments of a message are treated as a cluster. With fewer than "
         f"{LEAST_LEFT_OUT} messages, there is no interval. A majority is more than half of the judgments of a "
         "comparison.",
     ]
@@ -221,7 +221,7 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
             parts = "; ".join(", ".join(group) for group in results["groups"])
             sentences.append(
                 f"{TIES[ties]}, there are no finite strengths, because the systems fall into groups that were not "
-                f"compared, or of which one was never preferred: {parts}. Ask about more messages, or remove systems "
+                f"compared, or one of which was never preferred: {parts}. Ask about more messages, or remove systems "
                 "that always win or lose."
             )
         elif results["lost"] > 1 - ENOUGH:

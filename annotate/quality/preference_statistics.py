@@ -6,7 +6,7 @@ been asked. A unit is unfinished if it waits in a queue for answers. Imported un
 `report` returns JSON data:
 
     {"task", "kind", "systems": [name, ...],
-     "all": SECTION and
+     "all": SECTION with these additional keys:
         "comparisons": number of units, including those without answers,
         "unfinished": number of units that wait for answers,
         "equal": number of units for which both systems suggest the same replies,
