@@ -156,12 +156,12 @@ def sections(report: dict[str, Any]) -> list[Section]:
 # --- The result in one sentence
 
 
-# Values of dimensions that the sentence does not mention, because they stand for everything.
+# Values of dimensions that the sentence does not mention, because they do not restrict the slice.
 EVERYTHING = ("with und", "all")
 
 
 def sentence(report: dict[str, Any]) -> str:
-    """Return the result in one sentence: the system, its main figure with the interval, on how many items.
+    """Return the result in one sentence: the system, its main figure with the interval, and the number of items.
 
     If two systems are compared, the sentence also has the difference.
     """
@@ -189,7 +189,7 @@ def _told(report: Mapping[str, Any], row: Figure) -> str:
 
 
 def name_of(report: Mapping[str, Any], row: Figure, without: Collection[str] = ()) -> str:
-    """Return the measure, followed by the slice in brackets unless the slice is everything.
+    """Return the measure, followed by the slice in brackets unless the slice is the whole set.
 
     without: dimensions that are left out. A number is preceded by the name of its dimension.
     """
@@ -214,9 +214,9 @@ def better_of(report: Mapping[str, Any], row: Figure) -> str:
 
 
 def _difference(report: Mapping[str, Any]) -> str:
-    """Return the part of the sentence on the difference, in the first head's measure if that was compared.
+    """Return the clause about the difference in the first headline measure, if that measure was compared.
 
-    If only labels were compared, it counts for how many of them each system is better.
+    If only labels were compared, the clause counts the labels for which each system is better.
     """
     if not (comparison := report.get("comparison")):
         return ""

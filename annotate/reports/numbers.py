@@ -15,7 +15,7 @@ def shortened(label: str, limit: int, end: int) -> str:
 
 
 def end_apart(among: Collection[str], limit: int, usual: int) -> int:
-    """Return how many characters to keep from the end when words are shortened, so that most of them remain distinct.
+    """Return how many final characters shortened words keep, so that as many words as possible remain distinct.
 
     limit: maximum length of a shortened word.
     usual: preferred number; if several numbers are equally good, the closest to it is returned.
@@ -37,7 +37,7 @@ def percent(share: float | None) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Format an interval in percent, such as [95.8, 98.2]."""
+    """Format an interval as percentages, such as [95.8, 98.2]."""
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
@@ -84,7 +84,7 @@ def points(figure: Mapping[str, Any] | None) -> str:
 def amount(difference: Mapping[str, Any], *, is_share: bool) -> tuple[str, str]:
     """Format a difference in words with its interval, such as ("2.4 points more", "[0.4, 5.2]").
 
-    A negative difference is turned round: it is "less", and its interval has the opposite signs.
+    A negative difference is reversed: the word is "less", and the interval has the opposite signs.
 
     difference: mapping with value, low and high, all measured.
     is_share: whether to write percentage points.

@@ -111,8 +111,8 @@ def _letters_of(rows: Iterable["AnyRow"], wide: int, narrow: int) -> Letters:
 def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Letters) -> SafeString:
     """Return the head of a row: a line above it, the code and the name. A name that is too long is cut off.
 
-    A narrow page shows only the name, or a shorter form of the code. A style sheet shows it there; without one, these
-    elements are hidden.
+    A narrow page shows only the name, or a shorter form of the code. A style sheet reveals these there; without one,
+    they are hidden.
 
     room: space for the code and the name (percent of the width).
     letters: how to shorten the code and the name, see `_letters_of`.
@@ -135,7 +135,7 @@ def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Lette
 
 Axis = tuple[int, int]  # start and end, in percent
 
-# The marks of the series, which can be told apart without colour: a filled dot, an empty dot and a filled square.
+# The marks of the series, which can be distinguished without colour: a filled dot, an empty dot and a filled square.
 FILLS = (ACCENT, PAPER, ACCENT)
 SQUARE = 2  # index of the series that is drawn with squares
 INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of the line for a limit
@@ -148,7 +148,7 @@ ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25, 150: 50, 200: 50}
 MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis; an arrow marks each of them
 
-# Shades of stacked bars, from finished to not started. They can be told apart without colour.
+# Shades of stacked bars, from finished to not started. They can be distinguished without colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
 END = 99.0  # right end of the longest stacked bar, in percent of the width
 HEIGHT = 160  # height of a plot over time, in pixels
@@ -258,7 +258,7 @@ def forest(
 
 
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
-    """Return what is shown above the plot: a legend of the series, a note on an incomplete axis, and the limit."""
+    """Return the elements above the plot: a legend of the series, a note on an incomplete axis, and the limit."""
     parts: list[SafeString] = []
 
     def add(mark: SafeString, room: int, description: str) -> None:
@@ -544,7 +544,7 @@ def bars_in_text(rows: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def _text_head(name: str) -> str:
-    """Return the name of a line, cut to its room. It cannot end the block of code that holds the plot."""
+    """Return the name of a line, shortened to ROOM. The result cannot end the code block that contains the plot."""
     return shortened(printable(name).replace("`", "'"), ROOM, ROOM // 3)
 
 

@@ -147,7 +147,7 @@ def _main_figures(report: Mapping[str, Any]) -> tuple[list[Row], tuple[str, ...]
                 next((row for row in rows if (row["measure"], row["of"]) == key), None) for rows in systems.values()
             ]
             by_name.setdefault(name, Row(name, "", tuple(map(mark_of, by_system))))
-    # A measure in which the systems are not compared is shown for the first system alone.
+    # If the systems are not compared by a measure, show only the first system.
     rows = [row if all(row.marks) else row._replace(marks=row.marks[:1]) for row in by_name.values()]
     return rows, tuple(systems) if any(len(row.marks) > 1 for row in rows) else ()
 

@@ -89,12 +89,12 @@ def _by_value(row: PlotRow) -> tuple[bool, float, str]:
 
 
 def noun_of(report: Mapping[str, Any]) -> str:
-    """Return what the report counts: its own noun, or "item" if that is only a unit of a task."""
+    """Return the noun for what the report counts. It is "item" if the report only says "unit"."""
     return "item" if report["unit"] == "unit" else str(report["unit"])
 
 
 def shown_value(value: str) -> str:
-    """Return how a value of a dimension is shown."""
+    """Return the text that is displayed for a value of a dimension."""
     return VALUES.get(value, value)
 
 

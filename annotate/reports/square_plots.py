@@ -14,7 +14,7 @@ from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element,
 
 SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, margin to its left and margin above it, in pixels.
 TICKS = 4
-DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # dash patterns of the lines, which can be told apart without colour
+DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # dash patterns of the lines, which can be distinguished without colour
 
 
 class Spot(NamedTuple):

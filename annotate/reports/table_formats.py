@@ -1,4 +1,4 @@
-"""Text and tables in GitHub's Markdown, in LaTeX, where text from files is escaped, and for a terminal."""
+"""Text and tables in GitHub's Markdown, in LaTeX (both with text from files escaped) and for a terminal."""
 
 import json
 import re

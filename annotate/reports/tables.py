@@ -25,16 +25,16 @@ from corpora.core.records import FORMULA
 # Kinds of columns. A terminal omits columns of the kind `name` if there is no room, and lists each `note` below the
 # table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "short", "sentence"
-FEW = 12  # maximum number of rows of a folded table that a page contains; a browser loads longer ones when asked
+FEW = 12  # maximum number of rows of a folded table that a page contains; longer tables are loaded on demand
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter
-CELLS = 650  # maximum number of cells that a page of the site shows of a table, in whole rows
+CELLS = 650  # maximum number of a table's cells on one page of the site, in whole rows
 Called = Callable[[str], str]  # function that returns the name of a label
 Row = Any  # mostly a dict in a report
 
 
 class LazyList(Sequence[Any]):
-    """A list whose items are made when they are accessed, so that a page of a long list costs as much as a short list.
+    """A list that creates its items on access, so that a page of a long list costs no more than a short list.
 
     size: number of items.
     items: function that returns the items of a slice.
@@ -196,7 +196,7 @@ class Table:
 
     @cached_property
     def found(self) -> Sequence[tuple[Cell, ...]]:
-        """The rows that match the filter: each of its words occurs in the row. The total is not filtered."""
+        """The rows that contain every word of the filter. The total is not filtered."""
         search_words = self.find.casefold().split()
         if not search_words:
             return self.body
@@ -395,7 +395,7 @@ def as_csv(table: Table) -> str:
 
 
 def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return CSV in which a spreadsheet treats no text as a formula."""
+    """Return CSV in which no spreadsheet treats text as a formula."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(map(_safe, headings))
