@@ -2,7 +2,7 @@
 
 This module only reads data.
 
-Hours are active time, without idle time. They include voided judgments and answers to hidden gold answers, because the
+Hours are active time, without idle time. They include voided judgments and answers to hidden gold items, because the
 annotator worked on these too.
 """
 
@@ -60,9 +60,9 @@ def people(task: Task) -> list[dict[str, Any]]:
     last: time of the last judgment of any of these kinds.
     given_back, ran_out: number of assigned units that the annotator returned, and number of those that expired without
         an answer.
-    known: asked, right, and accuracy with its interval, for hidden gold answers including voided ones.
+    known: asked, right, and accuracy with its interval, on hidden gold items, including voided answers.
     may: queues in which the annotator may work now.
-    left: for each queue in `may`, number of gold answers that are still available to the annotator.
+    left: for each queue in `may`, number of gold items that are still available to the annotator.
     """
     rows, met = _people_at_work(task), honeypots.given(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
@@ -150,7 +150,7 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
 
     labels: most frequent labels first, with label, own (share of the annotator's answers that have it) and all (share
         of all annotators' answers that have it).
-    known: answers to gold answers, latest first, with at, item, text, label, said, right and voided.
+    known: answers to gold items, latest first, with at, item, text, label, said, right and voided.
     """
     everybody, of_person = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
     answered = max(1, of_person.answers)
@@ -246,8 +246,8 @@ def everybody() -> dict[int, dict[str, Any]]:
     tasks: names of the tasks in which the annotator judged.
     answers, decisions: number of valid answers and valid decisions.
     hours: mapping from "today", "week" and "all" to hours; the week is the last seven days.
-    right: estimated accuracy on the gold answers of all tasks; None if there are no gold answers.
-    same: estimated share of answers that equal the label, among units for which several people were asked.
+    right: estimated accuracy on the gold items of all tasks; None if there are none.
+    same: estimated share of answers that match the label, among units for which several people were asked.
     paused: number of open tasks in which the annotator is paused.
     last: time of the annotator's last judgment.
     """
@@ -284,7 +284,7 @@ NO_WORK: dict[str, Any] = {
 
 
 def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
-    """Return a row for each annotator, sorted by name, with their account as it is now and their work.
+    """Return a row for each annotator, sorted by name, with their current account and their work.
 
     work: result of everybody; it may have been computed earlier.
 
@@ -314,8 +314,8 @@ def _with_account(person: Annotator, work: dict[str, Any], now: datetime) -> dic
 
 
 _COMPARED = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
-# Numbers of judgments. `compared` are valid answers to labelled units for which several people were asked, and `same`
-# are those of them that equal the label.
+# Numbers of judgments. `compared` counts valid answers to labelled units for which several people were asked, and
+# `same` counts those that match the label.
 _COUNTS = {
     "answers": Count("pk", filter=LIVE & ANSWER),
     "decisions": Count("pk", filter=DECISION),
@@ -338,7 +338,7 @@ def _estimate(part: int, whole: int) -> dict[str, Any] | None:
 
 
 def _judgments_since(since: datetime) -> QuerySet[Judgment]:
-    """Return the judgments that were made in Assay since a point in time.
+    """Return the judgments that were made in Assay after a point in time.
 
     The query uses the index of each person's judgments, so that it does not read earlier judgments.
     """
@@ -347,7 +347,7 @@ def _judgments_since(since: datetime) -> QuerySet[Judgment]:
 
 
 def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
-    """Return each annotator's accuracy in the gold answers of all tasks."""
+    """Return each annotator's accuracy on the gold items of all tasks."""
     right, question_counts = Counter[int](), Counter[int]()
     for task in Task.objects.filter(pk__in=Unit.objects.filter(honeypot=True).order_by().values("task")):
         for person, gold_results in honeypots.by_annotator(task).items():

@@ -1,4 +1,4 @@
-"""What needs a manager's attention: the list on the dashboard, and its length beside the link to the dashboard."""
+"""The dashboard's list of what needs a manager's attention, and its length for the link to the dashboard."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Attention:
     flags, requests: number of open flags and of open language requests
     failed: failed jobs
     paused, unadjudicated: rows of tasks with newly paused annotators, and of tasks without an adjudicator
-    stalled: (task, first FEW stalled queues, number of stalled queues beyond these), which may be negative
+    stalled: (task, first FEW stalled queues, number of further stalled queues); the number may be negative
     """
 
     flags: int
@@ -92,7 +92,7 @@ def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[int, Any], open
 
 
 def attention_count() -> int:
-    """Return the length of the list. Until a page has had the figures of large tasks computed, it is 0."""
+    """Return the length of the list. It is 0 until a page has triggered the computation for large tasks."""
     number: int | None = cache.get(COUNT)
     if number is None:
         open_tasks = list(Task.objects.filter(is_open=True).prefetch_related("draws"))

@@ -1,4 +1,4 @@
-"""The size of a uniform draw that gives a required interval width, and the widths that a draw gives.
+"""The size of a uniform draw for a required interval width, and the widths that result from a draw.
 
 Widths are computed in `interval_width.py`. All widths are fractions. This module only reads data.
 """
@@ -107,8 +107,8 @@ def cheapest(
     """Return the sufficient draw with the least reading. Return None if no draw is sufficient.
 
     stream: the posts to draw from, which determine the sizes to try.
-    is_enough: function that returns whether a draw is sufficient; if it is true for a size, it must be true for larger
-        sizes.
+    is_enough: function that returns whether a draw is sufficient; if a size is sufficient, all larger sizes must be
+        too.
     checks: checks of the annotators in every draw.
     """
     best: Draw | None = None
@@ -329,16 +329,16 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: i
     typical: the language in the middle of this list.
     curve: a point for each of CURVE_SHARES and for the task's own audit share. It has share, audits, read (posts to
         read), hours, and the widths for accuracy, overall error, and recall and precision in the typical language.
-    next: such a point for each draw with more work of one kind, most useful for accuracy first. It also has work
-        (AUDITS, CHECKS, SECONDS or POSTS) and more (number of additional readings, including those by adjudicators;
-        about ENLARGED_BY of the current reading).
+    next: such a point for each draw with more work of one kind, the most beneficial for accuracy first. It also has
+        work (AUDITS, CHECKS, SECONDS or POSTS) and more (number of additional readings, including those by
+        adjudicators; about ENLARGED_BY of the current reading).
     """
     draw = draw_of(task, size)
     calculator = _Widths(stream, draw, expected, seconds)
     curve: dict[float, dict[str, Any]] = {}
     for share in sorted({*CURVE_SHARES, draw.share}):
         point = calculator.point(draw._replace(share=share))
-        # Different shares give the same draw if it has only the minimum number of audits. Keep the task's own share.
+        # Different shares result in the same draw if it has only the minimum of audits. Keep the task's own share.
         audits = round(point["audits"], 6)
         if audits not in curve or share == draw.share:
             curve[audits] = point

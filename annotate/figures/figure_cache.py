@@ -79,7 +79,7 @@ def figures(
 
 
 def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the forecast for a task. It is cached for an hour while the task's queues are unchanged.
+    """Return the forecast for a task. It is cached for an hour, or until the task's queues change.
 
     states: result of queue_states.
 

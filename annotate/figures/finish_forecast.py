@@ -61,7 +61,7 @@ def expected(task: Task) -> dict[str, Any]:
     A row for a queue has queue, name, units and:
 
     answers: minimum number of answers that are needed.
-    agreed: number of units on which the detectors agree, and which are read for the audit or after it failed.
+    agreed: number of units that people read although the detectors agree, for the audit or because it failed.
     known: number of units with known answers.
     needs, several: maximum number of annotators that a unit needs, and number of units that need several.
     readers: number of annotators who read the queue's languages well enough.
@@ -77,7 +77,7 @@ def expected(task: Task) -> dict[str, Any]:
     contested: expected number of additional posts to read because an audit fails by chance, if the error rate is
         USUALLY_WRONG.
     languages: for each language, posts, chosen and contested, with chance (probability that its audit fails by chance)
-        and can_tell (whether its audit has enough power to test the limit).
+        and can_tell (whether its audit is large enough to test the limit).
 
     The checks have:
 
@@ -264,7 +264,7 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
     whole = dict(units.annotate(Sum("redundancy")))
     recheck_counts = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
     onward = _onward(task, able) if not task.kind.routing.waits else {}
-    # Add the work on hidden gold answers, and on cases that a second adjudicator decides too.
+    # Add the work on hidden gold items, and on cases that a second adjudicator decides too.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
     twice = 1 + task.check_share
     queues = [
@@ -302,7 +302,7 @@ def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, flo
 def _rates(task: Task) -> dict[str, Share | None]:
     """Return how often annotators have skipped and disagreed in the task.
 
-    If an answer names another queue's language, the unit moves on, so this counts as a skip.
+    An answer with the language of another queue counts as a skip, because the unit moves to that queue.
     """
     judgments = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
     kinds = Counter(dict(judgments.values_list("kind").annotate(Count("pk"))))

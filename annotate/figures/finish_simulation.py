@@ -1,10 +1,10 @@
 """A simulation of the remaining work, which forecasts when each queue and the whole task will be finished.
 
 This module has no access to the database: `finish_forecast.py` reads the remaining work and the annotators. The
-simulation does not follow single units, but only the amount of work in each queue, day by day. A few hundred futures
+simulation does not track individual units, but only the amount of work in each queue, day by day. A few hundred futures
 are simulated in parallel. Each future has its own paces, days and shares, to the extent that these are unknown. The
-range goes from the 5% quantile to the 95% quantile. benchmarks/forecasts.py measures how often simulated
-campaigns end within the range.
+range goes from the 5% quantile to the 95% quantile. benchmarks/forecasts.py measures how often simulated campaigns end
+within the range.
 
 The following quantities are unknown, so they are drawn at random:
 
@@ -13,8 +13,8 @@ The following quantities are unknown, so they are drawn at random:
 - The days on which annotators work, when they start, and whether they stay.
 - The share of skipped units, and the share of units that go to adjudicators.
 
-An annotator of several languages gets units in the order of the draw (see work/queue.py), so the annotator's time goes
-to the queue that is furthest behind.
+An annotator who works in several languages gets units in the order of the draw (see work/queue.py), so the annotator's
+time goes to the queue that is furthest behind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ class Queue:
     units: number of units with missing answers, which matters because nobody answers a unit twice; 0 if it equals
         answers.
     whole: number of answers needed in total, including existing ones; 0 if it equals answers.
-    decided: number of units that an adjudicator decides in any case once they are answered.
+    decided: number of units that always go to an adjudicator once they are answered.
     onward: mapping from each other queue to the share of skipped units that go there; the remaining units stay.
     """
 
@@ -328,8 +328,8 @@ class _Work:
     may: number of answers that each annotator may still give in each of these queues.
     again: array of shape (futures, queues, queues) with the work that an answer in the first queue adds to the second.
     behind: factor for each queue that makes the remaining answers of different queues comparable.
-    enough: mapping from queue to its annotators; it has only queues whose units need several people, and only if there
-        are enough annotators.
+    enough: mapping from queue to its annotators, only for queues whose units need several people and that have enough
+        annotators.
     """
 
     def __init__(
@@ -343,7 +343,7 @@ class _Work:
         self.at = {queue.name: place for place, queue in enumerate(queues)}
         self.served = [np.array([self.at[name] for name in of.queues if name in self.at], np.intp) for of in readers]
         answers = np.array([queue.answers for queue in queues])
-        # The times of single answers average out, except in small queues, where the amount of work varies.
+        # The times of individual answers average out, except in small queues, where the amount of work varies.
         few = np.minimum(WITHIN / np.sqrt(np.maximum(answers, 1)), 0.5)
         size = answers * np.exp(few * drawing.standard_normal((FUTURES, len(queues))))
         # Do not let a queue that has work become empty by chance.

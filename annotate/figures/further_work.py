@@ -1,4 +1,4 @@
-"""The kinds of further work that narrow the accuracy interval most, and how much of each a required width needs."""
+"""The kinds of further work that narrow the accuracy interval most, and the amount of each for a required width."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -75,7 +75,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
     hours: time for these readings.
     width: width of the interval after this work.
     gain: reduction of the width per hour.
-    enough: whether this amount reaches the required width; if not, it is all the possible work of this kind.
+    enough: whether this amount reaches the required width; if not, the amount is all possible work of this kind.
     """
 
     def width_of(counted: Counted, draw: Draw) -> float:

@@ -1,6 +1,6 @@
 """The items of a task for managers: pages of units, and the number of units in each state and with each label.
 
-This module only reads data. A page costs the same however many units the task has: the list follows the index of
+This module only reads data. The cost of a page does not depend on the number of units: the list follows the index of
 queues, and a search for words reads at most SCANNED units and then continues on the next page.
 """
 
@@ -21,7 +21,7 @@ SCANNED = 2_000  # maximum number of units that a search reads for a page
 
 
 class Place(NamedTuple):
-    """The place of a unit in the list, which is ordered as the index of queues."""
+    """The position of a unit in the list, which has the same order as the index of queues."""
 
     stage: str
     language: str
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def place_from(text: str) -> Place | None:
-    """Return the place that a URL names, or None if it names none."""
+    """Parse a position from a URL. Return None if the text is not a position."""
     match = re.fullmatch(r"([A-Z]{1,16})\.([\w-]{0,16})\.(\d{1,18})\.(\d{1,18})", text, re.ASCII)
     return Place(match[1], match[2], int(match[3]), int(match[4])) if match else None
 
@@ -55,11 +55,11 @@ class Filter:
 
 
 def page_of(task: Task, chosen: Filter, after: Place | None) -> tuple[list[tuple[Unit, int]], Place | None]:
-    """Return a page as (unit, number of answers) tuples, and the place after which the next page begins.
+    """Return a page as (unit, number of answers) tuples, and the position after which the next page begins.
 
-    The place is None if no units follow. Units of the item whose id was searched for come first.
+    The position is None if no units follow. Units of the item whose id was searched for come first.
 
-    after: place after which the page begins.
+    after: position after which the page begins.
     """
     units = _chosen(task, chosen)
     limit = SCANNED if chosen.words else ON_A_PAGE + 1
@@ -96,7 +96,7 @@ def _chosen(task: Task, chosen: Filter) -> QuerySet[Unit]:
 
 
 def _places(units: QuerySet[Unit], after: Place | None, limit: int) -> Iterator[Place]:
-    """Yield the places of the first units after a place. Each query is a range of the index."""
+    """Yield the positions of the first units after a position. Each query reads a range of the index."""
     keys, parts = Place._fields, [units]
     if after is not None:
         parts = [

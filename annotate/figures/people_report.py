@@ -93,7 +93,7 @@ def members_table(rows: Rows) -> Table:
 
 
 def _left(left: dict[str, int]) -> Cell:
-    """Return a cell with the number of available gold answers in each queue, fewest first.
+    """Return a cell with the number of available gold items in each queue, fewest first.
 
     If a queue has none left, the person's accuracy is no longer measured there.
     """
@@ -364,7 +364,7 @@ def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, called: Called
 
 
 def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
-    """Return the table of one annotator's answers to gold answers."""
+    """Return the table of one annotator's answers to gold items."""
 
     def answer(row: dict[str, Any]) -> Cell:
         name = called(row["said"])

@@ -77,9 +77,9 @@ def has_read_guidelines(permit: Permit) -> bool:
 
 
 def without_pause(annotator: Annotator, current_time: datetime | None = None) -> timedelta:
-    """Return how long an annotator has worked without a break of PAUSE. The result is at most LOOKED_BACK.
+    """Return how long an annotator has worked without a break of at least PAUSE.
 
-    It is zero during a break.
+    The result is at most LOOKED_BACK. It is zero during a break.
     """
     end = current_time = current_time or timezone.now()
     judgments = Judgment.objects.filter(
@@ -90,8 +90,8 @@ def without_pause(annotator: Annotator, current_time: datetime | None = None) ->
     ):
         if end - answered_at >= PAUSE:
             break
-        # The time for a long document counts too. It starts at the beginning of the measured active time, or when the
-        # document was shown if no active time was measured.
+        # The time for a long document counts too. It starts when the active time began or, if that was not measured,
+        # when the document was shown.
         began = answered_at - timedelta(seconds=active) if active is not None else shown_at or answered_at
         end = min(end, began)
     # The time since the last answer counts as work.
@@ -143,7 +143,7 @@ def _current_value(annotator: Annotator, name: str) -> Coalesce:
 
 
 def overruled(annotator: Annotator, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Return those of an annotator's answers that an adjudicator overruled.
+    """Return the answers of an annotator that an adjudicator overruled.
 
     An answer is returned only if the annotator may know about the decision, as in `decided`.
     """

@@ -92,7 +92,7 @@ def recall_table(plan: Mapping[str, Any]) -> Table:
         *LANGUAGE,
         *_rounded({"posts": "its posts"}),
         Column("width", "points", NUMBER, lambda row: f"{100 * row['width']:.1f}"),
-        *_rounded({"elsewhere": "audits elsewhere", "stated": "to state it", "wished": "to be as narrow"}),
+        *_rounded({"elsewhere": "other audits", "stated": "for any interval", "wished": "for this width"}),
     )
     return table("recall in that draw", heads, plan["recall"])
 

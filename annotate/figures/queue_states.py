@@ -64,12 +64,12 @@ class _Queue:
 
 @dataclass
 class _Tables:
-    """Data on several tasks. Units are waiting units, and tasks, units and people are given by primary key.
+    """Data on several tasks. Units are waiting units, and tasks, units and people are identified by primary key.
 
     queues: queues by task and name.
     adjudication: number of units that wait for an adjudicator, by task and queue.
     lasts: time of the last judgment, by task, person and queue.
-    held: for each unit, number of places that an answer or an active lease holds.
+    held: for each unit, number of places that answers and active leases occupy.
     open_now: units with an active lease.
     judged: for each unit, people who must not be asked about it.
     answers: for each unit, number of answers.
@@ -217,16 +217,16 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
 
 
 def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
-    """Return the number of places held on each unit, and the set of units with an active lease.
+    """Return the number of occupied places of each unit, and the set of units with an active lease.
 
-    A place is held by an answer or by an active lease.
+    Each answer and each active lease occupies a place.
     """
     held: Counter[int] = Counter()
     open_now = set()
     now = timezone.now()
     running = Q(closed_at=None, expires_at__gt=now)
     held_places = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
-    # While an annotator has a gold answer open, its lease holds a place on the unit that it replaces.
+    # While an annotator has a gold answer open, its lease occupies a place of the unit that it replaces.
     stands_in = Q(instead_of__stage=stages.QUEUED) & running
     places = Lease.objects.filter(
         held_places & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks

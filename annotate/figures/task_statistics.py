@@ -1,7 +1,7 @@
 """Statistics on a task: progress, pace, time per answer, tests and gold answers.
 
-Django's JSON encoder can encode all rows. Hidden gold answers do not count as work; only `gold_answers` includes them.
-This module only reads data.
+Django's JSON encoder can encode all rows. Answers to hidden gold items do not count as work; only `gold_answers`
+includes them. This module only reads data.
 """
 
 from collections import Counter, defaultdict
@@ -53,7 +53,7 @@ def only(annotator: Annotator | None) -> dict[str, Annotator]:
 
 
 def new_pauses() -> QuerySet[Pause]:
-    """Return pauses in open tasks that the pause rule made, and that no manager has lifted or commented on."""
+    """Return the pauses in open tasks that the pause rule imposed and that no manager has lifted or commented on."""
     return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
 
 
