@@ -5,8 +5,8 @@
     70  bug in the program             130, 143  stopped by Ctrl-C or SIGTERM
                                        141  the reader of the output has exited, for example `head`
 
-When the program ends, the operation has already undone what it had not finished, so this module does not need to know
-which operation ran.
+When the program ends, the operation has already rolled back its unfinished work, so this module does not need to know
+which operation it was.
 """
 
 import errno
@@ -34,13 +34,13 @@ OURS = (DataError, IntegrityError, InternalError, NotSupportedError)
 
 
 class Stopped(BaseException):
-    """The program received a signal that asks it to end."""
+    """Raised if the program receives a signal to stop."""
 
 
 def run(function: Callable[[], object], *, listens: bool = True) -> int:
     """Call a function, report its error if it raises one, and return the exit status of the program.
 
-    If the command line has --traceback, also print the traceback of an error.
+    If the command line contains --traceback, also print the traceback of the error.
 
     listens: whether signals stop the function by raising Stopped; if not, Python's default handlers stay in place,
         which an interactive shell needs
@@ -64,12 +64,12 @@ def run(function: Callable[[], object], *, listens: bool = True) -> int:
 
 @contextmanager
 def _listening() -> Iterator[list[int]]:
-    """Handle signals, and yield a list to which each signal that arrives is added.
+    """Handle signals, and yield a list of the signals that have arrived so far.
 
-    The first signal raises Stopped. A library may turn this into a different exception, so the list tells the caller
-    that there was a signal. The second signal is ignored, because `timeout` sends each signal twice and the program is
-    already cleaning up. Later signals raise Stopped again, because then a user wants to stop a program that is still
-    running.
+    The first signal raises Stopped. The caller needs the list because a library may turn this into a different
+    exception. The second signal is ignored, because `timeout` sends each signal twice and the program is already
+    cleaning up. Later signals raise Stopped again, because they come from a user who wants to stop a program that is
+    still running.
     """
     heard: list[int] = []
 
@@ -91,7 +91,7 @@ def _of_signal(number: int) -> tuple[str, int]:
 
 
 def _of_error(error: BaseException) -> tuple[str, int]:
-    """Return the sentence and the exit status for an error. The sentence is empty if nobody would read it."""
+    """Return the message and the exit status for an error. The message is empty if nobody is left to read it."""
     if isinstance(error, CommandError):
         return str(error), error.returncode
     if isinstance(error, CorpusError):
@@ -157,7 +157,7 @@ def _end(error: BaseException, sentence: str, status: int) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Replace each standard stream that the caller of the program closed with /dev/null.
+    """Open /dev/null in place of each standard stream that the caller of the program has closed.
 
     Python sets a closed standard stream to None. Without this function, the next file that is opened would get the
     descriptor of the stream.
@@ -171,7 +171,7 @@ def _open_what_is_closed() -> None:
 
 
 def _give_up(descriptor: int) -> None:
-    """Discard the buffered output of a stream that has no reader any more or whose disk is full."""
+    """Discard the buffered output of a stream, because its reader has exited or the disk is full."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)

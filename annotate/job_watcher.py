@@ -1,7 +1,7 @@
 """The job watcher: a small program that starts a worker when jobs are waiting.
 
-`python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command when it starts, and again whenever the file
-`bell` in the folder of jobs changes. It imports nothing large, so that Django is in memory only while jobs run.
+`python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command at startup, and again whenever the file `bell`
+in the job folder changes. The watcher does not import Django, which is therefore in memory only while jobs run.
 `assay serve` starts a watcher, which exits with the server. The process of `assay work` becomes a watcher.
 """
 
@@ -15,13 +15,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-LOOK = 0.5  # seconds between two checks whether the file `bell` has changed
-AGAIN = 5.0  # seconds before a command that failed is run again
+LOOK = 0.5  # seconds between two checks of the file `bell`
+AGAIN = 5.0  # seconds to wait before a failed command is run again
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class _Told(Exception):
-    """The watcher must stop, because it received a signal or the server has exited."""
+    """Raised if the watcher must stop, because it received a signal or the server has exited."""
 
 
 def _stop(number: int, frame: object) -> None:
@@ -31,7 +31,7 @@ def _stop(number: int, frame: object) -> None:
 def main(words: Sequence[str]) -> int:
     """Watch for jobs until a signal arrives or the server exits. Return the exit status.
 
-    words: the folder of jobs; then "beside" to stop when standard input is closed, or "alone"; then the command
+    words: the job folder; "beside" to stop when standard input is closed, or "alone" to ignore it; and the command
     """
     folder, how, *command = words
     bell = Path(folder, "bell")
@@ -39,8 +39,8 @@ def main(words: Sequence[str]) -> int:
         signal.signal(number, _stop)
     with open(Path(folder, "watching"), "a") as lock:
         try:
-            # The lock is shared, because there may be several watchers on PostgreSQL. The pages test the lock to see
-            # whether any watcher is running.
+            # The lock is shared, because with PostgreSQL there may be several watchers. The pages test the lock to find
+            # out whether any watcher is running.
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             _watch(bell, command, how == "beside")
         except _Told:
@@ -86,8 +86,8 @@ def _run(command: Sequence[str]) -> bool:
 def _wait(seconds: float, beside: bool) -> None:
     if not beside:
         time.sleep(seconds)
-    # Nobody writes to standard input. It becomes readable only when its other end is closed, which means that the
-    # server has exited.
+    # Nothing is ever written to standard input. It becomes readable only when the other end is closed, which means that
+    # the server has exited.
     elif select.select([0], [], [], seconds)[0] and not os.read(0, 1):
         raise _Told
 

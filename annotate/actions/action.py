@@ -30,7 +30,7 @@ Values = Mapping[str, Any]
 
 
 class ActionError(Exception):
-    """An action was refused or failed. The message says why and what to do.
+    """Raised if an action is refused or fails. The message states why and what to do.
 
     status: exit status of the command
     option: name of the option that must be changed, "" if unknown
@@ -42,14 +42,14 @@ class ActionError(Exception):
 
 
 class Cancelled(Exception):
-    """The user cancelled the action. `Progress.advance` raises this, so that the open transaction is rolled back."""
+    """Raised by `Progress.advance` if the user has cancelled the action, so that the transaction is rolled back."""
 
 
 class Progress:
     """Receives the progress of an action. This base class ignores it; subclasses for commands and jobs show it."""
 
     def begin(self, total: int | None, unit: str) -> None:
-        """Announce the amount of work. A command shows its progress bar at the first call of `advance` after this.
+        """Announce the amount of work. Commands show a progress bar from the first call of `advance` after this.
 
         total: amount of work, None if unknown
         unit: unit of the amount: "B" for bytes, or a noun such as "post" or "unit"
@@ -62,7 +62,7 @@ class Progress:
         """
 
     def say(self, sentence: str) -> None:
-        """Report a result that is kept even if the rest of the action fails."""
+        """Report a completed part of the action, which is kept even if the rest fails."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Outcome:
     """The outcome of an action.
 
     said: the results, as sentences or as tables in text form
-    warned: sentences about what needs attention
-    data: all results, which `Encoder` can write as JSON
+    warned: warnings, as sentences
+    data: all results, in a form that `Encoder` can write as JSON
     status: exit status of the command
     """
 
@@ -90,14 +90,14 @@ class Action:
 
     name: name of the command
     does: description, in one or more sentences
-    options: options that the action takes
+    options: options of the action
     run: function that performs the action
     refuses: exceptions whose messages are shown to the user, in addition to Refusal and CorpusError
-    asks: function that returns sentences about what the action would do, which the user must confirm; if there is no
-        such function or it returns an empty list, the action runs at once
+    asks: function that returns sentences about the consequences of the action, which the user must confirm; if there is
+        no such function or it returns an empty list, the action runs without confirmation
     on_files: whether the action uses only files, so that it needs no database
-    checks: function that raises the refusals that are known without doing the work; pages call it before they queue a
-        job. The values that it returns are added to those for `run` and `asks`.
+    checks: function that raises an error if the action can be refused without doing the work; pages call it before they
+        queue a job. The values that it returns are passed to `run` and `asks` in addition to the options.
     """
 
     name: str
@@ -131,13 +131,13 @@ class Action:
             return self.run(values, progress or Progress())
 
     def check(self, inputs: Values) -> dict[str, Any]:
-        """Return the values of all options. Raise ActionError if the action would refuse them at once."""
+        """Return the values of all options. Raise ActionError if the action would refuse them before any work."""
         values = self.read(inputs)
         with self._refusing():
             return {**values, **(self.checks(values) or {})} if self.checks else values
 
     def foretell(self, inputs: Values) -> list[str]:
-        """Return sentences about what the action would do, which the user must confirm.
+        """Return sentences about the consequences of the action, which the user must confirm.
 
         The list is empty if no confirmation is needed. Raise ActionError if the action would be refused.
         """
@@ -155,7 +155,7 @@ class Action:
             raise ActionError(str(refusal), getattr(refusal, "status", 1), option) from refusal
 
     def _named_in(self, refusal: str) -> str:
-        """Return the name of the first option that a refusal mentions, or "" if it mentions none."""
+        """Return the name of the first option mentioned in a refusal, or "" if no option is mentioned."""
         names = {spelled: option.name for option in self.options for spelled in option.spellings}
         mentioned = (names[word] for word in re.findall(r"--[a-z][a-z-]*[a-z]", refusal) if word in names)
         return next(mentioned, "")
@@ -170,14 +170,14 @@ def action(name: str, does: str, *options: Option, **more: Any) -> Callable[[Run
 
 
 class Encoder(DjangoJSONEncoder):
-    """A JSON encoder that writes paths as strings, and everything else as Django's encoder does."""
+    """A JSON encoder that writes paths as strings and otherwise works like Django's encoder."""
 
     def default(self, o: Any) -> Any:
         return str(o) if isinstance(o, Path) else super().default(o)
 
 
 def task_named(name: str) -> Task:
-    """Return the task with this name. Raise ActionError if there is none."""
+    """Return the task with this name. Raise ActionError if it does not exist."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         names = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
@@ -269,9 +269,9 @@ def address(text: str) -> str:
 
 
 def assumed() -> str:
-    """Return a note for commands that print links.
+    """Return a note for commands that print links. It is empty if ASSAY_SITE is set.
 
-    The note says that the address of the site is only assumed. It is empty if ASSAY_SITE is set.
+    The note states that the address of the site is an assumption.
     """
     return " (where `serve` listens; set ASSAY_SITE if the site has another address)" if settings.SITE_ASSUMED else ""
 
@@ -279,7 +279,7 @@ def assumed() -> str:
 def size_of(files: Collection[Path]) -> int:
     """Return the total size of files, in bytes, for a progress bar.
 
-    A missing file counts as 0 here, because the action refuses it when it tries to read it.
+    A missing file counts as 0 here, because the action reports the error when it tries to read the file.
     """
     return sum(map(layout.size_of, files))
 
@@ -293,9 +293,9 @@ def learn(values: Values) -> None:
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
     """Return the keyword arguments for a function that imports files, and begin the progress in bytes.
 
-    If the user gave the option `languages`, also register the languages that it adds.
+    If the option `languages` is set, also register the languages that it adds.
 
-    names: names of the options whose values become arguments
+    names: names of the options to pass on as arguments
     fields: fields to which the user may map columns of the file
     """
     learn(values)
@@ -309,6 +309,6 @@ def import_arguments(values: Values, progress: Progress, *names: str, fields: Co
 
 
 def reading_note(path: Path, format: str | None) -> list[str]:
-    """Return a note on how a file of rows was read, if that was recognized and is not the usual way."""
+    """Return a list with a note on the recognized format of a file of rows; empty if it is the usual format."""
     text_format = text_format_of(path, format or format_of(path) or "")
     return [] if text_format in STANDARD else [f"Note: {path.name} was read as {text_format}."]

@@ -93,7 +93,7 @@ def _report_lines(report: dict[str, Any]) -> list[str]:
 def _lines(tables: list[Table], longest: int, sentences: list[str]) -> list[str]:
     """Return the tables as text, followed by the sentences.
 
-    longest: number of rows that the longest table would have if it showed all of them
+    longest: number of rows in the longest table before any rows were cut off
     """
     note = [f"Each table shows only the first {SHOWN} rows; --json prints all of them.", ""] if longest > SHOWN else []
     return [*(line for table in tables for line in (as_lines(table), "")), *note, *sentences]

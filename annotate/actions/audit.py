@@ -1,6 +1,6 @@
 """The action `audit`: show the results of a task's agreement audits, decoys and checks of single annotators.
 
-The action can also add audits or checks, and contest the detectors' agreement in languages where it failed the audit.
+The action can also add audits or checks, and send the agreed items of languages that failed the audit to people.
 """
 
 from typing import Any
@@ -102,7 +102,7 @@ def _add(task: Task, values: Values) -> Outcome:
         added = add(task, values["add"], values["languages"])
         warnings = lacking(task)
         if values["dry_run"]:
-            # Roll back only after adding everything, so that a dry run shows exactly what would be added.
+            # Add everything before rolling back, so that a dry run shows exactly what would be added.
             transaction.set_rollback(True)
     sentences = [audit_report.added(added, values["add"], control), *([NOT_KEPT] if values["dry_run"] else [])]
     return Outcome(sentences, warnings, {"task": task.name, "dry_run": values["dry_run"], "added": added})

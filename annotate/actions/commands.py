@@ -1,7 +1,7 @@
 """The command line: argparse with our own help and error messages, and a command for each action.
 
-The library click would not make this module shorter: it has no options that take several values in a row, and we would
-have to reword its error messages too.
+The library click would not make this module shorter, because it has no options with several consecutive values, and
+because we would have to reword its error messages too.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from corpora.system import VERSION
 
 # Headings of the first and the last group in the help.
 NEEDED, OTHERS = "Required", "Options"
-LISTS = ("CODES", "LABELS", "WORDS")  # metavars of options whose value is a list in one argument
+LISTS = ("CODES", "LABELS", "WORDS")  # metavars of options that expect a list as one argument
 DELAY = 1e-9  # seconds; any delay keeps a progress bar from appearing before the first step
 PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a field
 # (pattern of argparse's message, our message). argparse writes `argument --k: ...`, whereas our messages begin with the
@@ -58,10 +58,10 @@ WORDS = (
 
 
 def did_you_mean(arguments: Sequence[str], options: Collection[str]) -> str:
-    """Return a "Did you mean" question for each unknown option that resembles a known one.
+    """Return a "Did you mean" question for each unknown option that resembles an option of the command.
 
     arguments: words of the command line
-    options: the options that the command knows
+    options: the options of the command
     """
     questions = []
     for word in dict.fromkeys(word.partition("=")[0] for word in arguments if word.startswith("--")):
@@ -112,8 +112,8 @@ def reworded(message: str) -> str:
 class Command(BaseCommand):
     """The base class of all our commands.
 
-    It hides Django's own options from the help. It raises errors instead of handling them, because
-    annotate/exit_status.py decides how the program ends.
+    It hides Django's own options from the help. Errors are not handled here, because annotate/exit_status.py prints
+    them and determines the exit status.
     """
 
     suppressed_base_arguments = {
@@ -125,7 +125,7 @@ class Command(BaseCommand):
         "--no-color",
         "--force-color",
     }
-    # System checks inspect the code, so it is enough that the tests run them.
+    # System checks inspect only the code, so it is enough to run them in the tests.
     requires_system_checks = []
     name = ""  # if empty, the command has the name of its module
     options: Sequence[Option] = ()
@@ -144,8 +144,8 @@ class Command(BaseCommand):
         def remember(args: Any = None, namespace: Any = None) -> Any:
             arguments[:] = map(str, args or ())
             parsed, leftover = parser.parse_known_args(args, namespace)
-            # parse_intermixed_args also accepts files after options. Use it only if words are left over, because it
-            # does not report all missing arguments at once.
+            # parse_intermixed_args also accepts files after options. Use it only if arguments are left over, because it
+            # does not report all missing arguments together.
             return parser.parse_intermixed_args(args, namespace) if leftover else parsed
 
         def refuse(message: str) -> NoReturn:
@@ -155,8 +155,8 @@ class Command(BaseCommand):
             sentence = f"{reworded(message)} {hints}See `assay {subcommand} --help`."
             raise CommandError(sentence, returncode=CALLED_WRONGLY)
 
-        # If arguments are missing, argparse reports only that, although the user may have misspelled an option. So
-        # `remember` keeps all words of the command line for `refuse`, which looks for such mistakes.
+        # If arguments are missing, argparse reports only this, although the user may have misspelled an option.
+        # `remember` therefore keeps all words of the command line for `refuse`, which looks for such mistakes.
         parser.parse_args = remember  # type: ignore[method-assign]
         parser.error = refuse  # type: ignore[method-assign]
         # Without this, Django would catch an exception and print it with the name of its class.
@@ -233,10 +233,10 @@ class ActionCommand(Command):
         for sentence in () if as_json else outcome.said:
             self.stdout.write(sentence)
         if outcome.status:
-            raise CommandError("", returncode=outcome.status)  # everything was printed already
+            raise CommandError("", returncode=outcome.status)  # the outcome has already been printed
 
     def _ask(self, consequences: list[str]) -> None:
-        """Ask the user for confirmation. Raise CommandError if they refuse, or if stdin is not a terminal.
+        """Ask the user for confirmation. Raise CommandError if the answer is no, or if stdin is not a terminal.
 
         consequences: sentences about what the action would do
         """
@@ -254,7 +254,7 @@ class ActionCommand(Command):
 
 
 def command_named(name: str) -> BaseCommand:
-    """Return the command with this name: an action's, one in management/commands/, or one of Django.
+    """Return the command with this name: that of an action, a command in management/commands/, or Django's own.
 
     Raise CommandError if there is no such command.
     """
@@ -266,7 +266,7 @@ def command_named(name: str) -> BaseCommand:
 
 
 def call_command(name: str, /, *words: Any, **options: Any) -> Any:
-    """Call a command by name. It takes the same arguments as Django's `call_command` and returns the same result."""
+    """Call a command by name, with the arguments and the result of Django's `call_command`."""
     return management.call_command(command_named(name), *words, **options)
 
 
@@ -279,7 +279,7 @@ def value_of(option: Option) -> str:
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> str:
     """Add an option to an argparse parser. argparse only splits the command line; the action reads the values.
 
-    Return the form in which the usage line has the option. It is empty for an option that is not required.
+    Return the option as it appears in the usage line, or an empty string if it is not required.
     """
     description, value = option.help_text().replace("%", "%%") or argparse.SUPPRESS, value_of(option)
     if option.read is flag:
@@ -307,7 +307,7 @@ def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> str:
 
 
 class _Bar(Progress):
-    """A progress bar, which appears when the work begins. It is shown only if stderr is a terminal."""
+    """A progress bar that appears when the work begins, if stderr is a terminal."""
 
     def __init__(self, command: ActionCommand, out: OutputWrapper) -> None:
         self._out, self._err, self._name = out, command.stderr, command.action.name

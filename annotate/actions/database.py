@@ -15,19 +15,19 @@ from corpora.system import FOLDER, check_not_away
 def prepare(*, only_new: bool = False) -> bool:
     """Create or update the tables, in one process at a time. Return whether the database was new.
 
-    only_new: whether to leave a database unchanged that an older version of Assay created, because the user should make
-        a backup before `assay serve` updates it
+    only_new: whether to leave the database of an older version of Assay unchanged, so that the user can make a backup
+        before `assay serve` updates it
     """
     name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
         check_not_away(name)
-    # Reading the secret keys creates the data folder. If the environment has the keys, nothing has created it yet.
+    # Reading the secret keys from their file creates the data folder, but reading them from the environment does not.
     settings.DATA_DIR.mkdir(FOLDER, parents=True, exist_ok=True)
     with (settings.DATA_DIR / "migrating.lock").open("a+") as lock:
         # Check only while holding the lock, because another process may be creating the tables.
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
-        # The lock file names a database whose tables are being created, in case the process is killed.
+        # While tables are being created, the lock file contains the database's name, in case the process is killed.
         is_new = name in lock.read().splitlines() or not MigrationRecorder(connection).has_table()
         if is_new:
             lock.write(f"{name}\n")
@@ -40,7 +40,7 @@ def prepare(*, only_new: bool = False) -> bool:
 
 # --- PostgreSQL settings that slow Assay down or endanger saved answers
 
-# Setting -> (value that it must not have on our connections, effect of that value).
+# Setting -> (harmful value, effect of this value).
 HARMFUL = {
     "fsync": ("off", "a power failure can destroy the whole database"),
     "full_page_writes": ("off", "a power failure can destroy the whole database"),

@@ -1,8 +1,8 @@
 """The action `adjudicate`: import an adjudicator's decisions from a file, or list the units to decide.
 
-Each decision is stored separately, so it stays even if a later row is rejected. If the file is imported again, only the
-missing decisions are added. The rules are the same as on the adjudication page, because the same functions check
-permissions and store decisions. If a unit is reviewed blind, the list shows no more of it than the page does.
+Each decision is stored separately, so it is kept even if a later row is rejected. If the file is imported again, only
+the missing decisions are added. The rules are the same as on the adjudication page, because the same functions check
+permissions and store decisions. The list of units shows no more about a unit under blind review than the page does.
 """
 
 import csv
@@ -98,7 +98,7 @@ Rows = Sequence[Mapping[str, str]]
 def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
     """Write the units to decide to a file, in which the adjudicator then fills in the columns label and reason.
 
-    Raise ActionError if the file cannot be written. Also raise it if the file exists, because it may hold decisions.
+    Raise ActionError if the file cannot be written, or if it already exists, because it may contain decisions.
 
     heads: names of the columns
     """
@@ -136,7 +136,7 @@ WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {
     ".jsonl": lambda rows, heads: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
 }
 
-# A row with this word instead of a label leaves the unit out of the gold set.
+# A row with this word instead of a label excludes the unit from the gold set.
 DISCARD = "discard"
 SHOWN = 20  # maximum number of rejected rows shown; the rejects file lists all of them
 ASKED = 500  # maximum number of ids in one SQL statement
@@ -169,7 +169,7 @@ def adjudicate_action(values: Values, progress: Progress) -> Outcome:
 def _check(values: Values) -> dict[str, Any]:
     """Return the adjudicator and the columns of the file.
 
-    Raise ActionError if the options do not fit together.
+    Raise ActionError if the options contradict each other.
     """
     task: Task = values["task"]
     annotator = _adjudicator(values["as"], task)
@@ -214,7 +214,7 @@ def _list_units(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
         )
         sentences = [sentence]
     else:
-        # Leave out the votes, which are too wide for a terminal. The column of candidates summarizes them.
+        # Omit the votes, which are too wide for a terminal. The column `candidates` summarizes them.
         shown_heads = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
         heads = [Column(head, head) for head in shown_heads]
         sentences = [as_lines(table(noun, heads, rows)), sentence] if rows else [sentence]
@@ -267,7 +267,7 @@ def _import_decisions(values: Values, progress: Progress) -> Outcome:
                     "the two lines."
                 )
         except Paused:
-            raise  # the adjudicator is paused, so every row would be refused
+            raise  # the adjudicator is paused, so all further rows would be refused too
         except Refusal as refusal:
             asks = " In the file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
             rejects[row.line] = f"{refusal}{asks}"
@@ -279,7 +279,7 @@ decision_of = attrgetter("label", "reason", "comment")
 
 
 def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
-    """Return the units for some items as nested mappings: the keys are the item key, then the language asked about.
+    """Return the units for some items as a nested mapping: item key -> language asked about -> unit.
 
     keys: keys of the items
     """
@@ -294,8 +294,8 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
     """Return the unit that a row decides.
 
-    Raise Refusal if the task has no such unit. Also raise it if the task asks about several languages for the item and
-    the row names none of them.
+    Raise Refusal if the task has no such unit, or if the task asks about several languages of the item and the row does
+    not name one of them.
     """
     by_language = units.get(row.key, {})
     if row.asked in by_language:

@@ -84,7 +84,8 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
         warnings.append(overview_report.undecidable(task_overview.undecidable(task)))
     if not manifest["corpus"]["text_may_leave"]:
         warnings.append("The licence does not allow publishing the text, so the files omit it.")
-    # Warn about splits only if the user chose them or a published format has them. Otherwise only the card does.
+    # Warn about splits only if the user chose them or a published format requires them. Otherwise, only the dataset
+    # card mentions them.
     if values["splits"] or manifest.get("published"):
         warnings += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
     warnings.append((manifest.get("published") or {}).get("refused", ""))
@@ -99,7 +100,7 @@ def _check(values: Values) -> None:
 
 # --- A published file
 
-FREQUENT = 100  # minimum number of posts of a frequent language; the article counts these languages
+FREQUENT = 100  # minimum number of posts for a language to count as frequent, as in the article
 SPELLINGS = 10  # maximum number of spellings shown; manifest.json lists all of them
 CARD = "The dataset card"
 

@@ -42,7 +42,7 @@ from corpora.storage.record_import import Outcome as Imported
 from corpora.storage.record_import import Terms, check_import, import_files
 
 SHOWN = 12  # maximum number of labels listed with their counts
-SHOWN_BY_LANGUAGE = 6  # maximum number of labels that have their own column in the table of languages
+SHOWN_BY_LANGUAGE = 6  # maximum number of labels with a separate column in the table of languages
 RECORDS = "Records with several fields"
 
 OPTIONS = (
@@ -113,7 +113,7 @@ def import_corpus_action(values: Values, progress: Progress) -> Outcome:
     imported = []
     for file in import_files(name, values["files"], terms):
         imported.append(file)
-        # Report each file at once, because it stays imported even if the next file is refused.
+        # Report each file immediately, because it stays imported even if the next file is refused.
         progress.say(_of_file(file))
     outcome = _summary(name, imported, "record" if manifest_of(name).fields else "post")
     if not values["encoding"]:
@@ -122,7 +122,7 @@ def import_corpus_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _prelabelled(corpus: str, imported: Outcome, progress: Progress) -> Outcome:
-    """Have the detectors label a corpus that was just imported. Return the outcome of both actions."""
+    """Have the detectors label a corpus that was just imported. Return the combined outcome of both actions."""
     votes = action_named("prelabel").perform({"corpus": corpus}, progress)
     warned = [*imported.warned, *votes.warned]
     return Outcome([*imported.said, *votes.said], warned, {**imported.data, "votes": votes.data})
@@ -150,9 +150,9 @@ def check(values: Values) -> None:
 
 
 def _check_fields(fields: Sequence[str]) -> None:
-    """Raise ActionError if a field has the name of a column in exported sets.
+    """Raise ActionError if the name of a field is that of a column in exported sets.
 
-    `split` is allowed, because this field names the splits and people never see it.
+    `split` is allowed, because this field determines the splits and people never see it.
     """
     for field in fields:
         if field in TAKEN.difference(RESERVED, ["split"]):
@@ -174,7 +174,7 @@ def _of_file(outcome: Imported) -> str:
 def _warnings(outcome: Imported) -> tuple[str, str]:
     """Return two warnings: about ids that a spreadsheet would run as formulas, and about rows without an author.
 
-    A warning is empty if the file has no such rows.
+    A warning is "" if the file has no such rows.
     """
     (count, example), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
     values_with_counts = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
@@ -189,7 +189,7 @@ def _warnings(outcome: Imported) -> tuple[str, str]:
 
 
 def _read_as(source: Source) -> str:
-    """Return a sentence about how a file was read, or "" if it is UTF-8 with commas or has no such format."""
+    """Return a sentence about how a file was read; "" if it is UTF-8 with commas or not a text file."""
     return "" if source.text_format in STANDARD else f"{source.name} was read as {source.text_format}."
 
 
@@ -236,8 +236,8 @@ def _labels(declared: Declared) -> str:
 def _by_language(declared: Declared) -> list[str]:
     """Return a table of each label's share by language, as text. Return an empty list if there is only one language.
 
-    If the shares differ between languages, a classifier that learnt the shares of one language does worse in another
-    (MLDoc, Schwenk and Li 2018, table 1).
+    If the shares differ, a classifier that has learnt the shares of one language performs worse in another (MLDoc,
+    Schwenk and Li 2018, table 1).
     """
     if len(declared.by_language) < 2:
         return []
@@ -258,7 +258,7 @@ def _by_language(declared: Declared) -> list[str]:
 def _file(outcome: Imported) -> dict[str, Any]:
     """Return the results for one file.
 
-    `rejects_file` in the result is the path of the list of rejected rows, or None if no row was rejected.
+    In the result, `rejects_file` is the path of the list of rejected rows, or None if no row was rejected.
     """
     source = outcome.source
     counts = ("rows", "accepted", "duplicates", "rejects")

@@ -1,8 +1,8 @@
 """The worker that runs jobs, and functions that start the job watcher.
 
-Each job runs in its own process, so that a crash affects nothing else and the memory of the job is freed. The process
-writes the progress and the outcome to the job's folder instead of the database, because the database may be unavailable
-or locked by the action. work/job_store.py reads them from there.
+Each job runs in its own process, so that a crash does not affect anything else and the memory of the job is freed. The
+process writes the progress and the outcome to the job's folder instead of the database, because the database may be
+unavailable or locked by the action. work/job_store.py reads them from the folder.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ from annotate.models import Job, Task
 from annotate.work import job_store
 
 PROGRAM = "from annotate.actions.registry import main; main()"
-LOOK = 0.2  # seconds between two checks whether a job was cancelled or another worker's job has ended
+LOOK = 0.2  # seconds between two checks for a cancelled job or for the end of another worker's job
 TELL = 0.25  # minimum time between two writes of the progress, in seconds
 # Actions that write an output folder.
 WRITES = ("export_gold", "export_pairs", "import_gold", "evaluate")
@@ -57,24 +57,24 @@ def environment() -> dict[str, str]:
 def ask(name: str, inputs: Values, by: User | None = None) -> Job:
     """Start an action as a job and return the job.
 
-    Raise ActionError if the action would refuse the options at once. Errors that occur later are reported by the job.
+    Raise ActionError if the action refuses the options before it does any work. The job reports all later errors.
 
     name: name of the action
-    inputs: values of options as a form sends them (texts, lists of texts, booleans)
+    inputs: values of options in the form in which a page sends them (texts, lists of texts, booleans)
     """
-    # A form also sends fields that are empty, so leave these out.
+    # A form also sends empty fields, so omit these.
     entered = {option: value for option, value in inputs.items() if value not in (None, "", [], ())}
     values = by_name()[name].check(_with_out(name, entered, Path("out")))
     return job_store.begin(name, entered, corpus=_corpus_of(values), by=by)
 
 
 def _with_out(name: str, inputs: Values, folder: Path) -> dict[str, Any]:
-    """Return the options of an action. If it writes an output folder and the options name none, add `folder`."""
+    """Return the options of an action. If the action needs an output folder that is not set, it is set to `folder`."""
     return {**({"out": str(folder)} if name in WRITES else {}), **inputs}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the corpus in the options or, if they name a task, of the corpus of this task.
+    """Return the name of the corpus in the options or, if they contain a task, of that task's corpus.
 
     Return an empty string if there is no such corpus.
     """
@@ -114,8 +114,8 @@ def _words_of(option: Option, value: Any) -> list[str]:
 def work_off() -> None:
     """Run jobs one after another until no job is waiting or running.
 
-    Also settle jobs that a killed worker left unfinished. Raise OperationalError or InterfaceError if the database
-    stays unavailable, so that the watcher tries again later.
+    Also record the outcome of jobs that a killed worker left unfinished. Raise OperationalError or InterfaceError if
+    the database stays unavailable, so that the watcher tries again later.
     """
     failures = 0
     while True:
@@ -138,7 +138,7 @@ def work_off() -> None:
             continue
         failures = 0
         if claimed is None:
-            time.sleep(LOOK)  # another worker is running it
+            time.sleep(LOOK)  # another worker is running the job
         else:
             _run_in_child(*claimed)
 
@@ -249,16 +249,16 @@ def watch(mode: str) -> list[str]:
     return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), mode, *ourselves("work", "--until-done")]
 
 
-# --- Servers that use the data folder, and the job watcher that runs beside them (annotate/job_watcher.py)
+# --- Servers that use the data folder, and the job watcher that runs alongside them (annotate/job_watcher.py)
 #
-# Each server process holds a lock as long as it lives, even if the master process has died.
+# Each server process holds a lock until it exits, even if the master process has died.
 
 BESIDE = "SERVES_JOBS"  # environment variable of a server that runs jobs
 CHECK_EVERY = 5.0  # seconds between two checks of the watcher
 
 
 def hold() -> TextIO | None:
-    """Open and lock the file that a server process keeps open while it lives. Return None if the disk is full."""
+    """Open and lock the file that a server process keeps open until it exits. Return None if the disk is full."""
     with suppress(OSError):
         lock = (job_store.jobs_folder() / "serving").open("a+")
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -297,7 +297,7 @@ def _is_running(process: int) -> bool:
 
 
 def start_watcher() -> tuple[subprocess.Popen[bytes], int]:
-    """Start the watcher. Return its process and a file descriptor; the watcher exits when the descriptor is closed."""
+    """Start the watcher. Return its process and a file descriptor; closing the descriptor makes the watcher exit."""
     theirs, ours = os.pipe()
     watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - runs our watcher
     os.close(theirs)
@@ -305,7 +305,7 @@ def start_watcher() -> tuple[subprocess.Popen[bytes], int]:
 
 
 def is_watched() -> bool:
-    """Return whether a watcher is running, which means that it holds a lock."""
+    """Return whether a watcher is running, which is the case if it holds its lock."""
     try:
         with (Path(settings.DATA_DIR) / "jobs" / "watching").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
 """The action `import_judgments`: import a file of judgments that were made elsewhere into a task.
 
-The file is imported as a whole or not at all. work/judgment_import.py stores the judgments, and work/routing.py decides
+The file is imported completely or not at all. work/judgment_import.py stores the judgments, and work/routing.py decides
 which label or stage each unit gets. This module also reads files of true labels.
 """
 
@@ -54,14 +54,14 @@ GOLD_COLUMNS = ("task", "label")
 LONGEST = {"worker": 70, "label": 64}
 # Labels of an item MESSAGE|SYSTEM|SYSTEM: A if the annotator prefers the first system, B for the second, or TIE.
 FIRST, SECOND = "A", "B"
-LONGEST_SET = 10_000  # maximum length of an item's true labels together, in characters
+LONGEST_SET = 10_000  # maximum total length of an item's true labels, in characters
 
 Advance = Callable[[int], object]
 Made = TypeVar("Made")
 
 
 class JudgmentFileError(Exception):
-    """A file cannot be used, so nothing was changed. The message says why and what to do."""
+    """Raised if a file cannot be used. The message states why and what to do. Nothing was changed."""
 
 
 # --- Reading and checking rows of a file
@@ -79,8 +79,8 @@ def rows_in(
     """Yield the result of `make` for each row. If it raises RecordError, add the row to `rejects` instead.
 
     columns: mapping from field to column of the file
-    fields: a tuple of the fields that the file may have and of those that it must have
-    make: function that takes the line number and a mapping from field to value
+    fields: tuple of the allowed fields and the required fields
+    make: function that is called with the line number and a mapping from field to value
     rejects: mapping from line number to the reason for the rejection
     progress: called with the number of bytes read
     """
@@ -100,8 +100,8 @@ def rows_in(
 def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] = ()) -> dict[str, str]:
     """Read a file of true labels, which has the columns task and label. Return a mapping from item key to label.
 
-    If an item has several labels, the file has them as a list or separated by spaces. Raise JudgmentFileError if a row
-    is invalid, and CorpusError if the file cannot be read.
+    Several labels of an item are written as a list or separated by spaces. Raise JudgmentFileError if a row is invalid,
+    and CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
     labels: labels of the task
@@ -131,7 +131,7 @@ def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()
 
     column: name of the column, for error messages
     longest: maximum length, in characters
-    labels: labels that are accepted as they are written
+    labels: labels that are accepted unchanged
     """
     if value is None:
         raise RecordError(f"The {column} is missing.")
@@ -150,8 +150,8 @@ def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()
 def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
     """Convert the rows of a file that compares systems, and add invalid rows to `rejects`.
 
-    In the file, the label is A, B or tie. The label of a converted row is the name of the preferred system, or tie. Its
-    item key names the two systems in alphabetical order, whatever their order in the file.
+    In the file, the label is A, B or tie. In a converted row, the label is the name of the preferred system, or tie,
+    and the item key contains the names of the two systems in alphabetical order.
     """
     for row in rows:
         try:
@@ -176,7 +176,7 @@ def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iter
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
-    """Write the list of rejected rows. If no row was rejected, remove the list that an earlier run may have written.
+    """Write the list of rejected rows. If no row was rejected, remove the list of an earlier run if there is one.
 
     rejects: mapping from line number to reason
     path: the file that was read
@@ -216,9 +216,9 @@ def import_judgments(
 
     name: name of the task
     labels: labels of a new task, the best grade first; if empty, the labels in the file
-    pairs: whether each item compares two systems; the kind of an existing task decides this by itself
+    pairs: whether each item compares two systems; for an existing task, its kind determines this
     columns: mapping from field to column of the file
-    keep_repeats: whether to keep the repeated answers of a worker to an item for analysis, instead of rejecting them
+    keep_repeats: whether to keep a worker's repeated answers to an item for analysis instead of rejecting them
     max_rejects: maximum share of rejected rows, not counting repeated answers
     progress: called with the number of bytes read
     """
@@ -236,7 +236,7 @@ def import_judgments(
     known_labels = known_labels or (values_of(task) if task else _new_labels(rows, pairs))
     rows = list(_of_labels(rows, known_labels, rejects))
     with transaction.atomic():
-        task_to_fill = task or Task()  # without rows, `_attach` raises an error before it needs the task
+        task_to_fill = task or Task()  # if there are no rows, `_attach` raises an error before it needs the task
         if rows and not task:
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
         notes = respelled.sentences("labels")
@@ -265,7 +265,7 @@ def _judgments(
         label = _cell(raw.get("label"), "label", LONGEST["label"], labels)
         key, worker = read_id(raw.get("task"), "task"), _cell(raw.get("worker"), "worker", LONGEST["worker"])
         language = raw.get("language")
-        # `nan` usually stands for a missing value, but it is a language if a language file has added it.
+        # `nan` usually means a missing value, but it is a language if a language file has added it.
         is_none = is_missing(language) and language not in KNOWN
         row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
         respelled.note(raw["label"], label)
@@ -281,7 +281,7 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
 def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
     """Return the labels of a new task, sorted with numbers first.
 
-    They are the labels in the file. If the file compares systems, they are the names of the systems, and tie.
+    They are the labels in the file or, if the file compares systems, the names of the systems and tie.
     """
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
@@ -344,7 +344,7 @@ def _attach(
     rejects = imported.rejects
     if rows:
         accepted = [row for row in rows if row.line not in rejects]
-        # All bytes have been reported, so `progress` is now called only to let the user cancel.
+        # All bytes have been reported. `progress` is now called only so that the user can cancel.
         add_judgments(imported, accepted, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
     list_rejects(rejects, file.path, file.listed)
     imported.rejects_file = file.listed if rejects else None

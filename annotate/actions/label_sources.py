@@ -98,7 +98,7 @@ def _check_predictions(values: Values) -> None:
     if is_ranked:
         check_records(corpus, manifest)
     named_columns(values["column"], FIELDS)
-    # A file of languages may add labels, which are known only while it is read.
+    # A file of languages may add labels, which are valid only after the file has been read.
     if not values["languages"]:
         read_map(values["map"])
 
@@ -348,7 +348,7 @@ def _check_suggest(values: Values) -> None:
 
 
 def _notes(suggested: Suggested) -> list[str]:
-    """Return notes about a predictor that could not be made, and about labels of records that the vocabulary lacks."""
+    """Return notes about a predictor that could not be created, and about labels that are not in the vocabulary."""
     notes = []
     if NEAREST not in {predictor.name for predictor in suggested.predictors}:
         notes.append(f"Note: {NEAREST} was not created, because no record has a label of the vocabulary.")

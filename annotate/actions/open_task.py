@@ -44,7 +44,7 @@ SIZELESS = ", ".join(design.name for design in DESIGNS.values() if design.size i
 def drawn_by(option: Option) -> Option:
     """Return an option of draws as an option of the action.
 
-    It has no default, because each design supplies its own. The help text lists the designs that have the option.
+    It has no default, because each design has its own. The help text lists the designs that support the option.
     """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
     design_list = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
@@ -56,7 +56,7 @@ def drawn_by(option: Option) -> Option:
 def of_task(option: Option) -> Option:
     """Return an option of tasks as an option of the action.
 
-    It has no default, because each kind supplies its own. The help text lists the kinds' defaults.
+    It has no default, because each kind has its own. The help text lists the defaults of the kinds.
     """
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
     kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
@@ -177,7 +177,7 @@ def run(values: Values, progress: Progress) -> Outcome:
 
     then: Callable[[Opened], object] = undo if is_dry_run else lambda opened: None
     opened = values["operation"](progress=progress.advance, then=then)
-    # If the task is kept, summarize it after the transaction. This takes a while, and other users can write meanwhile.
+    # If the task is kept, summarize it after the transaction, because this takes a while and would block other writers.
     outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *values["notes"]])
 
@@ -186,7 +186,7 @@ def run(values: Values, progress: Progress) -> Outcome:
 
 
 def check_new(values: Values) -> dict[str, Any]:
-    """Return the operation that opens the task, and notes about the draw. Raise what is refused before it draws."""
+    """Return the operation that opens the task, and notes about the draw. Raise all errors known before drawing."""
     name, kind = values["name"], kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
@@ -222,7 +222,7 @@ def check_new(values: Values) -> dict[str, Any]:
 
 
 def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
-    """Return the labels that a manager entered. Languages may be separated by commas; they get their listed codes."""
+    """Return the labels that a manager entered. Languages may be separated by commas; their codes are normalized."""
     return listed_codes(kind, chain(*map(codes, labels))) if kind.routing.is_routed else labels
 
 
@@ -234,8 +234,8 @@ def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
     """Return the languages that `all` stands for in a draw by a predictor's labels, and a note about the others.
 
-    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. So `all` stands for
-    those predicted languages that are on the article's label list or that an annotator reads.
+    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. Therefore, `all`
+    stands for the predicted languages that are on the article's label list or that an annotator reads.
 
     corpus: name of the corpus
     predictor: name of the predictor
@@ -272,7 +272,7 @@ def kind_named(name_or_path: str | None, design: str | None) -> Kind:
     if name_or_path in ASKED_HERE:
         return KINDS[name_or_path]
     if name_or_path.endswith(".toml"):
-        learn_languages()  # so that the file cannot give a known language code another name
+        learn_languages()  # so that the file cannot rename an existing language code
         kind = read_kind(Path(name_or_path))
         if kind.answered_here:
             return kind
@@ -288,7 +288,7 @@ def kind_named(name_or_path: str | None, design: str | None) -> Kind:
 def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
     """Return a mapping from language to the text of its guidelines in Markdown.
 
-    The name of a file, such as guide.de.md, names the language. If it names none, the language is English.
+    A file name such as guide.de.md contains the language. Otherwise, the language is English.
     """
     texts = {}
     for path in paths:
@@ -308,8 +308,8 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
 def check_design(kind: Kind, design: Design, values: Values) -> None:
     """Check that a kind, a design and the options fit together.
 
-    Raise ActionError if the kind does not have the design, if a required option is missing, or if an option is given
-    that neither the kind nor the design has.
+    Raise ActionError if the kind does not support the design, if a required option is missing, or if an option is set
+    that belongs neither to the kind nor to the design.
     """
     by_design = f"by the {design.spelled} design"
     if design.name not in kind.designs:
@@ -336,7 +336,7 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
 
 
 def not_had(kind: Kind, design: Design) -> set[str]:
-    """Return the names of the options that neither the kind nor the design has."""
+    """Return the names of the options that belong neither to the kind nor to the design."""
     inputs = {name for control in kind.quality_controls for name in control.inputs}
     has = {
         **{name: name in design.options for name in DRAW_OPTIONS},

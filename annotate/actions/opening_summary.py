@@ -39,9 +39,9 @@ ROUNDED = 0.03  # relative tolerance for shares, so that 0.33 counts as one in t
 def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
     """Return the summary of a task that was opened or enlarged.
 
-    size: number of items that the manager asked for, None if they gave no number
+    size: number of items that the manager requested, None if they did not specify a number
     extended: whether the task was enlarged
-    is_dry_run: whether nothing is kept; if so, the summary also describes the expected work
+    is_dry_run: whether nothing is stored; if so, the summary also describes the expected work
     """
     task = opened.task
     design = DESIGNS[opened.samples[0].design]
@@ -106,10 +106,10 @@ def _width_lines(interval_widths: dict[str, Any] | None) -> list[str]:
 
 
 def lacking(task: Task) -> list[str]:
-    """Return warnings about queues that have too few people who may work in them. They say how to find more people."""
+    """Return warnings about queues in which too few people may work, with advice on how to find more people."""
     lacking = Counter(lacking_readers(task, Routes.load(task).readers()).values())
     warnings, exhausted = [], Counter[str]()
-    # If there are no annotators at all, nobody can be held up, so do not compute the queue states.
+    # If there are no annotators at all, nothing keeps readers from working, so do not compute the queue states.
     if lacking and Annotator.objects.exists():
         needed = at_first(task.redundancy, stop_early=task.stop_early)
         for row in queue_states(task)["queues"]:
@@ -142,10 +142,10 @@ def _largest_first(queues: Counter[str]) -> str:
 
 
 def _blocking_reason(task: Task, row: dict[str, Any], needed: int) -> str:
-    """Return a sentence about what keeps the readers of a queue from working, or an empty string if nothing does.
+    """Return a sentence about what keeps readers from working in a queue, or an empty string if nothing does.
 
     row: state of the queue, as in queue_states
-    needed: number of people that each unit needs at first
+    needed: number of people that are initially asked about each unit
     """
     if row["state"] in (UNTESTED, NOT_AGREED, PAUSED):
         return str(row["said"])
@@ -158,7 +158,7 @@ def _blocking_reason(task: Task, row: dict[str, Any], needed: int) -> str:
 
 
 def _contrast_summary(opened: Opened) -> str:
-    """Return a sentence about how many units two systems label differently, and how many of these units are drawn."""
+    """Return a sentence about how many units two systems label differently, and how many of these were drawn."""
     first_parameters, *_ = draws = [sample.parameters for sample in opened.samples]
     corpus_counts, noun = totals(first_parameters[FRAME]), opened.task.kind.noun
     drawn = totals({str(number): parameters[DRAWN] for number, parameters in enumerate(draws)})
@@ -196,7 +196,7 @@ def _balanced_summary(opened: Opened, size: int | None) -> Outcome:
 
 
 def _case_notes(task: Task) -> list[str]:
-    """Return notes about labels of a task that differ only in case from each other or from labels of the corpus."""
+    """Return notes about labels that differ only in case from each other or from labels of the corpus."""
     declared_labels = declared_counts(task.draw.corpus.name).by_label
     groups = spelled_alike(sorted({*task.labels, *declared_labels}))
     return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
@@ -294,7 +294,7 @@ FAULTS_OF_SYSTEMS = {
 def _unlabelled_notes(task: Task) -> list[str]:
     """Return notes about documents that people must label although the task keeps declared concepts.
 
-    Such a document came without a concept, or with one that the vocabulary lacks.
+    Such a document came without a concept, or with a concept that is not in the vocabulary.
     """
     if not task.keep_declared:
         return []
@@ -326,8 +326,8 @@ def _them(several: Sized) -> str:
 def _gold_answer_notes(task: Task) -> list[str]:
     """Return notes about gold answers that are hidden among the units.
 
-    They say whether the share of these answers differs from the share that the manager asked for, and in which
-    languages there are too few of them to watch annotators.
+    They state whether the share of these answers differs from the share that the manager requested, and in which
+    languages there are too few of them to monitor annotators.
     """
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:

@@ -1,4 +1,4 @@
-"""The action `plan`: before a task is opened, compute how large its draw must be and how much people must read."""
+"""The action `plan`: before opening a task, compute how many posts to draw and how many of them people must read."""
 
 from dataclasses import replace
 from typing import Any

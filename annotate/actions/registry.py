@@ -24,8 +24,8 @@ from corpora.system import IN_CHECKOUT, VERSION, private
 if TYPE_CHECKING:
     from annotate.actions.action import Action
 
-# Group -> command -> (module of its action, one-line description). Modules in actions/ are named without their package.
-# A command without a module is in management/commands/.
+# Group -> command -> (module of the action, one-line description). The package is omitted for modules in actions/. A
+# command without a module is in management/commands/.
 COMMANDS = {
     "Set up": {
         "serve": ("", "Prepare the database and serve the pages; --demo creates small tasks first."),
@@ -85,7 +85,7 @@ COMMANDS = {
         ),
     },
 }
-# These commands change files of the source code, so only a checkout has them.
+# These commands change files of the source code, so they are available only in a checkout.
 if IN_CHECKOUT:
     COMMANDS["For developers"] = {
         "write_docs": ("", "Regenerate the generated parts of the documentation."),
@@ -115,7 +115,7 @@ def by_name() -> dict[str, Action]:
 
 HELP = {"help", "-h", "--help"}
 # Threshold of the garbage collector. Commands create and keep hundreds of thousands of rows. At Python's default
-# threshold of 700, the collector scans them again and again, which took a third of the time for opening a task.
+# threshold of 700, repeated scans of these rows took a third of the time for opening a task.
 COLLECTED_EVERY = 50_000
 
 

@@ -1,6 +1,6 @@
 """The actions `status`, `corpora`, `vocabularies`, `predictors`, `draws` and `tasks`.
 
-`status` shows the data folder, the queues and the next steps; the others are lists.
+`status` shows the data folder, the queues and the next steps. The other actions print lists.
 """
 
 import shutil
@@ -69,9 +69,9 @@ def status_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _queue_table(overview: Standing) -> tuple[Table | None, str]:
-    """Return a table of queues, and a note about how many queues it leaves out.
+    """Return a table of queues, and a note about the number of queues that it omits.
 
-    The table lists stalled queues first, then the queues that miss the most answers.
+    The table lists stalled queues first, followed by the queues that need the most answers.
     """
     rows = sorted(overview.waits, key=lambda row: (not row["stuck"], -row["missing"]))
     note = f"{many(len(rows) - SHOWN, 'more row')}; --json prints all of them." if len(rows) > SHOWN else ""
@@ -136,7 +136,7 @@ def _people() -> dict[str, int]:
     counts = Annotator.objects.aggregate(
         annotators=Count("pk", filter=active),
         adjudicators=Count("pk", filter=active & Q(adjudicates=True)),
-        # Annotators without a password have not used their invitation yet.
+        # An annotator without a password has not used the invitation yet.
         invited=Count("pk", filter=active & Q(user__password__startswith=UNUSABLE_PASSWORD_PREFIX)),
     )
     return {**counts, "managers": managers().count()}
@@ -232,7 +232,7 @@ def predictors_action(values: Values, progress: Progress) -> Outcome:
 )
 def draws_action(values: Values, progress: Progress) -> Outcome:
     name = values["of"]
-    # If a corpus and a task have the same name, list the draws of the corpus, which include those of the task.
+    # If a corpus and a task have the same name, list the draws of the corpus, which include the draws of the task.
     if not name or Corpus.objects.filter(name=name).exists():
         return _listed("draws", draw_rows(corpus=name))
     if Task.objects.filter(name=name).exists():

@@ -114,9 +114,9 @@ def members_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _people(values: Values) -> dict[str, Any]:
-    """Return the people to add, the people to remove, and their quota as a number of answers.
+    """Return the people to add, the people to remove, and the quota of the added people as a number of answers.
 
-    Raise ActionError if one of them does not exist, or if the options do not fit together.
+    Raise ActionError if one of the people does not exist, or if the options contradict each other.
     """
     task: Task = values["task"]
     added = _named(values["add"], "add")
@@ -175,9 +175,9 @@ def delete_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _operations(values: Values) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return two functions for the chosen task, corpus or predictor: `count` counts what `delete` would delete.
+    """Return two functions for the task, corpus or predictor: `delete`, and `count`, which counts what that deletes.
 
-    Both raise an error if the task, corpus or predictor is in use, so that it must not be deleted.
+    Both raise an error if the task, corpus or predictor is in use and must not be deleted.
     """
     task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
     if bool(task) == bool(corpus):

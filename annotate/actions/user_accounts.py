@@ -29,13 +29,13 @@ from annotate.work.accounts import (
 from annotate.work.people_file import BadTable, Row, read_table
 from corpora.core.languages import add_languages
 
-# --- Mail. It never contains the text of an item. If a mail cannot be sent, nothing is lost, because the site also
-# shows the invitation link or the reply.
+# --- Mail. It never contains the text of an item. Mail that cannot be sent is no loss, because the site also shows the
+# invitation link or the reply.
 
 logger = logging.getLogger(__name__)
 
 # Results of sending a mail. NONE: the site has no mail server or the user no address. SENT: the mail was sent.
-# FAILED: it could not be sent. REFUSED: the address was refused.
+# FAILED: it could not be sent. REFUSED: the mail server rejected the address.
 NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
 OUTCOMES = {
     SENT: "Sent by mail to {names}.",
@@ -64,7 +64,7 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
 
 def mail_summary(sent: Mapping[str, str]) -> list[str]:
-    """Return sentences about the results of invitation mails. The list is empty if no mail was tried.
+    """Return sentences about the results of invitation mails. The list is empty if sending was not attempted.
 
     sent: mapping from user name to result
     """
@@ -166,7 +166,7 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
 def _languages(rows: Iterable[Row]) -> dict[str, str]:
     """Return a mapping from user name to languages with levels, such as "de:5 en:4".
 
-    It contains only those people in the rows who are annotators already.
+    The mapping contains only those people in the rows who are already annotators.
     """
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
     people = people.select_related("user").prefetch_related("languages").order_by("user__username")
@@ -174,9 +174,9 @@ def _languages(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def _changed(languages_before: Mapping[str, str], languages_after: Mapping[str, str]) -> list[str]:
-    """Return a line for each annotator whose languages were replaced.
+    """Return a line for each annotator with changed languages.
 
-    before, after: mappings from user name to languages, before and after the import
+    languages_before, languages_after: mappings from user name to languages, before and after the import
     """
     return [
         f"Languages of {name}: {old} → {languages_after[name]}."
@@ -188,8 +188,8 @@ def _changed(languages_before: Mapping[str, str], languages_after: Mapping[str, 
 def _about_updated(updated: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
     """Return sentences about the annotators in the file who already had an account.
 
-    updated: these annotators
-    waiting: those of them who have not set a password yet
+    updated: the annotators who already had an account
+    waiting: those among them who have not set a password yet
     links: mapping from user name to new invitation link
     """
     groups = {
@@ -218,9 +218,9 @@ UNDO_HINT = (
 
 
 def _confirmation(values: Values) -> list[str]:
-    """Return what the user must confirm before an existing account becomes a manager's.
+    """Return sentences that the user must confirm before an existing account becomes a manager's account.
 
-    The list is empty if the account does not exist, or if it has a manager's rights already.
+    The list is empty if the account does not exist, or if it already has a manager's rights.
     """
     name = values["name"]
     user = User.objects.filter(username=name).first()
@@ -283,7 +283,7 @@ def create_token_action(values: Values, progress: Progress) -> Outcome:
     Option("name", required=True, argument=True, help="the user name of the locked account"),
 )
 def unlock_action(values: Values, progress: Progress) -> Outcome:
-    # Normalize the name as the login does.
+    # Normalize the name in the same way as the login.
     name = User.normalize_username(values["name"])
     user = User.objects.filter(username=name).first()
     if user is None:
