@@ -1,13 +1,13 @@
 """Access rights, authentication and the rate limit of the API.
 
-This module decides all rights; tests/annotate/access/test_access.py tests every combination. A user with an Annotator
+This module defines all rights; tests/annotate/access/test_access.py tests every combination. A user with an Annotator
 row is an annotator, and also an adjudicator if the row's `adjudicates` is set. Staff are managers (work/accounts.py).
-Managers may see everything, and the permissions of the admin site decide what they may change. A manager who may change
-tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
-work/accounts.py decides whose account a manager may change. Only superusers make managers. A member of a task with the
-role manager has the rights `manage`, `decide` and `guide` in that task and its jobs alone. An annotator's flags, and
-the replies and notes to that annotator, are shown only to the annotator and to managers (work/flags.py). The login and
-the documentation (annotate/manual/views.py) are public.
+Managers can see everything, and the permissions of the admin site determine what they can change. A manager who may
+change tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
+work/accounts.py determines which accounts a manager may change. Only superusers can create managers. A member with the
+role manager has the rights `manage`, `decide` and `guide`, but only in the task and its jobs. Only annotators
+themselves and managers see an annotator's flags and the replies and notes to the annotator (work/flags.py). The login
+and the documentation (annotate/manual/views.py) are public.
 """
 
 # Django REST framework has no types.
@@ -64,15 +64,15 @@ View = Callable[..., HttpResponseBase]
 
 
 class PageRequest(HttpRequest):
-    """A request with what the middleware and the upload handler add to it. The user may be anonymous."""
+    """A request with the attributes that the middleware and the upload handler add. The user may be anonymous."""
 
     htmx: HtmxDetails
     preferences: dict[str, Any]
-    too_large: str  # name of an uploaded file that was refused
+    too_large: str  # name of an uploaded file that was rejected
 
 
 class UserRequest(PageRequest):
-    """The request of a user who has logged in."""
+    """A request from a logged-in user."""
 
     user: User
 
@@ -103,12 +103,12 @@ def _only(rows: Iterable[Any]) -> Any:
 
 
 OF_ANNOTATORS = ("annotate", "read", "adjudicate")
-# A function of the user, their annotator, and whether they are a manager of the task in question.
+# (user, the user's Annotator row, whether the user is a manager of this task) -> whether the user has the right.
 Right = Callable[[Any, Annotator | None, bool], bool]
 
 
 def _manager_with(*permissions: str, in_task: bool = False) -> Right:
-    """Return a right of managers with these permissions and, if `in_task`, of managers of the task alone."""
+    """Return a right that managers with these permissions have and, if `in_task`, also managers of the single task."""
     required = [f"annotate.{permission}" for permission in permissions]
     return lambda user, annotator, manages: (in_task and manages) or (is_manager(user) and user.has_perms(required))
 
@@ -116,7 +116,7 @@ def _manager_with(*permissions: str, in_task: bool = False) -> Right:
 RIGHTS: dict[str, Right] = {
     "annotate": lambda user, annotator, manages: annotator is not None,
     "read": lambda user, annotator, manages: annotator is not None or is_manager(user),
-    # check_willing looks at the role in the task.
+    # check_willing also checks the role in the task.
     "adjudicate": lambda user, annotator, manages: annotator is not None,
     "manage": lambda user, annotator, manages: is_manager(user) or manages,
     "decide": _manager_with("change_task", in_task=True),
@@ -148,14 +148,14 @@ REFUSALS = {
 def may(user: User | AnonymousUser, right: str, task: str = "") -> bool:
     """Return whether a user has a right.
 
-    task: name of the task in which they use it, if the right can be that of a manager of one task.
+    task: name of the task in which the user needs the right; matters only for rights that managers of one task can have
     """
     annotator = annotator_of(user)
     return RIGHTS[right](user, annotator, _manages(annotator, right, task))
 
 
 def _manages(annotator: Annotator | None, right: str, task: str) -> bool:
-    """Return whether a person manages a task alone. Rights of annotators do not depend on it."""
+    """Return whether an annotator is a manager of this task only. Always False for rights of annotators."""
     if annotator is None or not task or right in OF_ANNOTATORS or is_manager(annotator.user):
         return False
     return annotator.memberships.filter(task__name=task, role=Membership.MANAGER).exists()
@@ -169,13 +169,13 @@ def check_right(user: User | AnonymousUser, right: str, task: str = "") -> Annot
     annotator = annotator_of(user)
     manages = _manages(annotator, right, task)
     if not RIGHTS[right](user, annotator, manages):
-        # Users who may not even view the page are told that, not which permission they lack to change something.
+        # Users who may not even view the page need that message, not the one about the missing permission.
         may_view = right in OF_ANNOTATORS or is_manager(user) or manages
         raise NotAllowed(_(REFUSALS[right if may_view else "manage"]))
     return annotator
 
 
-# URL argument -> function that looks up the object, which the view receives under the name of the argument.
+# Name of a URL argument -> function that looks up the object. The view receives the object in place of the argument.
 NAMED: dict[str, Callable[[Any], Any]] = {
     "task": lambda name: _only(_task(name)),
     "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
@@ -184,7 +184,7 @@ NAMED: dict[str, Callable[[Any], Any]] = {
 
 
 def _task_of(arguments: Mapping[str, Any]) -> str:
-    """Return the name of the task that a URL is about, which may be the task of its job; "" if there is none."""
+    """Return the name of the task in a URL, or of the task of the job in the URL, or "" if there is neither."""
     if "job" in arguments:
         job = Job.objects.filter(pk=arguments["job"]).first()
         return job.task_name if job else ""
@@ -194,8 +194,8 @@ def _task_of(arguments: Mapping[str, Any]) -> str:
 def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that checks a right and looks up the objects named by the URL.
 
-    For the rights in OF_ANNOTATORS, the view also receives the user's Annotator row. It is None for a manager who is
-    not an annotator, which is possible only with the right `read`.
+    For the rights in OF_ANNOTATORS, the view also receives the user's Annotator row. With the right `read`, a manager
+    who is not an annotator has access too, and the view then receives None.
     """
 
     def decorate(view: Callable[..., R]) -> Callable[..., R]:
@@ -219,8 +219,8 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     """Decorate a view so that it receives the annotator's permit for the task named by the URL.
 
-    The view is called as view(request, permit, ...). It must not change anything: operations that do so obtain the
-    permit in their own transaction.
+    The view is called as view(request, permit, ...). It must not change any data, because operations that change data
+    must obtain the permit in their own transaction.
     """
 
     @wraps(view)
@@ -235,11 +235,11 @@ def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     return checked
 
 
-# --- Numbers in forms
+# --- Values in forms
 
 
 def text_of(values: Mapping[str, str], name: str) -> str:
-    """Return a text from a form or address without NUL, which PostgreSQL does not store; "" if there is none."""
+    """Return a value from a form or query string without NUL, which PostgreSQL cannot store, or "" if it is missing."""
     return values.get(name, "").replace("\0", "").strip()
 
 
@@ -249,7 +249,7 @@ def whole_number(text: str | None) -> int | None:
 
 
 def active_seconds(request: HttpRequest) -> float | None:
-    """Return the working time that the page measured (seconds), or None if it measured none."""
+    """Return the working time that the page measured (seconds), or None if the page did not measure it."""
     milliseconds = whole_number(request.POST.get("active_ms"))
     return None if milliseconds is None else milliseconds / 1000
 
@@ -257,13 +257,13 @@ def active_seconds(request: HttpRequest) -> float | None:
 # --- Refusals (annotate/core/refusals.py) as HTTP status codes
 
 API = "/api/"
-# Class of a refusal -> HTTP status. All other refusals are conflicts with an earlier change.
+# Class of a refusal -> HTTP status. All other refusals mean a conflict with an earlier change.
 STATUSES = {InvalidAnswer: 400, ActionError: 400, BadTable: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
 
 
 def status_of(refusal: Exception | None) -> int:
-    """Return the HTTP status of a page that shows a refusal, or 200 if it shows none."""
+    """Return the HTTP status of a page that shows this refusal, or 200 for None."""
     if refusal is None:
         return 200
     return next((status for kind, status in STATUSES.items() if isinstance(refusal, kind)), CONFLICT)
@@ -275,7 +275,7 @@ def status_of(refusal: Exception | None) -> int:
 class TokenAuthentication(auth.TokenAuthentication):
     """Knox's authentication with two changes.
 
-    A token that is not ASCII is refused, because Knox would raise an error. Expired tokens are looked for only if no
+    A token that is not ASCII is rejected, because Knox would raise an error. Expired tokens are searched only if no
     valid token matches.
     """
 
@@ -284,7 +284,7 @@ class TokenAuthentication(auth.TokenAuthentication):
             raise AuthenticationFailed
         text = token.decode()
         for valid in _tokens(text[: CONSTANTS.TOKEN_KEY_LENGTH], timezone.now()):
-            with suppress(TypeError, binascii.Error):  # the text is not a token; Knox reports that below
+            with suppress(TypeError, binascii.Error):  # not a token; Knox reports this below
                 if compare_digest(hash_token(text), valid.digest):
                     return self.validate_user(valid)
         return super().authenticate_credentials(token)
@@ -302,7 +302,7 @@ class TokenScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call] # its __ini
     target_class = f"{__name__}.{TokenAuthentication.__name__}"
 
 
-# --- Session and user. Every request looks them up, so the queries are Django's own but prepared only once.
+# --- Session and user. Every request looks them up, so Django's queries are replaced by equal prepared statements.
 
 
 class SessionStore(db.SessionStore):
@@ -317,7 +317,7 @@ class SessionStore(db.SessionStore):
         try:
             super().save(must_create)
         except UpdateError as error:
-            # Django reports a storage fault as if the session had been deleted meanwhile, so raise the fault itself.
+            # Django reports a storage fault as if the session had been deleted, so raise the original error instead.
             fault = error.__context__
             if fault and is_storage_fault(fault):
                 raise fault from fault.__cause__
@@ -344,9 +344,9 @@ def _user(key: int) -> QuerySet[User]:
 
 
 class NoMetadata(BaseMetadata):
-    """The body of responses to OPTIONS, which is empty.
+    """Make the body of responses to OPTIONS empty.
 
-    The Allow header lists the methods, and the schema describes requests and responses.
+    The Allow header already lists the methods, and the schema describes requests and responses.
     """
 
     def determine_metadata(self, request: Request, view: object) -> None:
@@ -355,16 +355,15 @@ class NoMetadata(BaseMetadata):
 
 # --- Rate limit of the API: requests per minute for each user or, without a login, for each IP address
 #
-# The counts are kept in files in the data folder. In memory, each worker would count separately, so three workers would
-# accept three times as many requests. A cache that is read and then written would miss simultaneous requests, which
-# matter most. A database row would add a commit to each request, and on SQLite other people's answers would wait for
-# that commit.
+# The counts are stored in files in the data folder. With counts in memory, each worker would count separately, so three
+# workers would accept three times the limit. A cache that is read and then written would miss simultaneous requests,
+# which matter most. A database row would add a commit to each request and, on SQLite, delay other people's answers.
 
-NETWORK = 64  # length of an IPv6 prefix in bits; one customer controls all addresses that begin with the same prefix
+NETWORK = 64  # length of an IPv6 prefix in bits; a single customer usually controls all addresses with the same prefix
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Return the client's IP address or, for IPv6, the address of its network.
+    """Return the client's IP address or, for IPv6, the address of the client's network.
 
     If the site runs behind proxies, the address is the one that the outermost proxy saw (ASSAY_PROXIES in
     deploy/env.example). Return None if there is no address, for example behind a local socket.
@@ -379,15 +378,15 @@ def address_of(request: HttpRequest) -> str | None:
 
 
 MINUTE = 60  # seconds
-# The number of a user's slot is their primary key. All addresses share a fixed number of slots, so that requests from
-# many addresses cannot fill the disk.
+# A user's slot has the user's primary key as its number. All addresses share a fixed number of slots, so that requests
+# from many addresses cannot fill the disk.
 ADDRESSES = 1 << 16
-# A slot holds two numbers: the minute, counted from the epoch, and the number of requests in that minute.
+# A slot contains two numbers: the minutes since the epoch, and the number of requests in that minute.
 NUMBER = 4  # size of each number, in bytes
 
 
 def allows_visitor(request: HttpRequest) -> bool:
-    """Count a request without a login, and return whether its address is within ASSAY_API_RATE_UNKNOWN."""
+    """Count a request without a login, and return whether the client's address is within ASSAY_API_RATE_UNKNOWN."""
     address = sha256((address_of(request) or "").encode()).digest()
     return _allows(settings.API_RATE_UNKNOWN, "addresses", int.from_bytes(address[:8], "big") % ADDRESSES)
 
@@ -395,7 +394,7 @@ def allows_visitor(request: HttpRequest) -> bool:
 class PerMinute(BaseThrottle):
     """A throttle that limits the requests in each clock minute.
 
-    A user may send ASSAY_API_RATE requests, and an address without a login ASSAY_API_RATE_UNKNOWN.
+    A user can send ASSAY_API_RATE requests per minute. Without a login, an address can send ASSAY_API_RATE_UNKNOWN.
     """
 
     def allow_request(self, request: Request, view: object) -> bool:
@@ -411,7 +410,7 @@ def _allows(rate: int, name: str, slot: int) -> bool:
     """Count a request, and return whether it is within the limit.
 
     rate: maximum number of requests per minute; 0 for no limit
-    name: name of the file that holds the counts
+    name: name of the file with the counts
     slot: number of the slot in the file
     """
     try:

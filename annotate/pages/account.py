@@ -50,7 +50,7 @@ from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
 BACKEND = "annotate.pages.access.PasswordBackend"
-MAILS_APART = 300  # minimum time between two mails to one account, in seconds
+MAILS_APART = 300  # minimum time between two mails to the same account, in seconds
 TOO_MANY = 429
 
 
@@ -60,8 +60,8 @@ TOO_MANY = 429
 class ForgottenForm(PasswordResetForm):
     """A form that mails a link for resetting the password.
 
-    Only active accounts that have a password and a mail address get the mail. The page looks the same whether or not
-    there is such an account, so it does not reveal who has one.
+    Only active accounts that have a password and a mail address get the mail. The response is the same whether or
+    not the account exists, so it does not reveal who has an account.
     """
 
     email = forms.CharField(
@@ -80,8 +80,8 @@ class ForgottenForm(PasswordResetForm):
         ]
 
     def send_mail(self, *arguments: Any, **options: Any) -> None:
-        # Send in a thread, because the response time would otherwise reveal whether the account exists. The thread
-        # does not inherit the language of the request, so set it.
+        # Send the mail in a thread, because the response time would otherwise reveal whether the account exists. The
+        # thread does not inherit the language of the request, so set the language.
         send = override(get_language())(super().send_mail)
         Thread(target=send, args=arguments, kwargs=options).start()
 
@@ -89,7 +89,7 @@ class ForgottenForm(PasswordResetForm):
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def forgotten(request: HttpRequest) -> HttpResponse:
-    """Show the form that requests a reset link. If the site cannot send mail, show whom to ask instead."""
+    """Show the form that requests a reset link. If the site cannot send mail, show whom to contact instead."""
     form = ForgottenForm(request.POST if request.method == "POST" and settings.MAIL else None)
     sent = form.is_valid()
     if sent:
@@ -105,7 +105,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
 
 
 class Reset(PasswordResetConfirmView):
-    """The page that the mailed link opens, where the user sets a new password."""
+    """The page behind the mailed link, where the user sets a new password."""
 
     template_name = "annotate/reset.html"
     success_url = reverse_lazy("home")
@@ -146,9 +146,9 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def first_manager(request: HttpRequest, token: str) -> HttpResponse:
-    """Let the person who runs the server create the first manager's account."""
+    """Let the operator of the server create the first manager's account."""
     form: UserCreationForm[User] = UserCreationForm(request.POST or None)
-    # A new account has no sessions or API tokens that its password could end.
+    # A new account has no sessions or API tokens that the new password would end.
     rules = [
         rule for rule in get_default_password_validators() if not isinstance(rule, accounts.NewPasswordEndsTheRest)
     ]
@@ -167,7 +167,7 @@ def first_manager(request: HttpRequest, token: str) -> HttpResponse:
 
 
 class ChangeForm(PasswordChangeForm):
-    """A form that checks the old password as the login does, so that wrong passwords count towards the lockout."""
+    """A form that checks the old password like the login does, so that wrong passwords count towards the lockout."""
 
     def __init__(self, request: UserRequest, *arguments: Any) -> None:
         super().__init__(request.user, *arguments)
@@ -197,7 +197,7 @@ def change_password(request: UserRequest) -> HttpResponse:
 
 
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
-    """Return the page that a user gets after too many wrong passwords. django-axes calls this function."""
+    """Return the page that a user sees after too many wrong passwords. django-axes calls this function."""
     name, address = get_client_username(request, credentials), get_client_ip_address(request)
     seconds = (locked_until(name, address) - timezone.now()).total_seconds()
     context = {"name": name, "minutes": max(1, ceil(seconds / 60)), "mail": settings.MAIL}
@@ -211,12 +211,12 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
 
 @require_http_methods(["GET", "POST"])
 def account(request: UserRequest) -> HttpResponse:
-    """Show the user's API tokens, or make, revoke or renew one.
+    """Show the user's API tokens, or create, revoke or renew a token.
 
     A new token is shown only once, because only its hash is stored.
 
     POST fields:
-    make: present to make a token
+    make: present to create a token
     revoke, renew: key of the token to revoke or renew
     """
     new_token = None
@@ -240,26 +240,26 @@ def account(request: UserRequest) -> HttpResponse:
     )
 
 
-# --- Login. If a user sends a form after their session has ended, they can send it again after the login: drafts.js
-# keeps a draft of typed text and, without JavaScript, the login page carries the whole form.
+# --- Login. A form that is submitted after the session has ended can be submitted again after the login: drafts.js
+# keeps a draft of the typed text and, without JavaScript, the login page carries the whole form in a hidden field.
 
-FORM = "form"  # query parameter of the login page: the URL to which the form was sent
-CARRIED = "carried"  # field of the login form that holds the carried form, and salt of its signature
+FORM = "form"  # query parameter of the login page: the URL to which the form was submitted
+CARRIED = "carried"  # field of the login form that contains the carried form, and salt of its signature
 CARRIED_FOR = 24 * 3600  # lifetime of a carried form, in seconds
 CARRIED_MOST = 1 << 20  # maximum length of a carried form, in characters
 NOT_CARRIED = re.compile("csrfmiddlewaretoken|.*password.*|next|carried")
 PERSON = "person"  # cookie with the signed primary key of the last user
-DRAFT, ACCEPTED = "draft", "accepted"  # form field with the number of a draft, and cookie with a saved draft's number
+DRAFT, ACCEPTED = "draft", "accepted"  # form field with a draft's number, and cookie with a saved draft's number
 NUMBER = re.compile(r"[0-9]{2,20}")
-# Endings of the names of views that save nothing. After a request to them, drafts.js must keep the draft.
+# Suffixes of the names of views that save nothing. After a request to such a view, drafts.js must keep the draft.
 STEPS = ("preview", "choose")
 
 
 class LogInMiddleware(LoginRequiredMiddleware):
-    """Send users without a session to the login, and back to their page afterwards.
+    """Redirect users without a session to the login, and afterwards back to their page.
 
-    Also set cookies: one identifies the user to whom a carried form may be shown again, the other tells drafts.js
-    which draft was saved.
+    Also set two cookies. One identifies the user to whom a carried form may be shown again. The other contains the
+    number of the saved draft, for drafts.js.
     """
 
     def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseRedirect:
@@ -267,14 +267,14 @@ class LogInMiddleware(LoginRequiredMiddleware):
             return super().handle_no_permission(request, view_func)
         response = redirect_to_login(way_back(request))
         if not request.headers.get("HX-Request") and _carried(request, request.path):
-            # Status 307 makes the browser send the form again, now to the login page.
+            # Status 307 makes the browser submit the form again, now to the login page.
             response["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
             response.status_code = 307
         return response
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         user = getattr(request, "_cached_user", None)
-        # Cacheable pages, such as the documentation, must contain nothing about a person, so set no cookie there.
+        # Cacheable pages, such as the documentation, must contain no personal data, so do not set a cookie there.
         if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
             return response
         person = Signer(salt=PERSON).sign(str(user.pk))
@@ -290,10 +290,9 @@ class LogInMiddleware(LoginRequiredMiddleware):
 class LogIn(LoginView):
     """The login page.
 
-    If a form was sent after the session ended, the user can send it again after the login. Only the user who sent it
-    gets it back.
+    A form that was submitted after the session ended is shown again after the login, but only to the same user.
 
-    ?form=: the URL to which the form was sent
+    ?form=: the URL to which the form was submitted
     """
 
     template_name = "annotate/login.html"
@@ -303,7 +302,7 @@ class LogIn(LoginView):
             return self.get(request, *args, **kwargs)
         return super().post(request, *args, **kwargs)
 
-    def get_redirect_url(self) -> str:  # type: ignore[override] # the stub has the parameter of Django 6
+    def get_redirect_url(self) -> str:  # type: ignore[override] # the stub has an additional parameter of Django 6
         target = super().get_redirect_url()
         return nearest(target) if target else target
 
@@ -332,7 +331,7 @@ class LogIn(LoginView):
 def way_back(request: HttpRequest) -> str:
     """Return the URL of the page that contained a form.
 
-    This is the referrer if it is a page of this site, otherwise the nearest page above the URL of the form.
+    The result is the referrer if it is on this site, otherwise the nearest page above the URL of the form.
     """
     came_from = request.headers.get("Referer", "")
     if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, require_https=request.is_secure()):
@@ -343,7 +342,7 @@ def way_back(request: HttpRequest) -> str:
 
 
 def nearest(path: str) -> str:
-    """Return the path if it shows a page, otherwise the nearest path above it that does."""
+    """Return the path if it is that of a page, otherwise the nearest parent path that is."""
     while not _is_page(urlsplit(path).path):
         above = urlsplit(path).path.rstrip("/").rpartition("/")[0] + "/"
         if above == "/":
@@ -380,9 +379,9 @@ def _accepts_get(view: Any) -> bool:
 def _carried(request: HttpRequest, path: str) -> str:
     """Return the form in the request as signed text.
 
-    The text is empty if the sender is unknown, or if the form is empty, is too large or has files.
+    The text is empty if the user is unknown, or if the form is empty, is too large or contains files.
 
-    path: the URL to which the form was sent
+    path: the URL to which the form was submitted
     """
     try:
         person = Signer(salt=PERSON).unsign(request.COOKIES.get(PERSON, ""))
@@ -396,7 +395,7 @@ def _carried(request: HttpRequest, path: str) -> str:
 
 
 def _read(carried: str, user: User) -> dict[str, Any] | None:
-    """Return the form that the login page carried. Return None if it is invalid, is too old or has another sender."""
+    """Return the form that the login page carried, or None if it is invalid, too old or from another user."""
     try:
         form = loads(carried, salt=CARRIED, max_age=CARRIED_FOR)
     except BadSignature:

@@ -29,7 +29,7 @@ from annotate.work.routes import is_language
 
 # --- Content of the pages
 
-# Kind of judgment -> text on a page.
+# Kind of judgment -> text on the page.
 DONE = {
     Judgment.ANSWER: gettext_lazy("answered"),
     Judgment.REPEAT: gettext_lazy("answered again"),
@@ -38,7 +38,7 @@ DONE = {
     Judgment.SETTLE: gettext_lazy("decided"),
     Judgment.DISCARD: gettext_lazy("discarded"),
 }
-# Case -> text on a page.
+# Kind of case -> text on the page.
 CASES = {
     adjudication.BLIND: gettext_lazy("checked blind"),
     adjudication.UNANSWERED: gettext_lazy("skipped by all"),
@@ -48,11 +48,11 @@ CASES = {
 
 
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
-    """Return the context that shows a unit to an adjudicator.
+    """Return the template context that shows a unit to an adjudicator.
 
     If the unit is reviewed blind, votes and judgments are hidden, because they would bias the review. They stay hidden
-    after the decision, because the adjudicator may undo it. While the task is open, the adjudicator sees nothing that
-    happened after their own decision.
+    after the decision, because the adjudicator can still undo it. While the task is open, events after the
+    adjudicator's own decision are hidden too.
 
     posted: values of the unit's form if it is shown again
     """
@@ -97,7 +97,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
 
 
 def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: Iterable[Transition]) -> dict[str, Any]:
-    """Return the context with what happened to a unit.
+    """Return the template context with the history of a unit.
 
     judgments: judgments with the attribute `seen`, the label as the adjudicator sees it
     """
@@ -118,7 +118,7 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
 def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
     """Return the other cases about the same text as (unit, cells) tuples.
 
-    The cells are those of the unit's row in the list of cases, as (heading, text) tuples.
+    `cells` are the cells of the unit's row in the list of cases, as (heading, text) tuples.
     """
     cases = adjudication.of_one_text(unit, annotator, label_name)
     return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in cases]
@@ -129,7 +129,7 @@ class Row:
     """A unit in the list of cases.
 
     cells: texts of the columns that the kind defines; empty if the unit is reviewed blind
-    agreed: the answer that all annotators gave, with which the unit can be settled in bulk; otherwise empty
+    agreed: the answer that all annotators gave, which a bulk decision can confirm; empty if the answers differ
     """
 
     unit: Unit
@@ -142,7 +142,7 @@ class Row:
 
     @property
     def mark(self) -> str:
-        """The value of the row's checkbox: the unit, and the answer on which its annotators agreed."""
+        """The value of the row's checkbox: the unit's primary key, and the answer on which the annotators agreed."""
         return f"{self.unit.pk} {self.agreed}"
 
     @property
@@ -159,7 +159,7 @@ def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
 
 
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
-    """Return a (decision, text of the unit, label) tuple for each decision of an adjudicator."""
+    """Return a (decision, text of the unit, label) tuple for each decision by an adjudicator."""
     decisions = list(judgments)
     labels = seen(annotator, ((decision.unit, decision.label) for decision in decisions))
     return [
@@ -180,7 +180,7 @@ class Cut:
     """A filter for the list of cases. An empty field matches all cases.
 
     language: language of a queue in which the unit has waited
-    case: a key of CASES
+    case: a kind of case, which is a key of CASES
     """
 
     language: str = ""
@@ -188,18 +188,18 @@ class Cut:
 
     @classmethod
     def asked(cls, sent: QueryDict) -> "Cut":
-        """Return the filter that the query of a URL describes.
+        """Return the filter in the query string of a URL.
 
-        Units that are reviewed blind cannot be filtered by language, so with these the filter has none.
+        Units that are reviewed blind cannot be filtered by language, so a filter for them ignores the language.
         """
         language, case = sent.get("language", ""), sent.get("case", "")
         cut = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
         return replace(cut, language="") if cut.case == adjudication.BLIND else cut
 
     def query(self, **more: Any) -> str:
-        """Return the filter as a query string that begins with a question mark. An empty filter gives an empty string.
+        """Return the filter as a query string with its question mark, or an empty string for an empty filter.
 
-        more: other parameters to add
+        more: further parameters
         """
         parameters = {"language": self.language, "case": self.case} | more
         encoded = urlencode({name: value for name, value in parameters.items() if value})
@@ -210,10 +210,10 @@ class Cut:
 
 
 def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
-    """Return the context that offers filters by case and by language.
+    """Return the template context with the filters by kind of case and by language.
 
-    Each filter is a (text, number of units, query string, is_selected) tuple; the filter with the most units comes
-    first. If a case is selected, the numbers for the languages count only units of this case.
+    Each filter is a (text, number of units, query string, is_selected) tuple. Filters with more units come first. If a
+    kind of case is selected, the numbers for the languages include only cases of this kind.
     """
     everything = adjudication.to_adjudicate(task, annotator)
     cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
@@ -236,10 +236,10 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     """Return the position of a unit in the filtered list.
 
     Keys of the result:
-    number: position of the unit, counted from 1; None if the unit is not in the list
+    number: position of the unit, starting at 1; None if the unit is not in the list
     of: length of the list
     previous, next: primary keys of the units before and after it, None at the ends of the list
-    first: primary key of the first unit in the list, leaving out this one; None if there is none
+    first: primary key of the first unit in the list other than this unit; None if there is none
     """
     positions, own_position = (
         adjudication.places(cut.units(unit.task, annotator)),
@@ -258,11 +258,11 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
 
 
 def next_to_adjudicate(task: Task, cut: Cut, place: dict[str, Any], decided: Judgment) -> str:
-    """Return the URL of the next unit in the filtered list, or the URL of the list if no other unit is in it.
+    """Return the URL of the next unit in the filtered list, or the URL of the list if it has no other units.
 
     After the last unit, start again with the first unit, which the adjudicator has skipped.
 
-    place: result of `place` before the decision, which may change the list
+    place: result of `place` from before the decision, because the decision may change the list
     """
     unit = place["next"] or place["first"]
     address = reverse("adjudicate", args=[task.name, unit]) if unit else reverse("adjudication", args=[task.name])
@@ -275,9 +275,9 @@ def settled(count: int) -> str:
 
 
 def for_another(count: int) -> str:
-    """Return a note about the cases that only another adjudicator may decide. It is empty if there are none.
+    """Return a note about cases that only another adjudicator may decide, or an empty string if there are none.
 
-    count: number of these cases
+    count: number of such cases
     """
     if not count:
         return ""
@@ -290,11 +290,11 @@ def for_another(count: int) -> str:
 
 
 def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
-    """Settle each selected case with the answer on which its annotators agreed.
+    """Settle each selected case with the answer on which the annotators agreed.
 
     POST fields:
-    case: mark of a selected row (Row.mark); repeated for each selected row
-    reason: how the adjudicator knows
+    case: value of a selected checkbox (Row.mark); repeated for each selected row
+    reason: reason for the decisions
     """
     marks = (sent.partition(" ") for sent in request.POST.getlist("case"))
     labels = {unit: label for key, _, label in marks if (unit := whole_number(key)) is not None}
@@ -349,9 +349,9 @@ def cases(
 
 
 def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
-    """Show a unit to adjudicate, or settle or discard it and continue with the next unit.
+    """Show a unit to adjudicate, or settle or discard the unit and continue with the next one.
 
-    A unit that annotators may still receive is not shown.
+    A unit that may still be handed out to annotators is not shown.
     """
     case = adjudication.shown(task, annotator, unit)
     if request.method == "GET":
@@ -397,7 +397,7 @@ def _case_page(
 
 
 def choose(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
-    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
+    """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     case = adjudication.shown(task, annotator, unit)
     if task.vocabulary_id is None:
         raise NotFound(_("This task has a fixed list of labels, which cannot be searched."))
@@ -408,7 +408,7 @@ def choose(request: UserRequest, annotator: Annotator, task: Task, unit: int) ->
 
 
 def _just_decided(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """Return the context about the decision that led to this page, so that the adjudicator can undo it."""
+    """Return the template context with the decision that the adjudicator has just made and can undo."""
     unit = whole_number(request.GET.get("decided"))
     judgment = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
     return {"just": judgment, "just_said": decision(judgment, task) if judgment else ""}

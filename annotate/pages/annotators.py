@@ -2,8 +2,8 @@
 
 Past answers are in self_service.py, guidelines and tests in qualification_test.py.
 
-A GET request shows a page. A POST request performs one operation; then the view renders the next unit if the request
-comes from htmx, and otherwise redirects.
+A GET request shows a page. A POST request performs one operation. Then the view renders the next unit for htmx, or
+redirects.
 """
 
 from collections import Counter
@@ -38,11 +38,11 @@ from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, open_permits, permit_of
 
-# Steps at which the annotator has no test to take.
+# Steps at which the annotator does not have to take a test.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
-LISTED = 20  # maximum number of tasks in a part of the start page
+LISTED = 20  # maximum number of tasks in each part of the start page
 
 
 def home(request: UserRequest) -> HttpResponse:
@@ -50,7 +50,7 @@ def home(request: UserRequest) -> HttpResponse:
 
     Redirect managers who do not annotate to the manager dashboard.
 
-    ?all=: show all tasks, instead of the first LISTED with work or a test and the first LISTED without work
+    ?all=: show all tasks; by default, only the first LISTED with work or a test and the first LISTED without are shown
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):
@@ -81,12 +81,12 @@ def home(request: UserRequest) -> HttpResponse:
 
 
 def rest(request: UserRequest, annotator: Annotator) -> HttpResponse:
-    """Suggest a break if the annotator has worked long without one. The page of the queue requests this regularly."""
+    """Suggest a break if the annotator has worked for a long time. The queue page requests this regularly."""
     return render(request, "annotate/_rest.html", _rest(annotator))
 
 
 def _rest(annotator: Annotator) -> dict[str, Any]:
-    """Return the context with the minutes worked without a break, or with 0 if no break needs to be suggested."""
+    """Return the template context with the minutes since the last break, or 0 if no break is due."""
     stretch = personal_progress.without_pause(annotator)
     return {"minutes": stretch // timedelta(minutes=1) if stretch >= personal_progress.LONG else 0}
 
@@ -122,7 +122,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
         }
         row["has_work"] = bool(row["adjudication"] or (row["may_work"] and progress.waiting))
         row["to_test"] = any(state.step not in SETTLED for state in row.get("states", ()))
-        # People who would receive nothing anyway are not asked to read the warning.
+        # Do not ask people to read the warning who would receive no units anyway.
         if not (permit.reads or permit.adjudicates):
             row["stopped"] = None
         is_held = row["stopped"] and not isinstance(row["stopped"], QuotaReached)
@@ -142,9 +142,9 @@ def _by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
 def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None) -> dict[str, Any]:
     """Return whether the annotator may work on the task, and the state of their tests.
 
-    If the annotator is stopped or the task is closed, the result offers nothing that would be refused.
+    If the annotator is stopped or the task is closed, the result offers no action, because it would be refused.
 
-    trials: the annotator's trials in the task, if they are already known
+    trials: the annotator's trials in the task; by default, they are read from the database
     """
     task = permit.task
     if permit.stopped:
@@ -170,7 +170,7 @@ def _work(
     posted: QueryDict | None = None,
     **extra: Any,
 ) -> HttpResponse:
-    """Show a unit or a sheet, or say why there is none. For htmx, render only the part of the page that changes.
+    """Show a unit, a sheet, or the reason why there is none. For htmx, render only the part of the page that changes.
 
     leases: the leases of the unit or of the sheet; empty if there is nothing to show
     closed: result of storing the previous answer, if this request stored one
@@ -218,13 +218,13 @@ def _work(
 
 
 def _goal(request: UserRequest, permit: Permit) -> dict[str, int]:
-    """Return the context with the annotator's daily goal and their answers today. It is empty if they have no goal."""
+    """Return the template context with the daily goal and the number of today's answers. Empty if there is no goal."""
     goal = request.preferences.get("goal")
     return {"goal": goal, "done_today": personal_progress.worked(permit.annotator).answered_today} if goal else {}
 
 
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
-    """Return the annotator's last judgment if it may be undone, otherwise None."""
+    """Return the annotator's last judgment if it can be undone, otherwise None."""
     last = closed.judgment if closed and closed.is_new else answer_changes.last_judgment(permit.annotator, permit.task)
     if not (last and answer_changes.may_be_taken_back(last, permit.task)):
         return None
@@ -245,8 +245,8 @@ def _show(request: UserRequest, permit: Permit, leases: list[Lease], **extra: An
 def _anything_for(permit: Permit) -> bool:
     """Return whether the button Start would hand out a unit.
 
-    Units that the annotator holds count even if they were handed out on the other page (queue or sheet), because Start
-    hands them out again.
+    Units that the annotator already has count too, even if they come from the other page (queue or sheet), because
+    Start hands them out again.
     """
     if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
@@ -258,10 +258,10 @@ def queue(request: UserRequest, permit: Permit) -> HttpResponse:
 
 
 def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
-    """Show the next unit to htmx, or redirect to it."""
+    """Render the next unit for htmx, or redirect to its page."""
     why_empty = None
     if lease is None:
-        # hand_out skips units that other transactions have locked, so let take wait for them.
+        # hand_out skips units that other transactions have locked. `take` waits for them.
         lease = handing_out.take(permit.annotator, permit.task)
         why_empty = None if lease or not request.htmx else personal_progress.why_empty(permit)
     if not request.htmx:
@@ -273,7 +273,7 @@ def start(request: UserRequest, task: str) -> HttpResponse:
     """Hand out a unit. If the annotator has not read the guidelines, show them first.
 
     POST field:
-    read: present if the form was below the guidelines, as that of a request by htmx always is
+    read: present if the guidelines were shown above the form, which is always the case for htmx requests
     """
     with acting(request.user, task) as permit:
         if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
@@ -290,7 +290,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
     POST fields:
     lease: primary key of the lease
     answer: the answer; repeated if it has several labels
-    reason: the reason of the answer; sent alone if the button of a reason was pressed
+    reason: the reason for the answer; sent without an answer if the button of a reason was pressed
     skip: present to skip the unit
     comment: text
     active_ms: working time (milliseconds)
@@ -320,7 +320,7 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     words: message to the manager
     active_ms: working time (milliseconds)
 
-    The page keeps what was typed into the other fields of the unit's form.
+    The page keeps the content of the other fields of the unit's form.
     """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
@@ -345,14 +345,14 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
 
 
 def _again(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
-    """Show the same unit again, with everything that was typed or chosen in its form."""
-    # Browsers count a line break as one character but send two, which could make the comment too long.
+    """Show the same unit again with the submitted values of its form."""
+    # Browsers count a line break as one character but send two, so the comment could exceed the maximum length.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
 def choose(request: UserRequest, permit: Permit) -> HttpResponse:
-    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
+    """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
@@ -375,7 +375,7 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
 
 
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
-    """Return the unit or the sheet that the annotator holds to the queue, and sum up what they did today."""
+    """Return the annotator's current unit or sheet to the queue, and show a summary of today's work."""
     handing_out.release_all(annotator, task)
     progress = personal_progress.progress_of(permit_of(annotator, task))
     if progress.answered_today or progress.skipped_today:
@@ -440,8 +440,7 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
     sheet = handing_out.take_sheet(annotator, task)
-    # Without htmx, show refusals in this response. If the user reloads it, the browser sends the form again, which
-    # changes nothing.
+    # Without htmx, show refusals in this response. Reloading it submits the form again, which changes nothing.
     if request.htmx or refused:
         return _next_sheet(request, permit_of(annotator, task), sheet, outcome=outcome)
     return redirect("sheet", task=task.name)
@@ -458,7 +457,7 @@ def _mark(task: Task, answer: str | None) -> Answer | None:
 
 
 def replies_and_notes(permits: list[Permit]) -> dict[str, Any]:
-    """Return the context of _messages.html, which shows replies and notes to the annotator on the start page."""
+    """Return the context of _messages.html, which shows replies and notes on the annotator's start page."""
     if not permits:
         return {}
     return {"replies": list(flags.replies(permits[0].annotator)), "notes": flags.notes_to_read(permits)}
@@ -473,14 +472,14 @@ def put_note_away(request: UserRequest, annotator: Annotator, note: int) -> Http
     """Dismiss a note that the annotator has read.
 
     POST field:
-    queue: present if the note was shown above the queue, so that the response leads back there
+    queue: present if the note was shown above the queue, to return there
     """
     dismissed = flags.put_away_note(annotator, note)
     return redirect("queue", task=dismissed.task.name) if "queue" in request.POST else redirect("home")
 
 
 def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
-    """Choose whether to receive units that others found disturbing.
+    """Set whether the annotator receives units that others found disturbing.
 
     POST field:
     takes: yes or no

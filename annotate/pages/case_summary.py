@@ -1,7 +1,7 @@
-"""What the adjudication view shows above a case: why it needs a decision, and how its answers differ.
+"""The summary above a case in the adjudication view: why it needs a decision, and how the answers differ.
 
-Nothing here may be shown for a unit that is reviewed blind. People appear under their pseudonyms, so that a decision
-does not depend on who gave an answer.
+None of this may be shown for a unit that is reviewed blind. Annotators appear under pseudonyms, so that decisions do
+not depend on who gave an answer.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from annotate.core import stages
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Transition, Unit
 
-MOST_USUAL = 9  # as many languages as there are digit keys
-# Event that brings a unit to an adjudicator -> why it needs a decision.
+MOST_USUAL = 9  # number of languages, one for each digit key
+# Event that sends a unit to an adjudicator -> why the unit needs a decision.
 REASONS = {
     "exhausted": gettext_lazy("No reader left."),
     "conflicted": gettext_lazy("Answers differ."),
     "named": gettext_lazy("No other reader for the language that was named."),
     "changed": gettext_lazy("An answer was changed."),
 }
-# Event -> what happened to the unit, in the history of a case.
+# Event -> its description in the history of a case.
 EVENTS = {
     "disputed": gettext_lazy("Detectors disagree"),
     "asked": gettext_lazy("Opened"),
@@ -46,10 +46,10 @@ EVENTS = {
 
 
 def usual_languages(task: Task, annotator: Annotator) -> list[str]:
-    """Return the labels that are offered first for every unit that an adjudicator reviews blind.
+    """Return the languages that are offered first for every unit that an adjudicator reviews blind.
 
-    They are the languages that the adjudicator reads, best first, and then those with the most readers. They must not
-    depend on the unit, its queue, its votes or its answers.
+    The languages that the adjudicator reads come first, best first, followed by the languages with the most readers.
+    The list must not depend on the unit's queue, votes or answers, nor on the unit itself.
     """
     own_levels = dict(annotator.languages.values_list("language", "level"))
     readers = AnnotatorLanguage.objects.filter(language__in=task.labels).order_by()
@@ -62,7 +62,7 @@ def usual_languages(task: Task, annotator: Annotator) -> list[str]:
 
 
 def event_text(move: Transition) -> str:
-    """Return what happened to a unit and, if it went to a queue, to whose."""
+    """Return a description of a move and, if the unit went to a queue, of the readers who receive it."""
     event = EVENTS.get(move.event) or _(stages.happened(move.from_stage, move.event, move.to_stage))
     if move.to_stage != stages.QUEUED:
         return str(event)
@@ -71,7 +71,7 @@ def event_text(move: Transition) -> str:
 
 
 def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -> list[str]:
-    """Return sentences that describe why a unit needs a decision, and who answered what.
+    """Return sentences on why a unit needs a decision and who gave which answer.
 
     judgments: judgments with the attribute `seen`, the label as the adjudicator sees it
     """
@@ -106,7 +106,10 @@ def detectors_say(votes: Iterable[tuple[str, Sequence[Any]]]) -> str:
 
 
 def shared_replies(sets: Sequence[tuple[Any, list[str]]]) -> set[str]:
-    """Return the replies that are in both of two compared sets, each given as an (answer, replies) tuple."""
+    """Return the replies that both sets contain.
+
+    sets: the two compared sets as (answer, replies) tuples
+    """
     return set.intersection(*(set(replies) for _option, replies in sets)) if sets else set()
 
 
@@ -115,7 +118,7 @@ class Compared:
     """A row of the table that compares answers.
 
     name: name of a label
-    given: for each answer, whether it contains the label
+    given: whether each answer contains the label
     """
 
     name: str
@@ -131,7 +134,7 @@ class Compared:
 
 
 def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
-    """Return the context that compares the answers to a unit side by side. It is empty if there are fewer than two.
+    """Return the template context that compares a unit's answers side by side. Empty if there are fewer than two.
 
     judgments: as in `summary`
     """

@@ -1,10 +1,10 @@
-"""The concept picker: the panel beside a document in which annotators choose concepts of a vocabulary.
+"""The concept picker: the panel next to a document in which annotators choose concepts from a vocabulary.
 
-The panel keeps its state in its form, so that it works without JavaScript. Nothing is stored until the answer is sent.
-The form has these fields:
+The panel keeps its state in form fields, so that it works without JavaScript. Nothing is stored until the answer is
+sent. The form has these fields:
 
 answer: keys of the concepts that are chosen
-way: how the annotator found each of them
+way: how the annotator found each of these concepts
 view: the tab that is open
 at: the place in the vocabulary that is open
 typed: text of the search
@@ -52,10 +52,10 @@ class Row:
 
     language: language of the name if it differs from the language of the document, otherwise empty
     path: names of the concept's scheme and of its broader concepts
-    way: how the concept was found; if it is chosen from this list, the answer records this
-    found: label that matched the search, if it is not the name
+    way: how the concept was found, which is stored with the answer if the concept is chosen from this list
+    found: label that matched the search; empty if it is the name
     narrower: number of narrower concepts
-    votes: annotators who chose the concept, which only adjudicators see
+    votes: annotators who chose the concept; only adjudicators see them
     """
 
     key: str
@@ -82,7 +82,7 @@ class Place:
 
 
 def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
-    """Return the concepts with these keys, in the order of the keys. Unknown keys are left out."""
+    """Return the concepts with these keys, in the order of the keys. Unknown keys are ignored."""
     concepts = concepts_of(vocabulary, keys)
     return [concepts[key] for key in keys if key in concepts]
 
@@ -109,7 +109,7 @@ class Listing:
     ) -> list[Row]:
         """Return a row for each concept, in the same order.
 
-        way: how these concepts were found; if empty, the chosen concepts keep what `chosen` says
+        way: how these concepts were found; if empty, `chosen` provides this for the chosen concepts
         found: mapping from concept key to the label that matched the search
         votes: mapping from concept key to the annotators who chose the concept
         """
@@ -135,7 +135,7 @@ class Listing:
     def _is_own(self, tag: str) -> bool:
         """Return whether a label is in the document's language, so that its language need not be shown.
 
-        A label without a language counts as being in it.
+        A label without a language counts as being in the document's language.
 
         tag: language tag of the label
         """
@@ -145,7 +145,7 @@ class Listing:
         return [label_of_scheme(scheme, self.language)] if scheme else []
 
     def found(self, typed: str, also: Sequence[str] = ()) -> list[Row]:
-        """Search the vocabulary and return the results. Raise VocabularyError as concept_index.find does.
+        """Search the vocabulary and return the results. Raise VocabularyError like concept_index.find.
 
         typed: text of the search
         also: languages to search in addition to the language of the document
@@ -177,7 +177,7 @@ class Listing:
     def _top_schemes(self) -> Any:
         """Return the domains of the vocabulary, or its schemes if it has no domains.
 
-        If a vocabulary has domains, a scheme without a domain is the whole vocabulary, so it is left out.
+        In a vocabulary with domains, a scheme without a domain represents the whole vocabulary, so it is left out.
         """
         schemes = self.vocabulary.schemes.filter(domain=None)
         domains = schemes.exclude(parts=None)
@@ -208,7 +208,7 @@ class Listing:
         }
 
     def _some(self, concepts: Any) -> dict[str, Any]:
-        """Return the context that lists the concepts at a place: at most MOST rows, and a note if there are more."""
+        """Return the template context with at most MOST of the concepts, and a note if there are more."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)
         more = _("Only the first %(number)s are shown. Use the search to find others.") % {"number": MOST}
@@ -229,7 +229,7 @@ class State:
     view: the tab that is open
     at: the place in the vocabulary that is open
     typed: text of the search
-    is_sure: whether the user means both a concept and a broader one
+    is_sure: whether the user confirmed choosing both a concept and a broader one
     """
 
     ways: dict[str, str] = field(default_factory=dict)
@@ -240,7 +240,7 @@ class State:
 
 
 def read_state(posted: QueryDict) -> State:
-    """Read the state of the panel from its form and apply the command of the button that was pressed."""
+    """Return the state of the panel from its form, after applying the command of the pressed button."""
     state = State(
         ways=ways_in(posted),
         view=posted.get("view", ""),
@@ -253,7 +253,7 @@ def read_state(posted: QueryDict) -> State:
         case "add":
             key, _, way = what.partition(" ")
             state.ways.setdefault(key, way if way in WAYS else "")
-            # The search is done, so clear it.
+            # The search is finished, so clear the search field.
             state.typed, state.view = "", "" if state.view == SEARCH else state.view
         case "drop":
             state.ways.pop(what, None)
@@ -269,7 +269,7 @@ def read_state(posted: QueryDict) -> State:
 def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
     """Return the panel for answering a unit.
 
-    If the annotator undid an answer to this unit, its concepts are chosen at the start.
+    If the annotator undid an answer to this unit, its concepts are preselected.
     """
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
     url = reverse("choose", args=[unit.task.name])
@@ -279,16 +279,16 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
 def of_change(
     judgment: Judgment, number: int, latest_change: Change | None, permit: Permit, posted: QueryDict | None
 ) -> dict[str, Any]:
-    """Return the panel for changing an answer. The concepts of the current answer are chosen at the start.
+    """Return the panel for changing an answer. The concepts of the current answer are preselected.
 
     number: number of the answer in its URL
-    latest_change: latest change of the answer, None if the answer was never changed
+    latest_change: latest change of the answer; None if the answer was never changed
     """
     task, unit = permit.task, judgment.unit
     if task.vocabulary_id is None:
         return {}
-    # If an answer was changed, how its concepts were found is stored only in some cases. Annotators must not learn in
-    # which, so never show it.
+    # For changed answers, how concepts were found is stored only in some cases. Annotators must not learn in which
+    # cases, so never show it.
     ways = {} if latest_change else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
     current_concepts = {
         key: ways.get(key, "")
@@ -300,7 +300,7 @@ def of_change(
 
 
 def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """Return the panel for a question in practice or a test. It has no suggestions."""
+    """Return the panel for a question in practice or a test, without suggestions."""
     task = permit.task
     if task.vocabulary_id is None:
         return {}
@@ -312,7 +312,7 @@ def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[st
 def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
     """Return the panel for an adjudicator.
 
-    It shows which annotators chose each concept, unless the unit is reviewed blind.
+    Unless the unit is reviewed blind, it shows which annotators chose each concept.
     """
     if unit.task.vocabulary_id is None:
         return {}
@@ -324,9 +324,9 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
 
 
 def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
-    """Return the concepts of the last answer to the unit that the annotator undid, so that they stay chosen.
+    """Return the concepts of the annotator's last undone answer to the unit, so that they stay chosen.
 
-    The result is a mapping from concept key to how the concept was found.
+    The result maps each concept key to how the concept was found.
     """
     own_judgments = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
     last = own_judgments.exclude(voided_at=None).order_by("-pk").first()
@@ -401,7 +401,7 @@ def _panel(
 def _searched(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, Any]:
     try:
         rows = listing.found(typed[:LONGEST], reads)
-    except VocabularyError:  # of a text that is short enough
+    except VocabularyError:  # the text is not too long, so it has no letters or digits
         return {"note": _("The search text contains no letters or digits. Type the beginning of a word.")}
     note = "" if rows else _("No concept has this name. Type the beginning of another word of its name, or browse.")
     return {"rows": rows, "note": note}

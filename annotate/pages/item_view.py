@@ -34,20 +34,19 @@ from annotate.work.moves import seen
 from annotate.work.permit import Permit
 from corpora.models import Item
 
-# --- Paragraphs of long texts. Texts are split only on pages: stored and exported texts, and those of the API, stay as
-# they are.
+# --- Paragraphs of long texts. Only pages split texts. Stored and exported texts, and those in the API, are unchanged.
 #
-# Many news collections have each article on one line of up to 23,000 characters, in which readers lose their place.
-# Pages split such a line at the ends of sentences, without adding or removing anything.
+# Many news collections store each article on a single line of up to 23,000 characters, which is hard to read. Pages
+# split such a line at the ends of sentences, without adding or removing any characters.
 
 
-# Lines longer than LONGEST are split into paragraphs that have at least the length PART. Wide characters, such as
-# Chinese ones, count twice. In a column of 65 characters, the two lengths are 20 and 10 lines.
+# Lines longer than LONGEST are split into paragraphs of at least PART characters. Wide characters, such as Chinese
+# ones, count twice. In a column of 65 characters, the two lengths correspond to 20 and 10 lines.
 LONGEST = 1300
 PART = 650
 _EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")
-# The end of a sentence, with the space after it. A full stop after fewer than three letters does not count, because it
-# may belong to an abbreviation such as "Dr.".
+# The end of a sentence, including the following space. A full stop after fewer than three letters does not match,
+# because it may belong to an abbreviation such as "Dr.".
 _END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[。！？]["'”’」』）]*\s*""")
 
 
@@ -57,7 +56,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def parted(text: str) -> list[str]:
-    """Split a text at empty lines, for example an act into its articles. Empty parts are left out."""
+    """Split a text at empty lines, for example a law into articles. Empty parts are left out."""
     return [part for part in _EMPTY.split(text.strip("\n")) if part.strip()]
 
 
@@ -66,7 +65,7 @@ def _parted(line: str) -> list[str]:
         return [line]
     parts, begin, ends = [], 0, [match.end() for match in _END.finditer(line)]
     for end in ends:
-        # If a lower-case letter follows, the sentence has not ended.
+        # If a lowercase letter follows, the sentence has not ended.
         if not line[end : end + 1].islower() and _width(line[begin:end]) >= PART:
             parts.append(line[begin:end])
             begin = end
@@ -77,7 +76,7 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-# HTML in Markdown is shown as text, so that what a manager writes cannot run scripts.
+# HTML in Markdown is shown as text, so that a manager's text cannot run scripts.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -88,16 +87,16 @@ def rendered(source: str) -> SafeString:
 
 @lru_cache(maxsize=256)
 def markdown(source: str) -> SafeString:
-    """Render guidelines as HTML. The result is cached, because a version of the guidelines never changes."""
+    """Render guidelines as HTML. The result is cached, because published guidelines never change."""
     return rendered(source)
 
 
 def guidelines(task: Task, language: str = "") -> dict[str, str]:
-    """Return the context with a task's guidelines and the language in which they are written.
+    """Return the template context with a task's guidelines and their language.
 
     The context is empty if the task has no guidelines.
 
-    language: language of the record on the screen, for which the guidelines are chosen
+    language: language of the record on the screen, which determines the language of the guidelines
     """
     guidelines_text = current(task, language) if language else current(task)
     return (
@@ -108,7 +107,7 @@ def guidelines(task: Task, language: str = "") -> dict[str, str]:
 
 
 def question_about(task: Task) -> str:
-    """Return the question asked about every unit of a task, for templates."""
+    """Return the question that the task asks about every unit."""
     return task.kind.question(task)
 
 
@@ -122,8 +121,8 @@ class Field:
     """A field of a record.
 
     title_language: language of the title if it differs from the language of the page
-    parts: the parts of the field, each as a list of paragraphs; only a field of a document with several zones may have
-        more than one part
+    parts: the parts of the field, each a list of paragraphs; only fields in documents with several zones can have more
+        than one part
     """
 
     name: str
@@ -136,10 +135,10 @@ class Field:
 def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
     """Return the context of _record.html, which shows an item.
 
-    A record's fields are arranged in the blocks of its kind; any other text is split into lines. If the item is
-    sensitive, the page veils it.
+    The fields of a record are arranged in the blocks of its kind. Any other text is split into lines. The page veils
+    sensitive items.
 
-    may_hurt: whether this item is sensitive although its kind is not
+    may_hurt: whether this item is sensitive even if its kind is not
     """
     veiled = {"veiled": may_hurt or kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
@@ -167,9 +166,9 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Return a mapping from unit id to the order in which the annotator sees the unit's two sets of replies.
+    """Return a mapping from unit id to the order in which the annotator sees the two sets of replies.
 
-    Units that do not compare two sets of replies are left out.
+    Units without two sets of replies are left out.
     """
     of_control: dict[QualityControl, list[Unit]] = {}
     for unit in units:
@@ -183,15 +182,15 @@ def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
 
 
 def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
-    """Return the order in which the annotator sees a unit's two sets of replies, or None if it compares nothing."""
+    """Return the order in which the annotator sees the two sets of replies, or None if the unit has no such sets."""
     return sides_in(annotator, [unit]).get(unit.pk)
 
 
 def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
-    """Return the context of _record.html for two sets of replies that are compared.
+    """Return the context of _record.html for the comparison of two sets of replies.
 
-    `sets` has an (answer, replies) tuple for each set, in the order that the annotator sees. The context is empty if
-    `sides` is None, because then the item compares nothing.
+    `sets` in the context has an (answer, replies) tuple for each set, in the order that the annotator sees. If `sides`
+    is None, there is nothing to compare, and the context is empty.
     """
     if sides is None:
         return {}
@@ -204,9 +203,9 @@ Chosen = tuple[Choice, list[str], bool]  # (answer, replies, is_chosen)
 
 
 def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[Chosen]]:
-    """Return, for each judgment, the two sets of replies in the order that the annotator saw.
+    """Return the two sets of replies for each judgment, in the order that the annotator saw.
 
-    If the judged unit does not compare two sets, its list is empty.
+    For a unit without two sets of replies, the list is empty.
     """
     judgment_list = list(judgments)
     sides = sides_in(annotator, (judgment.unit for judgment in judgment_list))
@@ -225,12 +224,12 @@ def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]
 def question(
     lease: Lease, permit: Permit, posted: QueryDict | None = None, on_page: str | None = None
 ) -> dict[str, Any]:
-    """Return the context that shows a unit in the queue: its text and the buttons for the answers.
+    """Return the template context that shows a unit in the queue: the text and the answer buttons.
 
-    The context has no votes, queue or other annotators, which the annotator must not see.
+    The context omits votes, the queue and other annotators, because the annotator must not see them.
 
     posted: values of the unit's form if it is shown again
-    on_page: digest of the long button lists that the page already has; if they have not changed, the page keeps them
+    on_page: digest of the long button lists on the current page; if they have not changed, the page keeps them
     """
     kind = permit.task.kind
     context = kind.pages.ask(lease.unit, permit)
@@ -250,7 +249,7 @@ def question(
 
 
 def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
-    """Return the context that shows a sheet: its texts, and the question that is asked about each of them."""
+    """Return the template context that shows a sheet: the texts, and the question about each of them."""
     kind = permit.task.kind
     return {
         **kind.pages.ask(leases[0].unit, permit),
@@ -261,11 +260,11 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SheetOutcome:
-    """The result of sending a sheet.
+    """The result of submitting a sheet.
 
-    saved: number of answers that were saved
-    sent: number of answers that were sent
-    refusals: why the other answers were refused, as (sentence, number of answers) tuples
+    saved: number of saved answers
+    sent: number of submitted answers
+    refusals: reasons why the other answers were refused, as (sentence, number of answers) tuples
     """
 
     saved: int
@@ -280,9 +279,10 @@ def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
 def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
     """Return sentences about the tests that an annotator has not passed yet.
 
-    They say how many units wait behind each test, and how many tries the annotator has left after failing one.
+    The sentences contain the number of units that become available after each test and, after a failed test, the number
+    of tries left.
 
-    waiting: mapping from language to the number of units that wait behind its test
+    waiting: mapping from language to the number of units that become available after the test in this language
     """
     sentences = []
     for standing in states:
@@ -315,11 +315,11 @@ def _description(judgment: Judgment, label: str, kind: Kind) -> str:
 
 
 def reason(judgment: Judgment | Change, kind: Kind) -> str:
-    """Return the reason of an answer: the text of one of the kind's reasons, or what the annotator wrote."""
+    """Return the reason for an answer: the text of a predefined reason, or the annotator's own text."""
     return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason
 
 
-# --- Keyboard shortcuts, shown by `?` and listed in annotate/docs/reference/keys.md
+# --- Keyboard shortcuts. Pages show them if `?` is pressed, and annotate/docs/reference/keys.md lists them.
 
 Keys = list[tuple[object, object]]  # (labels of the keys, action)
 
@@ -363,7 +363,7 @@ _ADJUDICATION_KEYS: Keys = [
 def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) -> Keys:
     """Return the shortcuts of the queue or of a sheet.
 
-    is_guided: whether the page shows guidelines
+    is_guided: whether the page contains guidelines
     """
     everywhere = _EVERYWHERE if is_guided else _EVERYWHERE[1:]
     if on_sheet:
@@ -381,7 +381,7 @@ def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) ->
 
 
 def test_keys(task: Task) -> Keys:
-    """Return the shortcuts of practice and tests, which have none for skipping or undoing."""
+    """Return the shortcuts of practice and tests. Items cannot be skipped and answers cannot be undone there."""
     return [*_answers(task), ("↵", _lazy("continues")), *_EVERYWHERE]
 
 

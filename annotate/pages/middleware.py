@@ -31,7 +31,7 @@ from annotate.pages.account import nearest, way_back
 from annotate.work.accounts import preferences_of
 from corpora.system import is_storage_fault
 
-NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # the header of Django's never_cache
+NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # Cache-Control of Django's never_cache
 
 AnyResponse = HttpResponse | StreamingHttpResponse
 GetResponse = Callable[[HttpRequest], AnyResponse]
@@ -45,8 +45,8 @@ class Middleware:
 class HeadersMiddleware(Middleware):
     """Forbid caching unless a view allows it, because nearly every page contains personal or restricted data.
 
-    Also answer HEAD requests, which site monitors send, wherever GET is allowed. The response has the headers of GET
-    but no body.
+    Also answer HEAD requests, which monitoring services send, wherever GET is allowed. The response has the same
+    headers as for GET but no body.
     """
 
     def __call__(self, request: HttpRequest) -> AnyResponse:
@@ -65,22 +65,22 @@ class HeadersMiddleware(Middleware):
         return response
 
 
-# URL prefixes of annotators' requests, which are short. Requests to other pages, such as managers', may take long, so
-# they run in parallel.
+# URL prefixes of annotators' requests, which are short. Requests to other pages, such as managers' pages, can take long
+# and therefore run in parallel.
 SHORT = ("/tasks/", "/api/")
 METHOD_NOT_ALLOWED = 405
-# Maximum number of POST requests that run or wait in a process. On SQLite, each of them has a thread.
+# Maximum number of POST requests that run or wait in a process. On SQLite, each request occupies a thread.
 AT_ONCE = 60
 
 
 class InTurnMiddleware(Middleware):
     """Run the writes of annotators one at a time in each process.
 
-    Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement, within
-    their transactions. With 32 people at work, that would halve the number of answers per second.
+    Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement inside
+    their transactions. With 32 active annotators, this would halve the number of answers per second.
 
-    A waiting write occupies a thread. If too many writes wait, the server refuses new ones, so that people can still
-    read pages.
+    A waiting write occupies a thread. If too many writes are waiting, the server refuses new ones, so that people can
+    still open pages.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -93,7 +93,7 @@ class InTurnMiddleware(Middleware):
             return self.get_response(request)
         is_act = request.path_info.startswith(SHORT)
         if is_act:
-            # Read the body first, so that a slow connection does not block others.
+            # Read the body first, so that a slow connection does not block other requests.
             with suppress(SuspiciousOperation, UnreadablePostError):
                 _ = request.body
         if not self.places.acquire(blocking=False):
@@ -108,17 +108,17 @@ class InTurnMiddleware(Middleware):
 KEPT = "preferences"  # session key
 
 
-# URL prefixes of pages that are only in English: managers' pages, the API and the documentation. On the other pages,
-# kinds/interface_language.py translates the texts of kinds, and the catalogs in locale/ translate everything else.
+# URL prefixes of pages that exist only in English: managers' pages, the API and the documentation. On all other pages,
+# kinds/interface_language.py translates the texts of kinds, and the catalogs in locale/ translate the rest.
 IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 
 
 class PreferencesMiddleware(Middleware):
     """Apply the user's preferences: set the time zone, the language, and request.preferences for templates.
 
-    If the user prefers no language, the cookie or the browser decides it. The API ignores preferences, so its responses
-    are the same for everybody. Preferences are kept in the session, so that only the first request after the login
-    queries them. A change made in another browser therefore takes effect at the next login.
+    Without a preferred language, the cookie or the browser determines the language. The API ignores preferences, so its
+    responses do not depend on them. Preferences are stored in the session, so that only the first request after the
+    login queries the database. A change made in another browser therefore takes effect at the next login.
     """
 
     def __call__(self, request: PageRequest) -> AnyResponse:
@@ -143,12 +143,12 @@ class PreferencesMiddleware(Middleware):
 
 # --- Refusals and errors: a page, or JSON under /api/
 
-WAIT = 5  # seconds after which a client should retry a request that was refused because the server is busy
+WAIT = 5  # seconds after which a client should repeat a request that was refused because the server is busy
 # Objects that are hidden from a user get the same message as missing objects.
-NOTHING_SEEN = "The task or unit does not exist, or you do not have access to it. The address tasks/ lists your tasks."
-# Error codes of the API for requests that reach no operation: code -> (status, when it occurs, what to do).
+NOTHING_SEEN = "The task or unit does not exist, or you do not have access to it. Send GET tasks/ to list your tasks."
+# Error codes of the API for requests that do not reach an operation: code -> (status, cause, what to do).
 OTHER_CODES: dict[str, tuple[int, str, str]] = {
-    "parse_error": (400, "The body of the request is not JSON, or is nested too deeply.", "Send valid JSON."),
+    "parse_error": (400, "The request body is not valid JSON, or is nested too deeply.", "Send valid JSON."),
     "authentication_failed": (
         401,
         "The token is invalid: it has expired or was revoked, the password was changed, or the owner's account is "
@@ -172,38 +172,38 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     ),
     "not_acceptable": (
         406,
-        "The request asks for a response that is not JSON.",
+        "The header `Accept` of the request does not allow JSON.",
         "Omit the header `Accept`, or send `Accept: application/json`.",
     ),
     "unsupported_media_type": (
         415,
-        "The body of the request is not declared as JSON.",
+        "The content type of the request is not JSON.",
         "Send the header `Content-Type: application/json`.",
     ),
     "throttled": (
         429,
-        "The account, or the address if there is no token, has sent more requests in a minute than the API accepts.",
-        "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
+        "The account, or without a token the IP address, has exceeded the maximum number of requests per minute.",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again.",
     ),
-    "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
+    "server_error": (500, "Something went wrong on the server.", "Send the request again, or contact the manager."),
     "storage": (
         507,
         "The server cannot save anything at the moment: its disk is full or read-only, or its database is "
         "unavailable. Nothing was saved.",
-        "Tell the manager, and send the request again later.",
+        "Contact the manager, and send the request again later.",
     ),
     "busy": (
         503,
         "Too many requests are waiting for the database, because a long command is writing to it. Nothing was saved.",
-        "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again.",
     ),
 }
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the response to a request that Django refuses, such as a form with thousands of fields."""
+    """Return the response to a request that Django rejects, such as a form with thousands of fields."""
     if isinstance(exception, DisallowedHost):
-        sentence = "This site does not have this host name. Use the address that you received.\n"
+        sentence = "This site is not available under this host name. Use the address that you received.\n"
         return HttpResponse(sentence, content_type="text/plain", status=400)
     if request.path.startswith(API):
         detail = "The request body is too large, so nothing was saved. Send less data."
@@ -216,7 +216,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the response to an unknown URL: JSON for the API, otherwise a page."""
     if not request.path.startswith(API):
         return defaults.page_not_found(request, exception)
-    return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
+    return JsonResponse({"code": NotFound.code, "detail": "This address does not exist."}, status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -225,21 +225,21 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not request.path.startswith(API):
         return defaults.server_error(request)
     detail = (
-        "Something went wrong on the server. Previously saved data is safe. Send the request again, or tell the "
-        "manager."
+        "Something went wrong on the server. Previously saved data is safe. Send the request again, or contact "
+        "the manager."
     )
     return JsonResponse({"code": "server_error", "detail": detail}, status=500)
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Refuse a request because too many are running. Nothing is lost, because the client still has what it sent."""
+    """Refuse a request because too many are running. No data is lost, because the client can send the request again."""
     response = _short_response(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
 
 
 def _short_response(request: HttpRequest, code: str, template: str) -> HttpResponse:
-    """Return the error with this code as JSON for the API, otherwise as a page.
+    """Return the response for an error code: JSON for the API, otherwise a page.
 
     code: a key of OTHER_CODES
     template: template of the page
@@ -254,14 +254,14 @@ def _short_response(request: HttpRequest, code: str, template: str) -> HttpRespo
 def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return the API's response to an error.
 
-    The message is our own. Only for invalid JSON is it the parser's, which names the position of the fault.
+    The messages are our own, except for invalid JSON: the parser's message contains the position of the error.
     """
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
     if isinstance(error, RecursionError):
         return Response({"code": "parse_error", "detail": "The JSON is nested too deeply."}, status=400)
     if isinstance(error, AuthenticationFailed | NotAuthenticated):
-        # DRF throttles a request only after it was authenticated, so count failed authentications here.
+        # DRF throttles requests only after authentication, so count failed authentications here.
         throttle = PerMinute()
         if not throttle.allow_request(context["request"], context["view"]):
             error = Throttled(throttle.wait())
@@ -279,9 +279,9 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
 
 
 def _no_such_format(context: dict[str, Any]) -> str:
-    """Return a message about an unknown ?format=, or an empty string if the request has none.
+    """Return an error message about ?format= with an unknown format, or an empty string if the request has no format.
 
-    Django REST framework reports an unknown format as if the page were missing.
+    Django REST framework would report an unknown format as a missing page.
     """
     format = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
     formats = {renderer.format for renderer in context["view"].renderer_classes}
@@ -297,7 +297,7 @@ def _our_message(code: str) -> str:
 
 
 class RefusalMiddleware(Middleware):
-    """Turn a refusal, or a request whose method the URL does not allow, into a page."""
+    """Show a page for refusals, and for requests with a method that the URL does not allow."""
 
     def __call__(self, request: HttpRequest) -> AnyResponse:
         response = self.get_response(request)
@@ -315,16 +315,16 @@ class RefusalMiddleware(Middleware):
 def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | None = None) -> HttpResponse:
     """Return the page that shows a refusal.
 
-    way: URL and text of its link; by default, the link leads back to the task
+    way: URL and text of the link on the page; by default, a link back to the task
     """
-    # With htmx, the refusal appears above the current unit, so a comment that was typed there stays.
+    # With htmx, the refusal appears above the current unit, so a comment that the user typed there is kept.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
     address = request.resolver_match
     assert address  # the URL was resolved
     name = address.url_name or ""
     on_sheet = name.startswith("sheet")
-    # Show what was typed, so that it is not lost.
+    # Show the typed text, so that it is not lost.
     typed = "\n".join(
         filter(None, (request.POST.get(field, "").strip() for field in ("reason", "comment", "words", "reply", "text")))
     )
@@ -332,8 +332,8 @@ def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | No
     # If the annotator is stopped, do not link to a page that would refuse them again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
     context["consent"] = isinstance(error, NotAgreed)
-    # If an operation of a test was refused, link to the qualification page, which shows the next step. If that page
-    # itself was refused, a link to it would lead in a circle.
+    # If an operation of a test was refused, link to the qualification page, which shows the next step. If the
+    # qualification page itself was refused, do not link to it.
     if name.startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
@@ -346,9 +346,9 @@ def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | No
 
 
 def _next_link(request: PageRequest, context: dict[str, Any], name: str) -> tuple[str, str]:
-    """Return the URL and the text of the link on a refusal's page. If both are empty, it links to the start page.
+    """Return the URL and the text of the link on a refusal's page. If both are empty, the page links to the start page.
 
-    name: name of the URL that was requested
+    name: name of the requested URL
     """
     task = context["queue_of"]
     if "qualification" in context:
@@ -370,12 +370,12 @@ def _next_link(request: PageRequest, context: dict[str, Any], name: str) -> tupl
 def csrf_failure(request: PageRequest, reason: str = "") -> HttpResponse:
     """Return the response to a form with a wrong CSRF token.
 
-    Usually the page with the form is older than the session, so the message asks the user to reload it. Django's own
-    page mentions cookies and DEBUG instead.
+    The usual cause is a page that is older than the session, so the message asks the user to reload it. Django's
+    default page would mention cookies and DEBUG instead.
     """
     sentence = _("This page is older than your session, so nothing was saved. Reload it and try again.")
     return refusal_page(request, NotAllowed(sentence), (way_back(request), _("Reload the page")))
 
 
-# The view that sets the interface language before the login. It stores the language in a cookie and redirects back.
+# Sets the interface language before the login. The view stores the language in a cookie and redirects back.
 choose = login_not_required(require_POST(set_language))

@@ -1,7 +1,7 @@
 """Pages that annotators see before they may work on a task: guidelines, practice, tests and consent.
 
 Each language of a task has one URL, which shows the annotator's next step. controls/qualification.py performs the
-operations. After an answer in practice, the same URL with ?answered= shows the record again with the right answer.
+operations. After an answer in practice, the same URL with ?answered= shows the record again with the correct answer.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
     """Show the guidelines in one language.
 
     ?language=: code of the language
-    ?version=: an earlier version, which only managers may see
+    ?version=: number of an earlier version; only for managers
     """
     own_languages = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
     language = request.GET.get("language", own_languages[0] if own_languages else "")
@@ -61,7 +61,7 @@ def qualification(request: UserRequest, permit: Permit, language: str) -> HttpRe
 
 
 def practise(request: UserRequest, task: str, language: str) -> HttpResponse:
-    """Begin practice. By beginning, the annotator confirms that they have read the guidelines."""
+    """Start practice. The annotator thereby confirms having read the guidelines."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
@@ -81,7 +81,7 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     POST fields:
     question: primary key of the question
     answer: label; repeated if the answer has several
-    is_sure: present to confirm an answer that the task questions, such as a concept together with a broader one
+    is_sure: present to confirm an unusual answer, such as a concept together with a broader one
     """
     question = whole_number(request.POST.get("question"))
     if question is None:
@@ -92,14 +92,14 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
         parsed = read_answer(permit.task.kind, request.POST.getlist("answer"))
         answered = qualifying.answer(permit, question, parsed.label, is_sure="is_sure" in request.POST)
     if request.htmx:
-        # The permit changes if the annotator has just passed.
+        # The permit changes when the annotator passes.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
     query = f"?{urlencode({'answered': answered.pk})}" if answered.trial.kind == Trial.PRACTICE else ""
     return redirect(reverse("qualification", args=[task, language]) + query)
 
 
 def choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
-    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
+    """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
     if question is None or permit.task.vocabulary_id is None:
@@ -126,7 +126,7 @@ def _show(
     posted: QueryDict | None = None,
     refusal: Exception | None = None,
 ) -> HttpResponse:
-    """Show the annotator's next step or, after an answer in practice, the right answer.
+    """Show the annotator's next step or, after an answer in practice, the correct answer.
 
     For htmx, render only the part of the page that changes.
 
@@ -144,7 +144,7 @@ def _show(
         "guidelines": item_view.markdown(standing.guidelines.text if standing.guidelines else ""),
     }
     question = qualifying.next_question(standing.trial) if standing.trial else None
-    # Only practice explains each answer. A test shows its result at the end.
+    # Practice explains each answer. A test shows the result only at the end.
     if answered and answered.trial.kind == Trial.PRACTICE:
         # The annotator has just read this record, so do not veil it again.
         context |= {
@@ -183,7 +183,7 @@ def _question_context(question: TrialAnswer, permit: Permit, posted: QueryDict |
 
 
 def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
-    """Return the context that shows the annotator's answer, the right answer and its explanation."""
+    """Return the template context with the annotator's answer, the correct answer and the explanation."""
     gold, kind = question.gold_answer, task.kind
     language = gold.item.language
     return {
@@ -197,13 +197,12 @@ def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
 
 
 def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[str, list[str]]]:
-    """Compare an answer that has several labels with the right answer.
+    """Compare an answer that has several labels with the correct answer.
 
-    Return (heading, names of labels) tuples for the labels that were right, missed and wrong. Empty groups are left
-    out.
+    Return a (heading, names of labels) tuple each for the correct, missing and wrong labels. Empty groups are omitted.
 
     answer: the annotator's answer
-    correct: the right answer
+    correct: the correct answer
     """
     chosen_labels, right_labels = kind.form.facets(answer), kind.form.facets(correct)
     parts = {
@@ -218,7 +217,7 @@ def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[s
 
 
 def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
-    """Return the context for the result of a finished test, including the questions that were answered wrongly."""
+    """Return the template context with the result of a finished test, including the wrongly answered questions."""
     trial.task = permit.task
     return {
         "trial": trial,
@@ -253,7 +252,7 @@ def consent(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespo
         if act is None:
             raise InvalidAnswer(_("The form does not contain your choice. Reload the page."))
         act(annotator, task.name)
-        # Adjudicators who do not annotate have no queue, so send them to the start page.
+        # Adjudicators who do not annotate have no queue, so redirect them to the start page.
         to_queue = act is interventions.agree and permit.reads
         return redirect("queue", task=task.name) if to_queue else redirect("home")
     sensitive = task.kind.sensitive

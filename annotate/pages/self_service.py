@@ -38,11 +38,11 @@ else:
 
 PAGE = 50
 LONGEST = 100  # maximum length of a search, in characters
-FEW = 12  # a task with more possible answers than this offers none of them as filters
+FEW = 12  # tasks with more possible answers do not offer filters by answer
 
 
 def history(request: UserRequest, annotator: Annotator) -> HttpResponse:
-    """Show the annotator's answers in all tasks, or in one.
+    """Show the annotator's answers in all tasks, or in a single task.
 
     ?task=: name of the task
     """
@@ -87,10 +87,10 @@ def _listed(request: UserRequest, annotator: Annotator, task: Task | None, conte
 
 
 def _offered(task: Task | None) -> dict[str, str]:
-    """Return the filters of the list of answers as a mapping from answer to its text on the page.
+    """Return the filters for the list of answers as a mapping from answer to text on the page.
 
-    If a task compares systems, its stored answers name the systems. Annotators must not learn these names, so such
-    answers are not offered.
+    If a task compares systems, the stored answers contain the names of the systems. Annotators must not learn these
+    names, so such answers are not offered.
     """
     filter_labels = task.kind.form.filters(task.labels) if task else ()
     labels = {label: task.kind.name(label) for label in filter_labels} if task and len(filter_labels) <= FEW else {}
@@ -182,7 +182,7 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
 
 
 def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
-    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
+    """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     own_answer = _own_answer(permit, judgment)
     if permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this answer."))
@@ -256,7 +256,7 @@ def zones() -> list[str]:
 
 
 def tongues() -> list[tuple[str, str]]:
-    """Return the interface languages as (code, name in the language itself) tuples."""
+    """Return the interface languages as (code, autonym) tuples."""
     return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
@@ -304,7 +304,7 @@ def preferences(request: UserRequest) -> HttpResponse:
     if request.method == "POST":
         if not request.POST.keys() & values.keys():
             raise InvalidAnswer(_("The form does not contain a choice. Reload the page."))
-        posted = values | request.POST.dict()  # fields that the form lacks keep their value
+        posted = values | request.POST.dict()  # fields missing from the form keep their value
     form = PreferencesForm(posted, initial=values)
     if form.is_valid():
         values = accounts.set_preferences(request.user, form.cleaned_data)
@@ -319,7 +319,7 @@ def preferences(request: UserRequest) -> HttpResponse:
 
 
 def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:
-    """Show the annotator's languages and their requests for more, or store a new request.
+    """Show the annotator's languages and language requests, or store a new request.
 
     POST fields:
     language: code of the language

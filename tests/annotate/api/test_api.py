@@ -158,7 +158,7 @@ def test_what_is_not_there_is_reported_in_our_words(make_task, program, client):
     for address in ("/api/", "/api/v1/nothing/", "/api/v2/tasks/"):
         response = client.get(address)
         assert response.status_code == 404
-        assert response.json() == {"code": "not_found", "detail": "There is nothing at this address."}
+        assert response.json() == {"code": "not_found", "detail": "This address does not exist."}
     assert "<h1>Page not found</h1>" in client.get("/apis/").text
 
 
