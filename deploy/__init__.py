@@ -1,4 +1,4 @@
-"""The deployment of Assay, and the masking of secrets in logs.
+"""Code for the deployment of Assay. This module masks secrets in logs.
 
 The paths of some links contain a secret: an invitation, a password reset, the link for the first manager, and a shared
 report. Anyone with the secret could use the link, so logs omit it.
@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 
 
 def masked(line: str) -> str:
-    """Return a log line in which each URL is cut off before a secret. Percent-encoded paths are recognised too."""
+    """Return a log line in which each URL is cut off before its secret. Percent-encoded URLs are recognized too."""
     return _ADDRESS.sub(lambda match: _cut(match[0]), line)
 
 

@@ -17,7 +17,7 @@ from deploy import Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
-SILENT = 60  # The kernel holds back a connection on which no data arrives for up to this many seconds.
+SILENT = 60  # The kernel holds back a silent connection for up to this many seconds.
 
 
 class MaskedLogger(Logger):
@@ -32,9 +32,9 @@ class MaskedLogger(Logger):
 wsgi_app = "deploy.wsgi"
 loglevel = "warning"
 logger_class = MaskedLogger
-# The control socket is not used. It would be created in the home directory, which the user of a service may not have.
+# The control socket is not used. It would be created in the home directory, but the user of a service may not have one.
 control_socket_disable = True
-# The program is loaded once, and the processes share its memory. The garbage collector is disabled while it is loaded,
+# The program is loaded once, and the processes share its memory. The garbage collector is disabled during loading,
 # because it would find no garbage. Later it must not touch the program's objects, because the shared memory would then
 # be copied.
 preload_app = True
@@ -56,7 +56,7 @@ def on_starting(server):
     # Requests may wait for SQLite's single writer, so additional threads are needed. PostgreSQL permits concurrent
     # writers but limits the number of connections, and each thread has one.
     if connection.vendor == "sqlite":
-        from annotate.pages.middleware import AT_ONCE  # This can be imported only after the program has been loaded.
+        from annotate.pages.middleware import AT_ONCE  # It can be imported only after the program is loaded.
 
         server.cfg.set("threads", server.cfg.threads + AT_ONCE)
 

@@ -1,7 +1,7 @@
 """Django settings. Installations differ only in environment variables, which are documented in deploy/env.example.
 
-If no variables are set, this is a safe installation for one machine: debug mode is off, the database is SQLite, all
-data are in one folder, and only localhost can connect.
+Without any variables, the settings are safe defaults for a single machine: debug mode is off, the database is SQLite,
+all data is in one folder, and only localhost can connect.
 """
 
 import os
@@ -22,7 +22,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def data_dir() -> Path:
-    """Return the data folder, which holds the corpora, the SQLite database and the installation's keys.
+    """Return the data folder, which contains the corpora, the SQLite database and the installation's keys.
 
     In a checkout, the folder is inside the checkout. If Assay was installed with pip, it is in the user's data
     directory, so that commands find it from any working directory.
@@ -234,8 +234,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.access"
-# After failed attempts, a username is locked out only for the address from which they came. Therefore, nobody can lock
-# out a person at a different address.
+# After failed attempts, a username is locked out only at the address from which they came. An attacker therefore cannot
+# lock out a person at a different address.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=30)
@@ -244,8 +244,8 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "annotate.pages.access.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
-# For privacy, only the failed attempts from the last half hour are kept. The passwords that were typed are never
-# stored, because they may be valid on other sites.
+# For privacy, failed attempts are deleted after half an hour. The passwords that were typed are never stored, because
+# they may be valid on other sites.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -356,15 +356,15 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "annotate.pages.middleware.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
-# The maximum number of requests per minute. A program that takes and answers one unit after the other stays below it,
-# because a request took 24 ms in tests, so the program can make 2,500 requests per minute.
+# The maximum number of requests per minute. A client that requests and answers one unit at a time stays below it: in
+# tests, a request took 24 ms, so such a client can make 2,500 requests per minute.
 API_RATE = whole_number("ASSAY_API_RATE", 6000)
 API_RATE_UNKNOWN = whole_number("ASSAY_API_RATE_UNKNOWN", 300)
 REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
     "DESCRIPTION": "For annotators: request a unit, answer or skip it, undo, and read the progress. For adjudicators: "
-    "list the waiting units, read a unit with its votes and judgments, and decide it.",
+    "list the pending units, read a unit with its votes and judgments, and decide it.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

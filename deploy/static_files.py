@@ -80,6 +80,6 @@ class Middleware(WhiteNoiseMiddleware):
             response.streaming_content = [smaller]
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Length"] = str(len(smaller))
-        # The ETag is removed, because it identifies the uncompressed file.
+        # The ETag identifies the uncompressed file, so it is removed.
         response.headers.pop("ETag", None)
         return response

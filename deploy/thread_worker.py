@@ -18,7 +18,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from deploy.sqlite.base import longest_wait
 
-LONG = 1  # A write for which other writers wait longer than this many seconds is not a normal one.
+LONG = 1  # A write is long if other writers wait for it for more than this many seconds.
 HEADER_SECONDS = 15  # maximum time to receive the headers
 BODY_SECONDS = 60  # maximum time to receive a body in the main thread
 IDLE_SECONDS = 30  # maximum time without data in a thread
@@ -98,9 +98,9 @@ class Arrival:
 class Worker(ThreadWorker):
     """A worker that handles as many requests at the same time as --threads allows, and more during a long write.
 
-    A command may write to SQLite for many seconds. Meanwhile, additional threads keep pages responsive that only read.
-    They are not used at other times, because a process would then take requests although another process is free, and
-    because each thread has a database connection.
+    A command may write to SQLite for many seconds. During such a write, additional threads keep read-only pages
+    responsive. They are not used at other times, because a process would then accept requests while another process is
+    idle, and because each thread has a database connection.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -178,8 +178,8 @@ class Worker(ThreadWorker):
         try:
             self.handle(conn)
         finally:
-            # If the connection were closed while data are still arriving, the response would be cut off. This thread
-            # can wait until no more data arrive.
+            # If the connection were closed while data is still arriving, the response would be cut off. This thread
+            # can wait until no more data arrives.
             util.close_graceful(conn.sock)
 
     def _finish(self, conn: TConn, is_upload: bool, done: Future) -> None:

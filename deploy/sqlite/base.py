@@ -27,15 +27,15 @@ class Cursor(base.SQLiteCursorWrapper):
         return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
-# Whether to create the database file if it is missing. None means only if no other file of an installation exists. A
-# server never creates the file, because if it was moved for a moment, the server would go on with an empty database.
+# Whether to create the database file if it is missing. With None, it is created only if no other files of an
+# installation exist. A server never creates it: if the file was only moved, the server would use an empty database.
 makes_file: bool | None = None
 # For each connection in this process that is waiting to write, the time at which it started to wait.
 _waiting: dict[object, float] = {}
 
 
 def longest_wait() -> float:
-    """Return how long the connection that has waited longest in this process has been waiting to write (seconds)."""
+    """Return the longest time for which a connection in this process has been waiting to write (seconds)."""
     return time.monotonic() - min(list(_waiting.values()), default=time.monotonic())
 
 
