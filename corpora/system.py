@@ -126,7 +126,7 @@ def is_storage_fault(error: BaseException | None) -> bool:
     return False
 
 
-# --- Optional writes. They are skipped if a person would have to wait for them.
+# --- Optional writes, which are skipped if a person would have to wait for them.
 
 
 class Occupied(Exception):

@@ -1,14 +1,14 @@
-"""The rules for languages, source records and values, none of which depend on Django.
+"""The rules for languages, source records and values. Nothing in this package depends on Django.
 
-This module holds the exception for problems that users can fix, and registers what installed packages bring.
+This module defines the exception for problems that users can fix, and loads plug-ins from installed packages.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-# --- The error class, and the wording for lists of faults.
+# --- The error class, and the formatting of lists of faults.
 
-NAMED = 5  # A list names this many faults and only counts the rest.
+NAMED = 5  # A list names up to this many faults, and states the total number.
 
 
 class CorpusError(Exception):
@@ -51,7 +51,7 @@ GROUPS = ("assay.controls", "assay.formats", "assay.forms", "assay.voters")
 
 
 def package_of(plug_in: object) -> str:
-    """Return the words for a plug-in's package in a message, or for its module if no installed package has it."""
+    """Return a phrase that names a plug-in's package in messages, or its module if no installed package has it."""
     from importlib.metadata import entry_points
 
     module = type(plug_in).__module__
@@ -62,9 +62,9 @@ def package_of(plug_in: object) -> str:
 
 
 def install(group: str, register: Callable[[Any], object]) -> None:
-    """Register the objects that installed packages name with entry points in a group.
+    """Load and register the objects that installed packages declare as entry points of a group.
 
-    Raise CorpusError, which names the package, if one of them cannot be loaded or registered.
+    If an object cannot be loaded or registered, raise CorpusError with the name of the package.
     """
     from importlib.metadata import entry_points  # here, because it makes `assay --version` slow
 

@@ -3,10 +3,10 @@
 Callers must clean the texts first (masking.py). The detectors return our label codes (languages.py), and voters.py
 combines their votes. Each model is loaded once per process, when it is first used.
 
-A detector casts no vote on a text in which it recognises no feature with letters. Without this rule, langid.py would
+A detector votes on a text only if it recognizes a feature that contains letters. Without this rule, langid.py would
 return English with a score of 0.169, fastText would return English with 0.125, and CLD2 would return the default
 language of the script. Features that consist only of punctuation, digits and emoji do not count as evidence. For
-example, fastText recognises the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)' and would return English with 0.57.
+example, fastText recognizes the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)' and would return English with 0.57.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ class LangidModel:
     def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
         """Yield each block of texts as a (first, end, counts) tuple.
 
-        first, end: the block holds the texts from index `first` up to, but not including, `end`
+        first, end: the block contains the texts from index `first` up to, but not including, `end`
         counts: how often each text visits each state (texts, states)
         """
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
@@ -169,13 +169,13 @@ CODES: tuple[str, ...] = tuple(sorted(LISTED))
 _PLACES = {code: place for place, code in enumerate(CODES)}
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
-# Its origin and licence are in the README.md beside it.
+# The README.md in the same folder states its origin and licence.
 FASTTEXT_MODEL = Path(__file__).parent / "lid176" / "lid.176.ftz"
 _FASTTEXT_SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
-# CLD2 gives one point to the default language of a script and further points for each n-gram that it recognises. It
+# CLD2 gives one point to the default language of a script and further points for each n-gram that it recognizes. It
 # reports points per 1,024 bytes, rounded down. A language with fewer points than this is only the script's default.
 _CLD2_DEFAULT = 1.5
-_FIRST_WORDS = 10  # The prefix of a text that is checked first has at least this many letters.
+_FIRST_WORDS = 10  # minimum number of letters in the prefix of a text that is checked first
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,8 @@ def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rank
 
     If two of a detector's codes stand for the same language, only the better score is kept.
 
-    codes: indices in CODES, best first; -1 is no vote (texts, places)
-    scores: from 0 to 1 (texts, places)
+    codes: indices in CODES, best first; -1 means no vote (texts, ranks)
+    scores: scores from 0 to 1 (texts, ranks)
     """
     keep = codes != _NO_VOTE
     for column in range(1, codes.shape[1]):
@@ -226,7 +226,7 @@ def _code_index(detector: str, detector_code: str) -> int:
 
 
 def _rankings_from_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
-    """Return the first k languages of each text, from lists that hold the entries of all texts one after another.
+    """Return the first k languages of each text, from lists with the entries of all texts one after another.
 
     lengths: the number of entries that belong to each text
     """
@@ -256,7 +256,7 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     totals = shares.sum(axis=1)
     rows = np.arange(len(texts))
     # If languages tie, the first one wins. Several langid.py codes may map to one of our codes, so we rank more than k
-    # places: one extra for each such duplicate.
+    # codes: one extra for each such duplicate.
     places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
     for column in places.T:
         column[:] = logs.argmax(axis=1)
@@ -317,10 +317,10 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
     The threshold is -1, because the default of 0 drops labels whose probability is rounded to below 0. Texts are
     predicted one by one, because fastText's batch call does not return the scores.
 
-    Some labels cast no vote or stand for the same language as another label. Only if such a label is among the first k
-    do we request additional labels, because prediction slows down with the number of labels requested.
+    Some labels do not count as votes or stand for the same language as another label. We request additional labels only
+    if such a label is among the first k, because each additional label slows down the prediction.
     """
-    predict = _fasttext().f.predict  # The function that the public `predict` calls. Its input must end in a newline.
+    predict = _fasttext().f.predict  # the function that the public `predict` calls; its input must end in a newline
     places, spare = _fasttext_labels()
     labels, scores, lengths = list[str](), list[float](), list[int]()
     (nothing,) = predict("\n", 1, -1.0, "strict")
@@ -349,7 +349,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
     """Return the index in CODES for each fastText label, and the set of spare labels.
 
-    A label is spare if it casts no vote, or if another label is the main one for the same language.
+    A label is spare if it does not count as a vote, or if another label is the main one for the same language.
     """
     labels = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
     indexes = {label: _code_index("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in labels}
@@ -386,7 +386,7 @@ DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
 
 @cache
 def detector_versions() -> dict[str, str]:
-    """Return the version of each detector's package. If its model is a separate file, add its file name and SHA-256."""
+    """Return the version of each detector's package. If the model is a separate file, add its name and SHA-256."""
     return {
         "langid": version("langid"),
         "cld2": version("pycld2"),

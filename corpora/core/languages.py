@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 from corpora.core import CorpusError
 
-UND = "und"  # The label of a text without a single language. No detector returns it.
+UND = "und"  # The label of a text that has no language, or more than one. No detector returns it.
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language, or a coarse code that covers several labels, which are then listed in `labels`."""
+    """A language, or a coarse code that covers several labels (listed in `labels`)."""
 
     code: str
     name: str  # English name
-    autonym: str  # name in the language itself
+    autonym: str  # the language's own name for itself
     langid: str = ""  # this detector's codes for the language, separated by spaces; "" if it has none
     cld2: str = ""
     fasttext: str = ""
@@ -51,7 +51,7 @@ LISTED = frozenset(LANGUAGES)
 ARTICLE_LABELS: tuple[str, ...] = tuple(_TABLE["article"].split())
 # Groups of labels that people and detectors confuse. A label may belong to several groups.
 CONFUSABLE = tuple(tuple(group.split()) for group in _TABLE["confusable"])
-# (detector, code) of the detector codes that do not count as a vote, with the reason.
+# The (detector, code) pairs that do not count as votes, each with the reason.
 NO_VOTE: dict[tuple[str, str], str] = {
     (detector, code): reason for detector, codes in _TABLE["no_vote"].items() for code, reason in codes.items()
 }
@@ -82,7 +82,7 @@ def normalise(detector: str, code: str) -> str | None:
 
 @cache
 def confusable_with(code: str) -> frozenset[str]:
-    """Return the labels that are easily confused with a label. They exclude the label itself."""
+    """Return the labels that are easily confused with a label, without the label itself."""
     return frozenset(chain.from_iterable(group for group in CONFUSABLE if code in group)) - {code}
 
 
@@ -108,7 +108,7 @@ def cased(code: str) -> str:
 def published_code(language: str, languages: Iterable[str]) -> str:
     """Return the code for a language in the names of published files. It has no region: zh for zh-CN, pt for pt-BR.
 
-    languages: all languages of the set; if two of them differ only in the region, both keep it
+    languages: all languages of the set; if two of them differ only in the region, both keep the region
     """
     base, _, region = language.partition("-")
     is_region = (len(region) == 2 and region.isalpha()) or (len(region) == 3 and region.isdigit())
@@ -178,7 +178,7 @@ def same_language(tag: str, other: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def serving(tags: tuple[str, ...], language: str) -> tuple[str, ...]:
-    """Return the tags that readers of the wanted language understand, closest first.
+    """Return the tags that readers of a language understand, closest first.
 
     An identical tag comes first, then tags in the same script, then tags in other scripts. Within a script, a tag
     without a region precedes a tag with the language's likely region, which precedes tags with other regions.
@@ -203,7 +203,7 @@ def _distance(tag: str, language: str) -> tuple[bool | str, ...]:
 
 
 def in_languages(tags: Iterable[str], accepted: Iterable[str]) -> list[str]:
-    """Return the tags that readers of at least one of the wanted languages understand, in their original order."""
+    """Return the tags that readers of at least one of the accepted languages understand, in their original order."""
     languages = list(accepted)
     return [tag for tag in tags if any(same_language(tag, language) for language in languages)]
 
@@ -216,10 +216,10 @@ FASTTEXT_PREFIX = "__label__"
 _HERE = VARIETIES | {"fil": "tl", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho"}
 # Codes that stand for different languages in different standards, with the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
-# Codes for text without a single language. Here they all have one label, UND.
+# Codes for text that has no language, or more than one. Here they all have the label UND.
 _NO_LANGUAGE = {"mul", "zxx", "mis", "unk"}
 # Languages commonly written in two scripts. A code of any other language must not name an unusual script, because text
-# in that script would need a label of its own.
+# in that script would need a separate label.
 _TWO_SCRIPTS = frozenset(["sr", "bs", "az", "uz", "kk", "tk", "mn", "ku", "ms", "tt", "ky"])
 _TRADITIONAL = {"Hant": "zh-TW", "Hans": "zh-CN"}
 
@@ -232,7 +232,7 @@ def code_of(written: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _read(code: str, codes: tuple[str, ...]) -> str:
-    """Resolve a code that is not spelled as in LANGUAGES. Return "" if it stands for none of the known codes.
+    """Resolve a code that is spelled differently in LANGUAGES. Return "" if it does not stand for any known code.
 
     codes: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
     """
@@ -360,7 +360,7 @@ def _check_code(code: str) -> None:
     if code in LISTED:
         raise ValueError(f"The language {code} is built in as {LANGUAGES[code].name}. Remove it.")
     if code == UND:
-        raise ValueError(f"{UND} is reserved for texts without a single language. Choose another code.")
+        raise ValueError(f"{UND} is reserved for texts with no language, or more than one. Choose another code.")
     if not _CODE.fullmatch(code):
         usual = cased(code)
         hint = f"Write {usual}" if _CODE.fullmatch(usual) else "Use a BCP 47 code such as pcm, pt-BR or sr-Latn"

@@ -57,9 +57,9 @@ _INVISIBLE = (
 _JOINED = "\u0600-\u109f\u1780-\u18af\ua840-\ua9ff\uaa60-\uaa7f\U00011000-\U00011fff"
 _UNSEEN = re.compile(f"[{_INVISIBLE}]|(?<![{_JOINED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_JOINED}\u200c\u200d])")
 
-# Characters that are not normalised, because the detectors were trained on them. NFKC would split signs such as ´ and
+# Characters that are not normalized, because the detectors were trained on them. NFKC would split signs such as ´ and
 # the Thai and Lao vowel am, replace the jamo of ㅋㅋ, and narrow the wide punctuation of Chinese and Japanese. On
-# 75,000 texts, normalising them would cost fastText 46 correct answers and gain it 8.
+# 75,000 texts, normalizing them would cost fastText 46 correct answers and gain it 8.
 _AS_WRITTEN = re.compile(
     "([\xa8\xaf\xb4\xb8\u02d8-\u02dd\u037a\u0384\u0385\u1fbd\u1fbf-\u1fc1\u1fcd-\u1fcf\u1fdd-\u1fdf\u1fed-\u1fef\u1ffd\u1ffe"
     "\u2017\u203e\u309b\u309c\ufe49-\ufe4c\uffe3\u0e33\u0eb3\u2026\u3131-\u3163\u3165-\u318e]"
@@ -74,14 +74,14 @@ _REPEATED_UNSPACED = re.compile(r"(\S{1,4}?)\1\1")
 
 
 def mask_mentions(text: str) -> str:
-    """Replace each mention with `@xzy`. Hashtags and e-mail addresses stay. A second call changes nothing more."""
+    """Replace each mention with `@xzy`. Hashtags and e-mail addresses are kept. A second call changes nothing."""
     return _MENTION.sub(MASK, text) if "@" in text or "＠" in text else text
 
 
 def clean_for_detectors(text: str) -> str:
     """Return the text in the form that detectors read. It may be empty."""
     # Addresses may contain styled letters or invisible characters. The second pass removes these addresses, which can
-    # be recognised only after `readable` has replaced or removed such characters.
+    # be recognized only after `readable` has replaced or removed such characters.
     return " ".join(_without_addresses(readable(_without_addresses(text))).split())
 
 
@@ -112,7 +112,7 @@ def _without_addresses(text: str) -> str:
 
 
 def letters_alone(cleaned: Sequence[str]) -> list[str]:
-    """Return the texts with only letters, marks and joiners. Any run of other characters becomes one space."""
+    """Return the texts with only letters, marks and joiners. Each run of other characters becomes one space."""
     ends, read = _code_points(cleaned)
     spaced = np.where(_letters().take(read) | (read == 0x200C) | (read == 0x200D), read, np.uint32(0x20))
     joined = spaced.tobytes().decode("utf-32-le", "surrogatepass")
@@ -144,5 +144,5 @@ def _code_points(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.ui
 
 @cache
 def _letters() -> NDArray[np.bool_]:
-    """Return an array that shows for each Unicode code point whether it is a letter or a mark."""
+    """Return whether each Unicode code point is a letter or a mark (code points,)."""
     return np.fromiter((unicodedata.category(chr(point))[0] in "LM" for point in range(sys.maxunicode + 1)), np.bool_)

@@ -39,7 +39,7 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM
 
 
 class RecordError(ValueError):
-    """The reason why a record was rejected, as a sentence."""
+    """The error for a rejected record. The message states the reason in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Record:
     """A record as a corpus stores it: the author is hashed and the time is in UTC. Missing values are "" or None.
 
     text: the post with mentions masked, or the values of all fields joined with newlines
-    fields: the unchanged values of the record's fields, in the order of the fields; empty for a post
+    fields: the record's fields in order, with their unchanged values; empty for a post
     declared: the labels that the record has in the source
     """
 

@@ -1,8 +1,8 @@
-"""Normalisation of ids, labels, workers and authors in files that other programs have written. All importers use it.
+"""Normalization of ids, labels, workers and authors in files that other programs have written.
 
-pandas and R write a word such as NaN for a missing value, which must not be taken for a value. They also turn 1 into
-1.0 in a column with gaps. Spreadsheets round long numbers. Finally, a letter such as é can be encoded in two ways (NFC
-and NFD).
+All importers use this module. pandas and R write a word such as NaN for a missing value, and this word must not be
+imported as a value. They also turn 1 into 1.0 in a column with gaps. Spreadsheets round long numbers. Finally, a letter
+such as é can be encoded in two ways (NFC and NFD).
 """
 
 import math
@@ -35,7 +35,7 @@ _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
 
 class ValueFault(ValueError):
-    """The reason why a value was rejected, as the end of a sentence that starts with the kind of value."""
+    """The error for a rejected value. The message is the end of a sentence that starts with the kind of value."""
 
 
 def tidy(text: str) -> str:
@@ -108,7 +108,7 @@ def read_value(value: object, accepted: Collection[str] = ()) -> str:
 
 
 def matching(text: str, accepted: Collection[str]) -> str:
-    """Return the known value that a text stands for, such as 1.0 for 1. If there is none, return the text itself."""
+    """Return the accepted value that a text stands for, as 1.0 stands for 1. If there is none, return the text."""
     if not accepted or text in accepted:
         return text
     values = {whole(tidy(value)): value for value in accepted}
@@ -116,7 +116,7 @@ def matching(text: str, accepted: Collection[str]) -> str:
 
 
 class Respelled:
-    """A record of the values that were corrected during an import. The import's report includes them.
+    """The values that were corrected during an import, for the import's report.
 
     rows: the number of rows for each (value as written, value as stored) pair
     """
@@ -144,8 +144,8 @@ class Respelled:
 
 def _visible(written: str) -> str:
     """Return a value in a form that makes unusual spaces visible and marks decomposed accents (NFD)."""
-    normalised = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
-    return repr(normalised) if written != written.strip() or _SPACES.sub(" ", written) != written else normalised
+    normalized = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
+    return repr(normalized) if written != written.strip() or _SPACES.sub(" ", written) != written else normalized
 
 
 # --- Licences: how they are spelled, and whether they permit publication of the text.
@@ -157,7 +157,7 @@ FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-D
 
 
 def licence_key(licence: str) -> str:
-    """Return a normalised spelling of a licence.
+    """Return a normalized spelling of a licence.
 
     For example, `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` become `CC-BY-4.0`.
     """

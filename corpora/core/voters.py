@@ -18,10 +18,10 @@ from corpora.core.languages import COVERAGE
 class Voter:
     """A language detector.
 
-    name: name of the column that holds its votes, in lower case
+    name: name of the column with its votes, in lower case
     title: name shown on dataset cards
     languages: the label codes that it can return
-    place: its priority when languages are otherwise tied; the voter with the lowest place decides
+    place: its position in the order of voters who decide ties; the voter with the lowest place decides
     """
 
     name: str = ""
@@ -43,7 +43,7 @@ class Voter:
 
 # The registered voters, in the order in which their votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
-# Names with another meaning in tables of votes, of posts or of predictors.
+# Names that already have a meaning in tables of votes, posts or predictors.
 RESERVED = {"id", "text", "author", "posted_at", "url", "letters", "language", "label", "majority", "unanimous"}
 
 
@@ -108,7 +108,7 @@ register(BuiltIn("fasttext", "fastText", 1))
 # --- Functions that combine the detectors' votes.
 #
 # Votes have the form in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}. Each
-# list holds label codes with scores, best first.
+# list contains label codes with scores, best first.
 
 Votes = Mapping[str, Sequence[Sequence[str | float]]]
 

@@ -97,7 +97,7 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
 def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
     """Prepare values for the driver.
 
-    If the same object occurs several times in a row, as a default does, it is prepared only once.
+    If the same object occurs several times in succession, as a default does, it is prepared only once.
     """
     previous, prepared = None, None
     for value in values:

@@ -1,7 +1,7 @@
 """Queries and writes whose SQL is built only once, for the statements that run with every answer.
 
-Django rebuilds a query's SQL on every call. An answer runs twenty statements, and building their SQL took several times
-as long as running them.
+Django rebuilds a query's SQL on every call. Saving an answer takes twenty statements, and building their SQL took
+several times as long as running them.
 """
 
 import json
@@ -79,7 +79,7 @@ class _Built:
 class LoadedRow(Model):
     """A base class of the models that every answer reads. Their rows take a third of the time that Django's take.
 
-    Rows from the database skip `__init__`, which sorts arguments and sends signals that nothing here receives.
+    Rows from the database skip `__init__`, which sorts arguments and sends signals that have no receivers here.
     """
 
     class Meta:
@@ -189,7 +189,7 @@ def _prepared_cursor() -> type[Any]:
 def _numbered(sql: str) -> str:
     """Return SQL with numbered placeholders, as PostgreSQL requires.
 
-    Otherwise psycopg would insert them on every call.
+    Otherwise, psycopg would number them on every call.
     """
     start, *parts = sql.split("%s")
     return "".join([start, *(f"${n}{part}" for n, part in enumerate(parts, 1))]).replace("%%", "%")

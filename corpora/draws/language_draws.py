@@ -5,7 +5,7 @@ Precision. `triggers` draws posts of a uniform task that nobody has read and to 
 language.
 
 Posts are drawn in the order of a hash of seed, language and id. The draws for two languages are therefore independent,
-and a language's draw does not depend on which other languages are requested. Each query runs once for all wanted
+and a language's draw does not depend on which other languages are requested. Each query runs once for all requested
 languages. The sample_* functions only read files; samples.record writes to the database.
 """
 
@@ -76,7 +76,7 @@ def sample_recall(
     assigns the language to at least the share `share` of these posts. The frame consists of all posts by these authors
     in the window, in any language. The function returns a sample for each language, sorted by code.
 
-    languages: the codes of the wanted languages, or None for all languages that the predictor assigns in the corpus
+    languages: the codes of the requested languages, or None for all languages that the predictor assigns in the corpus
     size: the number of posts to draw for each language; a smaller frame is drawn completely
 
     Raise CorpusError if the windows overlap or are empty, or if the corpus lacks authors, times, votes or predictions.
@@ -198,13 +198,13 @@ def within_reach(
     languages: Iterable[str],
     ids: Iterable[str],
 ) -> dict[str, set[str]]:
-    """Return which of some posts are in the frame of a recall-oriented draw, as sets of ids by language.
+    """Return the posts that are in the frame of a recall-oriented draw, as a set of ids for each language.
 
     spelled: the name of the draw's predictor, such as `mine@2`
     parameters: the draw's parameters
     digest: the draw's frame digest
     languages: the codes of the languages
-    ids: the ids of the posts
+    ids: the ids of the posts to look up
 
     Raise CorpusError if the corpus or the predictions have changed since the draw was made.
     """
@@ -308,7 +308,7 @@ def _set_design(store: Store, design: Design, *, seed: str, size: int) -> None:
 
 
 def _frame(store: Store, design: Design, languages: list[str]) -> None:
-    """Define the view `frame`, which holds the posts that may be drawn for each language."""
+    """Define the view `frame` of the posts that may be drawn for each language."""
     store.rows("wanted", pa.table({"language": pa.array(languages, pa.string())}))
     if design.name == "recall":
         store.keep("authors", "recall_authors")
@@ -318,7 +318,7 @@ def _frame(store: Store, design: Design, languages: list[str]) -> None:
 
 
 def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the ids that are in the frame of a recall-oriented draw, as a set for each language."""
+    """Return which of the ids are in the frame of a recall-oriented draw, as a set for each language."""
     ids_by_language: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
     _set_design(store, design, seed="", size=0)
     _frame(store, design, list(ids_by_language))
@@ -352,7 +352,7 @@ def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, 
         if not survey[count]:
             ends = spoken((design.values[f"{window}_start"], design.values[f"{window}_end"]))
             raise CorpusError(
-                f"No {noun} in corpus {corpus_name} is in the {window} ({ends}). The times of its posts are "
+                f"No {noun} in corpus {corpus_name} is in the {window} ({ends}). The posts of the corpus date from "
                 f"{spoken((survey['first_time'], survey['last_time']))}."
             )
     missing = {"posts_without_time": survey["posts"] - survey["timed"]}
@@ -364,7 +364,7 @@ def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, count
 
     counts: the number of posts for each predicted label
 
-    Raise CorpusError if there is none, or if the predictor does not assign one of them.
+    Raise CorpusError if there is no label to draw for, or if the predictor does not assign one of the given languages.
     """
     codes = sorted(label for label in counts if label in LANGUAGES) if languages is None else sorted(set(languages))
     if not codes:

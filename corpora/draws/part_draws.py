@@ -46,11 +46,11 @@ def count_parts(
     store: a store with the view `frame` (columns id and language)
     query: the name of a query with the columns id, language and part
     parts: the names of the parts
-    languages: the codes of the wanted languages, or None for all
+    languages: the codes of the requested languages, or None for all
     leave_out: ids of rows that are outside the frame
     none: the start of the error message for a language without rows, such as "Corpus talk has no pairs"
 
-    Raise CorpusError if the frame has no rows in a wanted language.
+    Raise CorpusError if the frame has no rows in a requested language.
     """
     present = [row["language"] for row in store.fetch("frame_languages")]
     codes = present if languages is None else sorted(set(languages))
@@ -106,7 +106,7 @@ def samples_of_parts(
 
 
 def chances(parameters: Mapping[str, Any]) -> dict[str, float]:
-    """Return a mapping from id to inclusion probability for a draw from parts. For other draws, it is empty.
+    """Return a mapping from id to inclusion probability for a draw from parts. For other draws, the mapping is empty.
 
     parameters: the parameters of the draw
     """
@@ -137,7 +137,7 @@ def sample_filtered(
     The function returns a sample for each language in which pairs were drawn, sorted by code. Each sample contains kept
     and dropped pairs in random order.
 
-    languages: the codes of the wanted languages, or None for all
+    languages: the codes of the requested languages, or None for all
     kept, dropped: the number of pairs to draw from each side, over all languages
     leave_out: ids of pairs that are outside the frame, such as pairs with gold answers
 
@@ -196,10 +196,10 @@ def sample_contrasted(
     sample.
 
     systems: the names of two predictors of the corpus, such as mine@1
-    languages: for records, the codes of the wanted languages, or None for all
+    languages: for records, the codes of the requested languages, or None for all
     size: the number of rows to draw, over all languages
     labels: the labels that annotators can choose
-    of_records: whether the corpus holds records rather than posts
+    of_records: whether the corpus contains records rather than posts
     leave_out: ids of rows that are outside the frame
 
     Raise CorpusError if `systems` does not name two predictors, if a row has no label, if the systems never differ, or,
@@ -295,12 +295,12 @@ def sample_records(
     The function returns a sample for each language, sorted by code. If a language has fewer records or groups than
     requested, all of them are drawn.
 
-    languages: the codes of the wanted languages, or None for all languages in the corpus
+    languages: the codes of the requested languages, or None for all languages in the corpus
     size: the number of records to draw in each language, or of groups if `together` is set; None for all
     together: a field; records with the same value form a group, and all records of a group are drawn together
     leave_out: ids of records that are outside the frame, such as records with gold answers
 
-    Raise CorpusError if the corpus holds posts, or if it has no records in one of the languages.
+    Raise CorpusError if the corpus contains posts, or if it has no records in one of the languages.
     """
     check_size_and_seed(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)

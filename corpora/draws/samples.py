@@ -339,7 +339,7 @@ def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None
 def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
     """Return the versions of the detectors that voted on the frame.
 
-    The list has several entries if the versions changed while the corpus was growing.
+    The list has several entries if parts of the corpus have votes by different versions.
     """
     return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
@@ -382,7 +382,7 @@ class _Plain(plain(Item)):  # type: ignore[misc]
 
 @transaction.atomic
 def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
-    """Return the items of records in the order of the ids. Items that no draw has created yet are created.
+    """Return the items of records in the order of the ids. Items that do not exist yet are created.
 
     Raise CorpusError if one of the ids is not in the corpus.
     """
@@ -425,7 +425,7 @@ def _lock(corpus: Corpus) -> None:
 
 
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
-    """Yield the item of each row, in order. Items that no earlier draw has created are created."""
+    """Yield the item of each row, in order. Items that do not exist yet are created."""
     rows = iter(rows)
     while new_items := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
         # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite

@@ -1,9 +1,9 @@
 """Queries on a corpus. The setting ENGINE selects the engine that runs them.
 
 DuckDB runs on one machine, in memory up to a limit and on disk beyond it. Spark (spark.py) runs on one machine or on a
-cluster. The queries are in sql/, one per file, in SQL that both engines understand. Operations for which the engines
-have no common SQL are methods of Store, and spark.py has a Store class with the same methods. DuckDB is imported only
-when the first query runs, because the server's pages rarely need it.
+cluster. The queries are in sql/, one per file, in SQL that both engines understand. An operation for which the
+engines have no common SQL is a method of Store, and the Store class in spark.py has the same methods. DuckDB is
+imported only when the first query runs, because the server's pages rarely need it.
 """
 
 import errno
@@ -59,14 +59,14 @@ def check_files(files: Iterable[Path]) -> None:
 
 @dataclass
 class Store:
-    """A DuckDB connection to a corpus. The views `posts` and `votes` hold the corpus's data."""
+    """A DuckDB connection to a corpus. The views `posts` and `votes` contain the corpus's data."""
 
     connection: Any
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
         """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
 
-        fields: columns to repeat in one struct column named `fields`, so that queries need not know their names
+        fields: columns to copy to a struct column named `fields`, so that queries do not depend on their names
 
         Raise CorpusError if a file is missing.
         """

@@ -51,7 +51,7 @@ class Store:
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
         """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
 
-        fields: columns to repeat in one struct column named `fields`, so that queries need not know their names
+        fields: columns to copy to a struct column named `fields`, so that queries do not depend on their names
 
         Raise CorpusError if a file is missing.
         """
@@ -95,7 +95,7 @@ class Store:
         self._result(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
-        """Define a view that holds the result of a query in sql/.
+        """Define a view of the result of a query in sql/.
 
         Spark computes the result when the view is first used. This is safe because the files do not change.
         """
@@ -192,7 +192,7 @@ def mapped(
 ) -> Generator[pa.Table, None, None]:
     """Apply a function to the rows of Parquet files on the executors, and yield one result per file, in order.
 
-    Each file is a task of its own. As many files are processed at the same time as the executors have cores.
+    Each file is a separate task, and each core of the executors processes one file at a time.
 
     columns: the columns to read
     function: a function that takes batches with these columns and returns batches of `schema`

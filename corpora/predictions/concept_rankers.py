@@ -137,7 +137,7 @@ def _documents(matrix: csr_array) -> np.ndarray:
 def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
     """Yield a mapping from concepts to scores for each document.
 
-    It contains the concepts that have a label in the text.
+    The mapping contains the concepts that have a label in the document's text.
 
     counts: how often each phrase occurs in each document; the features are phrase numbers
     phrases: the labels of the concepts
@@ -157,7 +157,7 @@ def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
 def nearest(
     counts: Counts, labels: Sequence[Sequence[str]], groups: Sequence[str], progress: Callable[[int], object]
 ) -> Iterator[dict[str, float]]:
-    """Yield a mapping from labels to scores for each document. It contains the labels of the most similar documents.
+    """Yield a mapping from labels to scores for each document. It contains labels of the most similar documents.
 
     Similarities are computed only with documents that have labels, for a block of documents at a time. If documents are
     equally similar, the first ones are used.
@@ -218,7 +218,7 @@ class Suggested:
 
     already: whether the predictors existed before; if so, nothing was done and the remaining fields are empty
     learned: the number of records whose labels `nearest` uses; if it is 0, only label match was created
-    outside: the labels that are not concepts of the vocabulary, with the number of records that have each
+    outside: for each label that is not a concept of the vocabulary, the number of records that have it
     """
 
     predictors: list[Predictions]

@@ -1,4 +1,4 @@
-"""Import of a predictor from a file. The file holds one label for each post or record, or ranked labels (a TREC run).
+"""Import of a predictor from a file with one label for each post or record, or with ranked labels (a TREC run).
 
 A file is imported completely or not at all. A file with single labels must cover every post, because otherwise draws
 could contain only the posts that happen to be in the file. A run need not contain every record.
@@ -33,7 +33,7 @@ class Imported:
     strangers: the number of ids in the file that are not in the corpus
     first_strangers: the first of these ids
     notes: notes on the file's labels
-    of_records: whether the corpus holds records rather than posts
+    of_records: whether the corpus contains records rather than posts
     already: whether the same predictions had been imported before
     """
 
@@ -56,7 +56,7 @@ def import_predictions(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Imported:
-    """Import a predictor's labels. They are languages if the corpus holds posts, and classes if it holds records.
+    """Import a predictor's labels. They are languages if the corpus contains posts, and classes if it contains records.
 
     Importing the same file again changes nothing.
 
@@ -106,7 +106,7 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
 
 
 def _check_header(path: Path, format: str | None) -> None:
-    """Check that the file has a label column. A file without one may hold a score for each label instead."""
+    """Check that the file has a label column. A file without one may contain a score for each label instead."""
     header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(

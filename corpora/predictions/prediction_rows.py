@@ -42,7 +42,7 @@ EVERY_LABEL: Collection[str] = _Every()
 
 
 class UnknownLabel(RecordError):
-    """The error for a label that is neither a language code nor und and that was not declared."""
+    """The error for a label that is neither a language code nor und, and that the user has not declared."""
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
@@ -67,7 +67,7 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
         label, _, written = pair.partition("=")
         label, targets = label.strip(), tuple(target.strip() for target in written.split(","))
         if not label or not all(targets):
-            raise RecordError(f"--map {pair}: expected LABEL=LABEL, or LABEL=LABEL,LABEL for a class of several.")
+            raise RecordError(f"--map {pair}: expected LABEL=LABEL, or LABEL=LABEL,LABEL for a class of labels.")
         if label in declared:
             raise RecordError(f"--map declares {label} twice. Write all its labels in one option.")
         if invalid := [target for target in targets if not is_label(target)]:
@@ -177,7 +177,7 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
 class Notes:
     """Notes for the user about an imported file.
 
-    outside: the number of rows that were ignored because their ids are not wanted
+    outside: the number of rows that were skipped because their ids were not requested
     understood: the number of rows for each (label as written, label as read) pair
     """
 
@@ -208,7 +208,7 @@ def read_predictions(
     Labels are renamed and checked in the same way as in import_predictions.
 
     also: labels that are valid in addition to the usual ones (see read_label)
-    only: the wanted ids, or None for all; rows with other ids are skipped
+    only: the requested ids, or None for all; rows with other ids are skipped
 
     Raise CorpusError if the file has a fault.
     """
@@ -243,7 +243,7 @@ def read_lines(
     """Yield each prediction in a file with its line number.
 
     notes: the object that collects the notes on the file
-    only: the wanted ids, or None for all; rows with other ids are skipped
+    only: the requested ids, or None for all; rows with other ids are skipped
 
     Raise CorpusError if a row is invalid. All unknown labels are reported in one error.
     """
@@ -269,9 +269,9 @@ def _read(
     unknown: "_UnknownLabels",
     raw: Mapping[str, Any],
 ) -> Prediction | UnknownLabel | None:
-    """Read one row. Return None if its id is not wanted.
+    """Read one row. Return None if its id was not requested.
 
-    Raise RecordError if the row is wanted but invalid.
+    Raise RecordError if the id was requested but the row is invalid.
     """
     key = read_id(raw.get("id"))
     is_requested = only is None or key in only

@@ -252,7 +252,7 @@ def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
 
     least_letters: long and short texts are counted separately, and a text is long if it has at least this many letters
 
-    Raise CorpusError if the corpus holds records, or has posts without votes.
+    Raise CorpusError if the corpus contains records, or has posts without votes.
     """
     manifest = layout.manifest_of(corpus_name)
     layout.check_posts(corpus_name, manifest)

@@ -5,7 +5,7 @@ A run has a line for each label of a document, with six fields separated by whit
     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
 
 Labels are sorted by descending score, and labels with the same score by their text. The rank field is ignored. A file
-holds the run of one system and may be compressed. In a corpus, a document without labels has no row.
+contains the run of one system and may be compressed. In a corpus, a document without labels has no row.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -181,7 +181,7 @@ def with_rankings(
 ) -> tuple[Manifest, Predictions]:
     """Write the file of a ranked predictor.
 
-    Return a manifest that includes the predictor, and the predictor's entry in it.
+    Return a manifest that includes the predictor, and the entry of the predictor in this manifest.
 
     The manifest is not saved. If the given manifest already has the same predictions, it is returned unchanged. The
     caller must hold layout.changing.

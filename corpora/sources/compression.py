@@ -1,7 +1,7 @@
 """Compressed files, file formats, size limits, and damaged files.
 
 gzip, zstd, xz, bzip2 and ZIP are supported. zstd windows may have up to 2 GB, as in Pushshift's dumps. A ZIP file must
-contain one file, or one file for each document. The compression is recognised by a file's first bytes rather than by
+contain one file, or one file for each document. The compression is recognized by a file's first bytes rather than by
 its name.
 """
 
@@ -56,7 +56,7 @@ _DAMAGE = (lzma.LZMAError, zstd.ZstdError, zipfile.BadZipFile, zlib.error, EOFEr
 
 
 def is_packed(start: bytes) -> bool:
-    """Return whether the first bytes of a file are those of a compressed file, supported or not."""
+    """Return whether the first bytes of a file are those of a compressed file, even of an unsupported format."""
     return start.startswith((*_MAGIC, *_UNSUPPORTED)) or start[1:4] == _SKIPPED
 
 

@@ -30,7 +30,7 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class StoryError(ValueError):
-    """The reason why a file is not a story, as a sentence."""
+    """The error for a file that is not a story. The message states the reason in a sentence."""
 
 
 def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
@@ -145,11 +145,11 @@ def terms_of(
 ) -> tuple[tuple[str, ...], str, str]:
     """Return the fields, the language and the name of the label column for an import.
 
-    Values that the user named are kept. If no fields were named, they are those of the corpus. All other missing values
-    are the defaults of the document format.
+    Values that the user specified are kept. If the user specified no fields, return those of the corpus. All other
+    missing values are the defaults of the document format.
 
     manifest: the manifest of the corpus, or None for a new corpus
-    fields, language, labels: what the user named; empty if nothing was named
+    fields, language, labels: the values that the user specified, or empty values
     """
     if (kind := DOCUMENTS.get(format or "")) is None:
         return fields, language, labels
@@ -162,7 +162,7 @@ def read_any(
 ) -> Iterator[Row]:
     """Yield each row or document of a path.
 
-    text_format: how the file is written, unless it contains documents
+    text_format: the encoding and delimiter of the file; not used for documents
 
     Raise CorpusError if the path cannot be read.
     """
@@ -191,7 +191,7 @@ _ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.-]+)""")
 
 
 class XmlError(ValueError):
-    """The reason why XML was rejected, as a sentence that does not name the file.
+    """The error for rejected XML. The message states the reason in a sentence, without the name of the file.
 
     line: the line number, or 0 if it is unknown
     """

@@ -4,7 +4,7 @@ EURLEX57K was published as folders named train, dev and test, with a file `<cele
 distributed as train.jsonl, dev.jsonl and test.jsonl, with one act per line and two keys renamed. MultiEURLEX also has
 one act per line, but in up to 23 languages. The act in each language becomes a record.
 
-A record holds each part of an act as one text. The articles in the list `main_body` are joined with empty lines
+A record contains each part of an act as one text. The articles in the list `main_body` are joined with empty lines
 between them, and `articles_of` can split the text again.
 """
 
@@ -133,9 +133,9 @@ def _too_long(longest: int) -> Fault:
 
 
 def _split(name: str) -> str:
-    """Return the split that the name of a folder or file contains, or "" unless it contains exactly one.
+    """Return the split that the name of a folder or file contains, such as `train` for train.jsonl.
 
-    For example, return `train` for train.jsonl.
+    Return "" if the name contains no split, or more than one.
     """
     splits = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
     return splits.pop() if len(splits) == 1 else ""
@@ -200,7 +200,7 @@ def _concepts(key: str, value: object) -> list[str]:
 
 
 def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield a number with the COLUMNS_OF_MULTI of each act in each language that has a text, or with a Fault.
+    """Yield the COLUMNS_OF_MULTI, or a Fault, for each act in each language that has a text, with a number.
 
     The records are numbered consecutively.
 

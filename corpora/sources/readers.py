@@ -28,7 +28,7 @@ from corpora.sources.compression import Bound, Progress, damage_explained, forma
 # --- The mapping from our fields to the columns of a file.
 
 
-WORDY = 4  # A cell with more words than this is not taken for a column's name.
+WORDY = 4  # A cell with more words than this is not treated as a column name.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Columns:
     named: a mapping from our field names to the file's column names
     needed: the fields whose columns a file must have
     bare: whether a TSV file may have no header; if its first line contains none of the column names, the columns are
-        taken in the order of `named`
+        assumed to be in the order of `named`
     """
 
     named: Mapping[str, str]
@@ -141,11 +141,11 @@ def read_rows(
     progress: Progress | None = None,
     text_format: text.TextFormat | None = None,
 ) -> Iterator[Row]:
-    """Yield each row of a file that is not blank, as (line, values by field) or (line, Fault).
+    """Yield each non-blank row of a file, as (line, values by field) or (line, Fault).
 
     max_line: the maximum length of a line (bytes) or cell (characters)
     progress: a function that is called with the number of bytes read
-    text_format: how the file is written, None to recognize it
+    text_format: the encoding and delimiter of the file, or None to detect them
 
     Raise CorpusError if the file cannot be read.
     """
@@ -286,7 +286,7 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
 
 
 def _texts(schema: Any, names: list[str]) -> list[str]:
-    """Return the Parquet paths of those named columns that contain text."""
+    """Return the Parquet paths of the named columns that contain text."""
     texts = (column.path for column in map(schema.column, range(len(schema))) if column.physical_type == "BYTE_ARRAY")
     return [path for path in texts if path.split(".")[0] in names]
 
@@ -371,7 +371,7 @@ def _bytes(value: Any) -> int:
 
 ROWS = 10
 _SURROGATE = re.compile("[\ud800-\udfff]")
-MOST_INSPECTED = 64 << 20  # number of bytes of a file from which the preview recognizes the encoding
+MOST_INSPECTED = 64 << 20  # number of bytes of a file from which the preview detects the encoding
 
 
 @dataclass(frozen=True)
@@ -411,7 +411,7 @@ def header_of(path: Path, format: str, objects: int = 1, text_format: text.TextF
     They are the cells of its first line, the names in the Parquet schema, or the keys of its first JSON objects.
 
     objects: the number of JSON objects whose keys are used
-    text_format: how the file is written, None to recognize it
+    text_format: the encoding and delimiter of the file, or None to detect them
     """
     with damage_explained(path, format):
         return list(_names(path, format, objects, text_format or text.text_format_of(path, format)))

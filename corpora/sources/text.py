@@ -91,7 +91,7 @@ def text_of(path: Path, progress: Progress | None = None, encoding: str = "utf-8
 class _Converted(io.RawIOBase):
     """A file whose content is converted when it is read.
 
-    convert: a function that takes a piece of the content, and whether it is the end, and returns the converted piece
+    convert: a function that takes a piece of the content and whether it is the last, and returns the converted piece
     """
 
     def __init__(self, file: Any, convert: Callable[[bytes, bool], bytes]) -> None:
@@ -112,7 +112,7 @@ class _Converted(io.RawIOBase):
 def _to_utf8(start: bytes, encoding: str) -> Callable[[bytes, bool], bytes]:
     """Return a function that converts a file to UTF-8.
 
-    Bytes without a meaning in the encoding are kept, so that the result is not UTF-8 and only their row is rejected.
+    Bytes that are invalid in the encoding are kept. They are not UTF-8 either, so only the row with them is rejected.
 
     start: the first bytes of the file
     """
@@ -446,14 +446,14 @@ def field_count(row: list[str]) -> str:
     return "1 field" if len(row) == 1 else f"{len(row):,} fields"
 
 
-# --- The encoding of text files and the delimiter of CSV files: the choices, and how they are recognized.
+# --- The encoding of text files and the delimiter of CSV files: the choices, and how they are detected.
 #
-# Recognition is careful, because a wrong guess would silently change texts. A file is read as Windows-1252 only if it
-# cannot be UTF-8: it has lines that are not UTF-8, and none that are UTF-8 beyond ASCII.
+# Detection is cautious, because a wrong guess would silently change texts. A file is read as Windows-1252 only if some
+# of its lines are not UTF-8, and if all lines that are UTF-8 are plain ASCII.
 
 
 UTF_8, UTF_16, WESTERN = "utf-8", "utf-16", "windows-1252"
-# Encoding, as Python names it -> name for people.
+# A mapping from Python's name of an encoding to the name that people see.
 ENCODINGS: Mapping[str, str] = {
     UTF_8: "UTF-8",
     UTF_16: "UTF-16",
@@ -471,7 +471,7 @@ ENCODINGS: Mapping[str, str] = {
     "shift_jis": "Shift JIS (Japanese)",
     "euc-kr": "EUC-KR (Korean)",
 }
-# Name of a delimiter -> (the character, its name in the plural). If two fit equally well, the first is taken.
+# The characters and plural names of delimiters, by name. If two fit equally well, the first is used.
 DELIMITERS: Mapping[str, tuple[str, str]] = {
     "comma": (",", "commas"),
     "semicolon": (";", "semicolons"),
@@ -479,14 +479,14 @@ DELIMITERS: Mapping[str, tuple[str, str]] = {
 }
 # The search for letters beyond ASCII stops after this many bytes. Lines in another encoding are rejected there.
 SEARCHED = 1 << 30
-_FIRST_RECORDS = 20  # number of records from which the delimiter is recognized
+_FIRST_RECORDS = 20  # number of records from which the delimiter is detected
 _LOOKED_AT = 1000  # The script is guessed from up to this many lines that are not UTF-8.
 _LONGEST = 1 << 16  # Lines are inspected in pieces of this many bytes.
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a text file is written.
+    """The encoding and the delimiter of a text file.
 
     encoding: one of ENCODINGS; "" if the file is not a text file
     delimiter: one of DELIMITERS; "" if the file is not CSV
@@ -508,7 +508,7 @@ STANDARD = (TextFormat(), TextFormat(UTF_8), TextFormat(UTF_8, "comma"))  # form
 def text_format_of(
     path: Path, format: str, encoding: str = "", delimiter: str = "", most: int = SEARCHED
 ) -> TextFormat:
-    """Return how a file is written. It is recognized, except for what the user has chosen.
+    """Return the encoding and delimiter of a file. They are detected, unless the user has chosen them.
 
     encoding, delimiter: the user's choice, or ""
     most: the number of bytes after which the search for letters beyond ASCII stops
@@ -566,7 +566,7 @@ def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool
 def _is_western(text: bytes) -> bool:
     """Return whether a text is probably Windows-1252, which includes ISO-8859-1.
 
-    In Latin scripts, letters with accents are usually isolated, whereas letters of other scripts are consecutive.
+    In Latin scripts, accented letters are usually isolated, whereas the letters of other scripts are consecutive.
     """
     try:
         text.decode(WESTERN)
@@ -577,9 +577,9 @@ def _is_western(text: bytes) -> bool:
 
 
 def _delimiter_of(path: Path, encoding: str) -> str:
-    """Return the delimiter with which most of the first records have as many cells as the header.
+    """Return the delimiter with which most of the first records have the same number of cells as the header.
 
-    If several do, it is the one with most columns.
+    If several delimiters fit equally well, return the one with the most columns.
     """
     csv.field_size_limit(MAX_LINE)
     start = [

@@ -1,4 +1,4 @@
-"""Steps that all importers share. They lock the corpus, validate and stage rows, and write them without repeats.
+"""Steps that all importers share. They lock the corpus, validate and stage rows, and write them without duplicates.
 
 An importer locks the corpus (`taking`), reads rows (corpora/sources/readers.py) and validates each of them (`judged`).
 It either logs faulty rows (`accepted`) or refuses the whole file (`all_sound`). Valid rows are written to a `Stage`,
@@ -85,7 +85,7 @@ class RejectLog:
         self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     def check_hopeless(self, max_share: float) -> None:
-        """Stop reading if many of the rows that were read, and most of them, were rejected.
+        """Stop reading if a large number of rows, and most of the rows so far, were rejected.
 
         Without this check, a single unclosed quote could cost an hour of reading and a list of millions of rejected
         rows.
@@ -118,7 +118,7 @@ class RejectLog:
         )
 
     def nothing_accepted(self) -> CorpusError:
-        """Return the error for a file none of whose rows were accepted."""
+        """Return the error for a file from which no row was accepted."""
         if not self.count:
             return no_rows(self.path)
         line, reason = self.first
@@ -180,9 +180,9 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
 
 
 def encoding_hint(path: Path, format: str) -> str:
-    """Return advice that ends with a space if a text file is not UTF-8. Otherwise return "".
+    """Return advice on the encoding of a text file that is not UTF-8, or "" for other files.
 
-    The advice names the encoding that the file probably has.
+    The advice names the probable encoding of the file, and ends with a space.
     """
     if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""

@@ -176,10 +176,10 @@ def declared_records(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records with their declared labels as dicts (id, language, fields, declared), sorted by id.
 
-    languages: the codes of the wanted languages, or None for all
+    languages: the codes of the requested languages, or None for all
     fields: the fields that the corpus must have
 
-    Raise CorpusError if the corpus holds posts, lacks a field, or has no records in a wanted language.
+    Raise CorpusError if the corpus contains posts, lacks a field, or has no records in a requested language.
     """
     manifest = layout.manifest_of(corpus_name)
     layout.check_fields(corpus_name, manifest, fields)

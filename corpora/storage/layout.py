@@ -2,7 +2,7 @@
 
     DATA_DIR/corpora/<name>/manifest.json       describes the corpus; files that it does not name are leftovers
                             parts/000001.parquet    posts or records, in the order of import
-                            votes/000001.parquet    the detectors' votes on the posts of parts/000001.parquet
+                            votes/000001.parquet    the detectors' votes on the posts in parts/000001.parquet
                             voting/                 votes on a part in progress (votes/vote_run.py)
                             predictions/000001.parquet    an imported classifier's labels for all posts
                             scores/000001.parquet    an imported scorer's scores for all pairs
@@ -57,7 +57,7 @@ def corpus_dir(name: str) -> Path:
 def check_spelling(noun: str, property: str, value: str) -> None:
     """Check the name or version of a predictor or scorer.
 
-    noun: the kind of thing, for the error message
+    noun: what the name or version belongs to, for the error message
     property: `name` or `version`
 
     Raise CorpusError if the value is invalid.
@@ -272,7 +272,7 @@ class Manifest:
     predictions: tuple[Predictions, ...] = ()
     fields: tuple[str, ...] = ()  # the fields of the records, in the order in which they are shown; empty for posts
     declared: bool = False  # whether the records have declared labels
-    threads: Threads | None = None  # only if the corpus holds pairs of a message and a reply
+    threads: Threads | None = None  # only if the corpus contains pairs of a message and a reply
     scores: tuple[Scores, ...] = ()
 
     @property
@@ -374,9 +374,9 @@ def with_predictions(
 
 
 def check_records(corpus_name: str, manifest: Manifest) -> None:
-    """Check that the corpus holds records.
+    """Check that the corpus contains records.
 
-    Raise CorpusError if it holds posts.
+    Raise CorpusError if it contains posts.
     """
     if not manifest.fields:
         raise CorpusError(
@@ -387,9 +387,9 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
 
 
 def check_fields(corpus_name: str, manifest: Manifest, fields: Iterable[str]) -> None:
-    """Check that the corpus holds records with these fields.
+    """Check that the corpus contains records with these fields.
 
-    Raise CorpusError if it holds posts, or if a field is missing.
+    Raise CorpusError if it contains posts, or if a field is missing.
     """
     check_records(corpus_name, manifest)
     if missing := [field for field in fields if field not in manifest.fields]:
@@ -401,7 +401,7 @@ def check_fields(corpus_name: str, manifest: Manifest, fields: Iterable[str]) ->
 def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
     """Return the manifest's entry for threads.
 
-    Raise CorpusError if the corpus does not hold pairs of a message and a reply.
+    Raise CorpusError if the corpus does not contain pairs of a message and a reply.
     """
     if manifest.threads is None:
         raise CorpusError(
@@ -429,11 +429,11 @@ def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None
 
 
 def check_posts(corpus_name: str, manifest: Manifest, advice: str = "") -> None:
-    """Check that the corpus holds posts, on whose languages detectors vote.
+    """Check that the corpus contains posts, on whose languages detectors vote.
 
     advice: what to do instead with a corpus of records
 
-    Raise CorpusError if it holds records.
+    Raise CorpusError if it contains records.
     """
     if manifest.fields:
         raise CorpusError(

@@ -27,16 +27,16 @@ TABLES = ("csv", "tsv", "parquet")  # formats with a header
 
 @dataclass(frozen=True)
 class Terms:
-    """What the user states about files to import and about their corpus.
+    """The options of an import, which describe the files and their corpus.
 
     text_may_leave: whether exports may contain the text; None means yes if the licence is free, and otherwise an error
     fields: the names of the records' fields, in order; if empty, an existing corpus keeps its fields and a new one
-        holds posts
+        contains posts
     language: the language of all records in the files, or ""
-    declared: the column that holds the labels of the records, or ""
+    declared: the column with the labels of the records, or ""
     columns: a mapping from our field names to the files' column names, where they differ
-    format: the format of the files, or None to recognize it by their names
-    encoding, delimiter: how the files are written (sources/text.py), or "" to recognize it
+    format: the format of the files, or None to use their suffixes
+    encoding, delimiter: the encoding and delimiter of the files (sources/text.py), or "" to detect them
     max_line: the maximum length of a line (bytes)
     max_rejects: the maximum share of rejected rows; if a file exceeds it, nothing from this file is imported
     progress: a function that is called with the number of bytes read
@@ -80,7 +80,7 @@ class Outcome:
 
 @dataclass
 class _Counts:
-    """Counts for an Outcome, which are made while the rows are read."""
+    """Counts for an Outcome, which are updated while the rows are read."""
 
     formulas: tuple[int, str] = (0, "")
     authorless: Counter[str] = field(default_factory=Counter)
@@ -196,9 +196,9 @@ def import_files(name: str, paths: list[Path], terms: Terms) -> Iterator[Outcome
 
 
 def check_import(name: str, paths: list[Path], terms: Terms) -> None:
-    """Check what `import_files` would refuse before it reads rows.
+    """Run the checks that `import_files` makes before it reads rows.
 
-    Raise CorpusError if it would refuse the files, the corpus or the header of a table.
+    Raise CorpusError if it would reject the files, the corpus or the header of a table.
     """
     _check_paths(paths, terms.format)
     columns = _columns(open_corpus(name, terms), terms)

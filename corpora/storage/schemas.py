@@ -70,7 +70,7 @@ RANKED_SCHEMA = pa.schema(
 )
 
 # Staged messages. The columns file, line and turn are the position of a message. The turn is 1 unless the row in the
-# file holds a whole thread.
+# file contains a whole thread.
 MESSAGES_SCHEMA = pa.schema(
     [
         pa.field("file", pa.int32(), nullable=False),

@@ -14,7 +14,7 @@ from corpora.core.masking import readable
 from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number, read_string
 from corpora.core.values import is_missing, is_removed, tidy
 
-# The fields of a record that holds a pair. Annotators see only the message and the reply. The certainty is the
+# The fields of a record that contains a pair. Annotators see only the message and the reply. The certainty is the
 # detector's score for the record's language, from 0 to 1 with six decimal places.
 FIELDS = ("message", "reply", "thread", "message_id", "certainty")
 # A row of a file is either a message or a whole thread, which is a list of turns. Each turn answers the previous one.
@@ -87,13 +87,13 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
 
 
 def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
-    """Yield the messages in a row that holds a thread. Each message answers the previous one.
+    """Yield the messages in a row that contains a thread. Each message answers the previous one.
 
     A message's id consists of the thread and the number of the turn, starting with 1.
 
     raw: the row, as a mapping from the names in TURNS to values
 
-    Raise RecordError if the row does not hold a list of turns.
+    Raise RecordError if the row does not contain a list of turns.
     """
     thread = read_id(raw.get("thread"), "thread")
     turns = raw.get("turns")
@@ -174,7 +174,7 @@ def joined(message: str, reply: str) -> str:
 def cell(text: str) -> str:
     """Return a text as a cell of a published file.
 
-    White space is normalised, and byte order marks are removed because some readers drop them. Texts with the same cell
+    White space is normalized, and byte order marks are removed because some readers drop them. Texts with the same cell
     are treated as equal.
     """
     return " ".join(text.replace("\ufeff", " ").split())

@@ -1,8 +1,8 @@
 """The published set of a corpus of pairs, and the files of replies that systems suggest.
 
-It consists of the kept pairs with their splits, and the frequencies of replies.
+A published set consists of the kept pairs with their splits, and the frequencies of replies.
 
-Callers write the files. DuckDB runs the queries, so a corpus need not fit into memory. However, --apart thread holds
+Callers write the files. DuckDB runs the queries, so a corpus need not fit into memory. However, --apart thread keeps
 two numbers in memory for each message of a thread.
 """
 
@@ -121,7 +121,7 @@ def _components(store: Store, corpus_name: str) -> pa.Table:
     """Return a table that maps each message's digest (`said`) to the `part` that must not be divided.
 
     Two threads are connected if they contain equal messages. A part consists of all threads that are connected,
-    directly or through other threads. It is named by the smallest of its digests.
+    directly or through other threads. A part is named after its smallest digest.
 
     Raise CorpusError if a message is in no thread.
     """

@@ -1,8 +1,8 @@
 """Filters on a corpus of pairs.
 
-They use imported scores that external systems, such as toxicity detectors, have computed.
+A filter uses imported scores that external systems, such as toxicity detectors, have computed.
 
-A scorer gives scores from 0 to 1, which are imported with a threshold. A pair's score is the higher score of its
+The scores of a scorer are from 0 to 1, and are imported with a threshold. A pair's score is the higher score of its
 message and reply. A pair is dropped if at least one scorer's score exceeds that scorer's threshold. A missing score
 never drops a pair, and it is not treated as 0. The corpus itself is not changed. Draws use the view `filtered` to
 select kept and dropped pairs.
@@ -67,7 +67,7 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
     number of scorers that drop the pair, which is 0 if it is kept. `lacking` is the number of scorers with a missing
     score.
 
-    Raise CorpusError if the corpus does not hold pairs.
+    Raise CorpusError if the corpus does not contain pairs.
     """
     manifest = manifest or layout.manifest_of(corpus_name)
     layout.check_pairs(corpus_name, manifest)

@@ -49,7 +49,7 @@ def stage(staged: Path, logs: list[RejectLog], terms: Terms) -> None:
 
 
 def _read(path: Path, format: str, terms: Terms) -> Iterator[tuple[int, list[messages.Message] | Fault]]:
-    """Yield the messages in each row. A row holds either one message or a list of turns."""
+    """Yield the messages in each row. A row contains either one message or a list of turns."""
     turns = _has_turns(path, format, terms)
     fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
     file_columns = Columns({field: terms.columns.get(field, field) for field in fields}, needed)
@@ -59,7 +59,7 @@ def _read(path: Path, format: str, terms: Terms) -> Iterator[tuple[int, list[mes
 
 
 def _has_turns(path: Path, format: str, terms: Terms) -> bool:
-    """Return whether the rows of a file hold lists of turns, judging by the first row that can be read."""
+    """Return whether the rows of a file contain lists of turns, judging by the first row that can be read."""
     file_columns = Columns({"turns": terms.columns.get("turns", "turns")}, ())
     rows = read_rows(path, format, file_columns, terms.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
@@ -74,7 +74,7 @@ def join(store: Store, staged: Path) -> None:
 
 
 def find_circles(store: Store) -> None:
-    """Create the table `circles`, which holds the messages that answer each other in a cycle.
+    """Create the table `circles` of the messages that answer each other in a cycle.
 
     In each round, every link is replaced with one that reaches twice as far, and links that pass the start of a thread
     are removed. A thread of 100,000 messages therefore takes 17 rounds. If a round removes no link, all remaining links
@@ -161,7 +161,7 @@ def thread_facts(name: str, manifest: Manifest) -> dict[str, Any]:
 
 
 def disagreements(threads: layout.Threads) -> list[Disagreement]:
-    """Return for each declared language how often it was detected, sorted by descending number of pairs.
+    """Return a comparison for each declared language, sorted by descending number of pairs.
 
     Declared languages are converted to our codes. If a declared language cannot be converted, it is kept as written.
     """
@@ -197,7 +197,7 @@ def _check_same(
     if manifest.threads.least_certainty != least_certainty:
         raise CorpusError(
             f"Corpus {name} was created with --least-certainty {manifest.threads.least_certainty:g}, not "
-            f"{least_certainty:g}. Create another corpus."
+            f"{least_certainty:g}. Create another corpus to use a different value."
         )
 
 

@@ -63,7 +63,7 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
 
 @lru_cache(maxsize=64)
 def vocabulary_of(key: int) -> Vocabulary:
-    """Return the vocabulary version that has a primary key.
+    """Return the vocabulary version with the given primary key.
 
     The result is cached, because versions are immutable and primary keys are not reused.
     """
@@ -244,9 +244,9 @@ def find(
     - Labels that begin with the first word of the query come first.
     - Labels in the given language, or in a related one, come first.
     - Shorter labels come first.
-    - Then labels are sorted by their normalised text and by the concept's id.
+    - Then labels are sorted by their normalized text and by the concept's id.
 
-    also: languages that are searched in addition, such as other languages that the reader understands
+    also: additional languages to search, such as other languages that the reader understands
 
     Raise VocabularyError if the query is too long, or if it contains no letter or digit.
     """

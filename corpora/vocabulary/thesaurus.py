@@ -1,6 +1,6 @@
 """The content of a published thesaurus: concepts with labels in several languages, links, schemes and domains.
 
-Definite mistakes are rejected with an error. Irregularities that may be intended are only reported (Oddities). This
+Definite mistakes are errors. Irregularities that may be intended are only reported (Oddities). This
 module uses neither files nor the database.
 """
 
@@ -26,7 +26,7 @@ Labels = dict[str, str]  # from language to text
 
 
 class VocabularyError(CorpusError):
-    """The reason why a vocabulary cannot be imported or searched, or does not exist, as a sentence."""
+    """The error for a vocabulary that does not exist, or that cannot be imported or searched."""
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Oddities:
 
     unlabelled: ids of concepts without a preferred label that readers of the wanted language understand
     shared: for each label that several concepts share in a language, the ids of these concepts
-    alike: groups of ids that differ only in case or Unicode normalisation
+    alike: groups of ids that differ only in case or Unicode normalization
     deprecated: for each deprecated id, the ids of its replacements
     lengthened, unread: as in Thesaurus
     """
@@ -234,7 +234,7 @@ def prefer(term: Term, key: str, tag: str, label: str) -> None:
 
 
 def finish(thesaurus: Thesaurus, where: str) -> None:
-    """Normalise and check a thesaurus.
+    """Normalize and check a thesaurus.
 
     Links between related concepts become symmetric, and a preferred label is removed from the alternative labels.
     Schemes that contain all concepts or none are removed, because they do not help to distinguish concepts.
@@ -319,7 +319,7 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
 
 
 def _folded(text: str) -> str:
-    """Return a key for comparing texts. Texts that differ only in case or Unicode normalisation have the same key."""
+    """Return a key for comparing texts. Texts that differ only in case or Unicode normalization have the same key."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -354,7 +354,7 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
     return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)
 
 
-# --- The words of a text in a form for search, without accents, case and punctuation.
+# --- The words of a text, normalized for search: without accents, case and punctuation.
 
 
 # Letters that Unicode does not decompose into a base letter and an accent.
@@ -369,7 +369,7 @@ LONGEST_WORD = 64  # Longer words are cut off, because a row of a PostgreSQL ind
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, normalised for search. For example, "L'été à Århus" becomes l, ete, a, arhus."""
+    """Return the words of a text, normalized for search. For example, "L'été à Århus" becomes l, ete, a, arhus."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     return [word[:LONGEST_WORD] for word in _WORD.findall(plain.translate(_LETTERS))]

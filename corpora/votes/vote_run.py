@@ -214,7 +214,7 @@ def _mapping(processes: int, name: str) -> Iterator[Map]:
 
 
 def _begin() -> tuple[Connection, Worker]:
-    """Start a worker, and return the connection to it and its process.
+    """Start a worker process. Return the connection to it, and the process.
 
     Each worker has a connection of its own. In the standard library's pool, all workers share one connection, and the
     pool hangs if a worker is killed while it writes to it.

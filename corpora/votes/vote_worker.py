@@ -82,7 +82,7 @@ def _rankings(voter: Voter, texts: Sequence[str], k: int) -> Rankings:
 def counted_schema(voters: Iterable[Voter]) -> pa.Schema:
     """Return the schema of votes with the additional column `unanimous`.
 
-    In the first row of a batch, this column holds the number of posts in the batch on which the detectors are
+    In the first row of a batch, this column contains the number of posts in the batch on which the detectors are
     unanimous. In all other rows, it is 0.
     """
     return votes_schema(voter.name for voter in voters).append(pa.field("unanimous", pa.int64(), nullable=False))

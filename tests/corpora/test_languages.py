@@ -287,7 +287,7 @@ def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
         ("pt_br", PIDGIN, "'pt_br' is not a valid language code. Write pt-BR."),
         ("SR-LATN", PIDGIN, "'SR-LATN' is not a valid language code. Write sr-Latn."),
         ("not-de", PIDGIN, "'not-de' is not a valid language code. Write not-DE."),
-        ("und", PIDGIN, "und is reserved for texts without a single language"),
+        ("und", PIDGIN, "und is reserved for texts with no language"),
         (
             "sl-Latn-IT-rozaj-biske",
             PIDGIN,

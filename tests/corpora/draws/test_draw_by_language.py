@@ -244,7 +244,7 @@ RECALL, PRECISION = sample_recall, sample_precision
         (PRECISION, {"window": days((8, 1), (7, 1))}, r"The window \(2014-08-01 to 2014-07-01\) is empty"),
         (RECALL, {"window": tuple(moment.replace(tzinfo=None) for moment in WINDOW)}, "must have an offset"),
         (RECALL, {"history": days((1, 1), (2, 1))}, r"No post with an author in .* is in the history \(2014-01-01"),
-        (RECALL, {"window": days((12, 1), (12, 2))}, r"\(2014-12-01 to 2014-12-02\). The times of its posts are "),
+        (RECALL, {"window": days((12, 1), (12, 2))}, r"\(2014-12-01 to 2014-12-02\). The posts of the corpus date "),
         (PRECISION, {"window": days((12, 1), (12, 2))}, r"No post in corpus c is in the window \(2014-12-01 to 2014"),
         (RECALL, {"share": Fraction(0)}, "must be greater than 0 and at most 1"),
         (RECALL, {"share": Fraction(1, 10**9)}, "Round it to six decimal places"),
