@@ -21,7 +21,7 @@ from annotate.reports.table_formats import as_lines, wrapped
 
 NOTHING = "its kind of question has no audits, decoys or checks, so there is nothing to show."
 CONTEST = Option(
-    "contest", flag, False, help="send the agreed posts of languages whose error exceeds the task's limit to people"
+    "contest", flag, False, help="send the agreed posts of languages with errors above the task's limit to people"
 )
 ADD = Option("add", whole_number, least=1, shown="N", help="send N more agreed posts to people")
 CHECKS = Option(

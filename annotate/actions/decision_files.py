@@ -144,17 +144,17 @@ ASKED = 500  # maximum number of ids in one SQL statement
 
 @action(
     "adjudicate",
-    "Import an adjudicator's decisions from a file: JSONL, CSV, TSV or Parquet with the columns id (the item's), label "
-    f"(or {DISCARD}), reason (how they know) and, optionally, comment; asked (the language, if a post is asked about "
-    "with several) and sure (yes: a concept and a broader one are both meant). The rules are those of the page; for "
-    "example, nobody decides what they have judged. Rejected rows are listed with line and reason, the others are "
-    "imported, and the exit status is 3. With --list or --out, show what waits.",
+    "Import an adjudicator's decisions from a JSONL, CSV, TSV or Parquet file with the columns id (of the item), label "
+    f"(or {DISCARD}), reason (the evidence) and, optionally, comment, asked (the language in question, if there are "
+    "several for the item) and sure (yes to confirm a concept along with a broader one). The rules of the adjudication "
+    "page apply: for example, adjudicators cannot decide units that they have judged. If rows are rejected, they are "
+    "listed, the others are imported, and the exit status is 3. With --list or --out, list the units to decide.",
     TASK,
     Option("file", Path, argument=True, shown="FILE", help="the decisions; without a file, use --list or --out"),
     Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),
-    Option("list", flag, False, help="show what waits for this adjudicator"),
+    Option("list", flag, False, help="list the units that this adjudicator can decide"),
     Option(
-        "out", Path, shown="FILE", help="write the waiting cases to this file (.csv, .tsv or .jsonl), to be filled in"
+        "out", Path, shown="FILE", help="write the pending cases to this file (.csv, .tsv or .jsonl) to be filled in"
     ),
     column(COLUMNS, "label=language"),
     FORMAT,

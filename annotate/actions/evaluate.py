@@ -43,7 +43,7 @@ OF_POSTS = (
         choices=MEASURES,
         default=(),
         several=True,
-        help="measure only this; by default everything that the gold sets allow",
+        help="compute only this measure; by default all measures that the gold sets allow",
         group=MEASURED,
     ),
     Option(
@@ -120,8 +120,8 @@ OF_ALL = (
         "sequential",
         flag,
         False,
-        help="use intervals that remain valid however often you look at them, so that you can stop as soon as they "
-        "are narrow enough. They are 1.6 to 1.9 times as wide",
+        help="use intervals that remain valid if you check them repeatedly and stop as soon as they are narrow enough. "
+        "They are 1.6 to 1.9 times as wide",
         group=MEASURED,
     ),
     Option(

@@ -180,7 +180,7 @@ def verdict(result: dict[str, Any]) -> str:
         several=True,
         in_a_row=True,
         shown="DIGEST",
-        help="digests that were published earlier, of the secret or of the outcomes when the task was closed",
+        help="digests published earlier, either of the secret or of the outcomes at the time when the task was closed",
     ),
     refuses=(GoldSetError,),
     on_files=True,

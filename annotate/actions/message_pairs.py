@@ -52,11 +52,11 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 
 @action(
     "import_threads",
-    "Make a corpus of message-reply pairs from messages with the id of the message that they answer (columns id, "
+    "Create a corpus of message-reply pairs from messages with the id of the message that they answer (columns id, "
     "parent_id and text, and optionally thread, score, deleted, language and author), or from lists of turns "
     "(columns thread and turns). Deleted and empty messages, messages with a score below 1, and messages with an "
-    "uncertain language (by fastText) are excluded, counted and listed with the reason. Name all files in one call; "
-    "repeating the call changes nothing.",
+    "uncertain language (by fastText) are excluded, counted and listed with the reason. Pass all files in one command; "
+    "repeating the command changes nothing.",
     CORPUS,
     Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="all files of the corpus"),
     LICENCE,

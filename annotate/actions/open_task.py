@@ -106,8 +106,8 @@ OPTIONS = (
         "open_to",
         default=EVERYBODY,
         choices=OPEN_TO,
-        help="who works on the task: everybody who reads its languages, or the members whom `assay members` or the "
-        "task's page People adds",
+        help="who works on the task: everybody who reads its languages, or only the members that you add with `assay "
+        "members` or on the task's page People",
         group=QUESTION,
     ),
     Option(
@@ -116,7 +116,7 @@ OPTIONS = (
         default=(),
         help="the possible answers. uniform: language codes, instead of all 70 languages; balanced: the declared "
         'labels that count, such as "CCAT ECAT GCAT MCAT" or "world news; sports". Documents with none or '
-        "several of them are never drawn",
+        "several of these labels are never drawn",
         group=QUESTION,
     ),
     DRY_RUN,
@@ -127,7 +127,7 @@ OPTIONS = (
         several=True,
         in_a_row=True,
         shown="FILE",
-        help="Markdown files, such as ads.fr.md for French, instead of the kind's own",
+        help="guidelines in Markdown, such as ads.fr.md for French, to replace the kind's own guidelines",
         group=QUESTION,
     ),
     Option(
@@ -362,8 +362,8 @@ def _check_extension(values: Values) -> dict[str, Any]:
 
 open_task_action = action(
     "open_task",
-    "Draw items from a corpus, open a task that asks a kind of question about them, and queue for people what "
-    "machines cannot decide. --corpus and --seed are required, and for the uniform design also --size.",
+    "Draw items from a corpus, open a task that asks a kind of question about them, and queue the items that machines "
+    "cannot decide for people. --corpus and --seed are required, and for the uniform design also --size.",
     *OPTIONS,
     refuses=(TaskError, GoldAnswerError, KindError),
     checks=check_new,

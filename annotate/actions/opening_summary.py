@@ -336,7 +336,7 @@ def _gold_answer_notes(task: Task) -> list[str]:
         )
     for language, number in honeypots.out_of_reach(task).items():
         notes.append(
-            f"Note: an annotator who labels all units of {language} meets only {many(number, 'hidden gold answer')}, "
+            f"Note: an annotator who labels all units of {language} gets only {many(number, 'hidden gold answer')}, "
             f"but the pause rule needs {pause_rule.LEAST}, so it cannot pause anybody there. Set --gold-share higher."
         )
     for language, (pool, units) in honeypots.too_few(task).items():

@@ -36,7 +36,7 @@ COMMANDS = {
     },
     "Corpora": {
         "import_corpus": ("import_corpus", "Import files of posts or records into a corpus."),
-        "import_threads": ("message_pairs", "Make a corpus of message-reply pairs."),
+        "import_threads": ("message_pairs", "Create a corpus of message-reply pairs."),
         "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of message-reply pairs."),
         "prelabel": ("label_sources", "Have the detectors label the language of each post."),
         "import_predictions": ("label_sources", "Import a classifier's predictions for a corpus."),

@@ -72,8 +72,8 @@ def reroute_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "members",
-    "Show who works on a task, or change it. By default, everybody who reads one of its languages does; open it to "
-    "members to choose the people yourself. Without options, the command lists the members.",
+    "Show or change who works on a task. By default, it is everybody who reads one of the task's languages. To choose "
+    "the people yourself, open the task to members only. Without options, the command lists the members.",
     TASK,
     Option("open_to", choices=OPEN_TO, help="who works on the task: everybody who reads its languages, or its members"),
     Option("add", default=(), several=True, in_a_row=True, shown="NAME", help="user names of people to add or change"),
@@ -82,12 +82,13 @@ def reroute_action(values: Values, progress: Progress) -> Outcome:
     Option(
         "role",
         choices=Membership.ROLES,
-        help="the role of the added people in this task, whatever their role elsewhere; by default annotator, and for "
-        "members the role that they have",
+        help="the role of the added people in this task, regardless of their role elsewhere; by default, members keep "
+        "their role, and others become annotators",
     ),
     Option(
         "quota",
-        help="the most answers of each added person: a number, a share of the task's answers such as 25%, or none",
+        help="the maximum number of answers per added person: a number, a share of the task's answers such as 25%, or "
+        "none",
     ),
     Option("remove", default=(), several=True, in_a_row=True, shown="NAME", help="user names of members to remove"),
     checks=lambda values: _people(values),

@@ -120,7 +120,7 @@ def test_an_option_says_its_value_its_bounds_and_its_default_once():
         "open_task"
     )
     assert "- `--design` *one of `uniform`, `recall`," in options_of("open_task")
-    assert "- `--port N` *default 8000*\\\n  The port of the server.\n" in options_of("serve")
+    assert "- `--port N` *whole number, 0 to 65535 · default 8000*\\\n  The port of the" in options_of("serve")
     assert "- `--json`\\\n" in options_of("status")
     assert "(default " not in page_text("reference/commands")
 

@@ -39,18 +39,16 @@ class Command(commands.Command):
             "host",
             default="127.0.0.1",
             shown="ADDRESS",
-            help="the address of the server, which other machines can reach unless it is the default; 0.0.0.0 means "
-            "all addresses of this machine and requires ASSAY_HOSTS",
+            help="the address to listen on; with any address but the default, other machines can reach the server. "
+            "0.0.0.0 means all addresses of this machine and requires ASSAY_HOSTS",
         ),
-        Option(
-            "workers", whole_number, least=1, help="number of server processes; by default one per processor, at most 8"
-        ),
+        Option("workers", whole_number, least=1, help="number of server processes; by default one per CPU, at most 8"),
         Option(
             "threads",
             whole_number,
             4,
             least=1,
-            help="threads per process; with SQLite, more are added while a thread waits to write",
+            help="threads per process; with SQLite, threads are added while others wait to write",
         ),
     )
 
@@ -66,7 +64,7 @@ class Command(commands.Command):
         if options["demo"]:
             self.stdout.write(demo.set_up(port))
         address = f"http://{name_of(host)}:{port}"
-        (settings.DATA_DIR / "address").write_text(address)  # with which links of commands begin
+        (settings.DATA_DIR / "address").write_text(address)  # commands that print links read it
         if not (options["demo"] or managers().exists()):
             link = reverse("first-manager", args=[invite_first_manager()])
             self.stdout.write(

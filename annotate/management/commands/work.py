@@ -11,7 +11,7 @@ from annotate.core.option import Option, flag, whole_number
 class Command(commands.Command):
     help = (
         "Run the jobs that managers start in the browser, one after another, until Ctrl-C. `assay serve` already does "
-        "this. Use this command, once or several times, if you run another server."
+        "this. If you run a different server, use this command to start one or more workers."
     )
 
     options = (

@@ -112,7 +112,7 @@ def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     open_task(corpus, "--gold-share", "0.25")
     said = capsys.readouterr().err
     assert "run out" not in said
-    assert "labels all units of en meets only 6 hidden gold answers, but the pause rule needs 8" in said
+    assert "labels all units of en gets only 6 hidden gold answers, but the pause rule needs 8" in said
     open_task(corpus, "--gold-share", "0.4", name="other")
     said = capsys.readouterr().err
     assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 units." in said
