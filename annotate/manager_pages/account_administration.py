@@ -1,6 +1,6 @@
-"""Managers' pages for accounts: annotators and their languages, invitation links, and new managers.
+"""Managers' pages for accounts: annotators, annotators' languages, invitation links, and new managers.
 
-The pages of a task show what people have done in it. Other rights are granted in the admin site.
+People's work in a task is shown on the task's own pages. Other rights are granted in the admin site.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,11 +43,11 @@ NOTHING_CHANGED = "Nothing was changed."
 
 
 def languages(request: UserRequest) -> HttpResponse:
-    """List the requests of annotators who want to read more languages, or decide one request.
+    """List annotators' requests for further languages, or decide a request.
 
     POST fields:
     grant, refuse: primary key of the request to grant or refuse
-    level-ID: level to grant for the request with this primary key, if it differs from the level requested
+    level-ID: level to grant for the request with this primary key, if it differs from the requested level
     """
     if request.method == "GET":
         rows = [(row, label_name(row.language)) for row in work.waiting_requests()]
@@ -67,15 +67,15 @@ def languages(request: UserRequest) -> HttpResponse:
 
 
 def new_accounts(request: UserRequest) -> HttpResponse:
-    """Add annotators and show their invitation links once, on the next page.
+    """Add annotators and show the invitation links once, on the next page.
 
-    ?task=: name of the task to which they are invited; the page shows its waiting work
+    ?task=: name of the task to which the annotators are invited; the page then shows the waiting work of the task
 
     POST fields:
-    people: a user name, a name and a mail address on each line, separated by commas
-    language, level, groups, adjudicates: of all these people; each language has its level
-    table, file: text of a table instead, or the table as an uploaded file
-    task: name of the task whose members the people become, if any
+    people: one person per line, with user name, name and mail address separated by commas
+    language, level, groups, adjudicates: values that apply to all these people, with one level per language
+    table, file: alternatively, a table of people as text or as an uploaded file
+    task: name of a task to which the people are added as members, if any
     """
     task = Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET":
@@ -107,7 +107,7 @@ def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None,
 
 
 def _setup(task: Task | None) -> dict[str, Any]:
-    """Return the context of the pages that invite people to a task. Until people answer, it has the set-up steps."""
+    """Return the context of the pages for inviting people. Until the task has answers, it includes the set-up steps."""
     if task is None:
         return {}
     is_new = not Judgment.objects.filter(unit__task=task).exists()
@@ -119,7 +119,7 @@ def _setup(task: Task | None) -> dict[str, Any]:
 
 
 def _unadjudicated(task: Task) -> int:
-    """Return the number of items that will wait for an adjudicator, 0 if the task has adjudicators."""
+    """Return the expected number of items that need an adjudicator, or 0 if the task has adjudicators."""
     work = expected(task)
     if work["adjudicators"]:
         return 0
@@ -129,7 +129,7 @@ def _unadjudicated(task: Task) -> int:
 
 
 def _join(request: UserRequest, people: list[Annotator]) -> None:
-    """Make people members of the task in the form, if it names one."""
+    """Make people members of the task that the form specifies, if any."""
     if not (name := text_of(request.POST, "task")):
         return
     check_right(request.user, "decide")
@@ -142,7 +142,7 @@ def _join(request: UserRequest, people: list[Annotator]) -> None:
 def _rows(request: UserRequest) -> list[Row]:
     """Return the people in the form.
 
-    Raise BadTable with a list of all faults if the form or the table is invalid, and InvalidAnswer if the annotator
+    Raise BadTable with a list of all errors if the form or the table is invalid, and InvalidAnswer if an annotator
     already exists.
     """
     posted = request.POST
@@ -165,7 +165,7 @@ def _rows(request: UserRequest) -> list[Row]:
 
 
 def _check_are_new(rows: Iterable[Row]) -> None:
-    """Raise InvalidAnswer if one of the people is an annotator already, whose languages the form would replace."""
+    """Raise InvalidAnswer if a person is already an annotator, whose languages the form would replace."""
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows]).select_related("user")
     if existing := people.first():
         raise InvalidAnswer(
@@ -174,13 +174,13 @@ def _check_are_new(rows: Iterable[Row]) -> None:
 
 
 def _person(posted: QueryDict, username: str, name: str = "", email: str = "", *more: str) -> Row:
-    """Return a person with the languages in the form. Raise BadTable if these or the texts are invalid.
+    """Return a person with the languages in the form. Raise BadTable if the languages or the texts are invalid.
 
-    more: further parts of the person's line, which must not exist
+    more: further parts of the person's line; if there are any, the line is invalid
     """
     languages, adjudicates = _languages(posted), "adjudicates" in posted
     if more:
-        raise BadTable(f"The line of {username} has more than a user name, a name and a mail address.")
+        raise BadTable(f"The line of {username} has too many parts. Enter only a user name, a name and a mail address.")
     if not languages and not adjudicates:
         raise BadTable("Choose at least one language. Only adjudicators need none.")
     return read_person(username, name, languages, email, adjudicates=adjudicates)
@@ -191,13 +191,13 @@ def _groups(posted: QueryDict) -> list[str]:
     return [name for text in text_of(posted, "groups").split(",") if (name := text.strip())]
 
 
-MORE_LANGUAGES = 3  # number of empty rows in the language picker
+MORE_LANGUAGES = 3  # number of empty rows at the end of the language picker
 
 
 def _picker(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the context of the language picker.
 
-    rows: (name of a language, level) pairs that are filled in
+    rows: the filled-in rows, as (name of a language, level) pairs
     """
     filled = [row for row in rows if row[0]]
     return {
@@ -215,16 +215,16 @@ def _posted_rows(posted: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _language_names() -> dict[str, str]:
-    """Return the names of the languages that may be chosen, by code."""
+    """Return a mapping from code to name of the languages that can be chosen."""
     learn_languages()
     return {code: language.name for code, language in LANGUAGES.items() if not language.labels}
 
 
 def _languages(posted: QueryDict) -> str:
-    """Return the languages in the picker as in a table, such as "de:5 en:4".
+    """Return the languages in the picker in the notation of a table of people, such as "de:5 en:4".
 
-    A row may contain the name or the code of a language, or several, separated by commas. Raise BadTable if a language
-    is not on the list or has no level.
+    A row contains one or more names or codes of languages, separated by commas. Raise BadTable if a language is not on
+    the list or has no level.
     """
     codes = {name.casefold(): code for code, name in _language_names().items()}
     written, faults = [], []
@@ -232,7 +232,7 @@ def _languages(posted: QueryDict) -> str:
         for text in filter(None, map(str.strip, row.split(","))):
             code = codes.get(text.casefold(), language_named(text))
             if not is_language(code):
-                faults.append(f"{text!r} is not a language of the list. Begin to type its name, and choose it.")
+                faults.append(f"{text!r} is not a language on the list. Type the beginning of a name and choose.")
             elif not level:
                 faults.append(f"Choose how well the person reads {label_name(code)}.")
             written.append(f"{code}:{level}")
@@ -241,15 +241,15 @@ def _languages(posted: QueryDict) -> str:
     return " ".join(written)
 
 
-LINKS = "links"  # session key of links that have not been shown yet
+LINKS = "links"  # session key of the links that have not been shown yet
 
 
 def _with_links(
     request: UserRequest, created: Iterable[tuple[Annotator, str | None]], task: Task | None = None
 ) -> HttpResponse:
-    """Mail each invitation link to its annotator if possible, and redirect to the page that shows the links.
+    """Mail each annotator the invitation link if possible, and redirect to the page that shows the links.
 
-    created: (annotator, token) tuples; the token is None if the annotator needs no link
+    created: (annotator, token) tuples; the token is None if the annotator does not need a link
     """
     paths = [(annotator, reverse("invite", args=[token]) if token else "") for annotator, token in created]
     # Do not use the request's Host header, which the sender can forge.
@@ -263,7 +263,7 @@ def _with_links(
 
 
 def links(request: UserRequest) -> HttpResponse:
-    """Show the invitation links that the last request created. They are shown once, so a reload shows none."""
+    """Show the invitation links that the last request created. The links are shown only once, not after a reload."""
     shown = request.session.pop(LINKS, {"paths": [], "mailed": [], "task": ""})
     people = Annotator.objects.select_related("user").in_bulk([person for person, _path in shown["paths"]])
     made = [
@@ -325,7 +325,7 @@ def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Perform an action on an account.
 
     POST field:
-    do: a key of ACTS, or link to make an invitation link, which is shown once
+    do: a key of ACTS, or link to create an invitation link, which is shown once
     """
     work.check_may_change(request.user, [person.user])
     action = request.POST.get("do", "")
@@ -359,7 +359,7 @@ def _unlock(annotator: Annotator) -> str:
     return f"{annotator} can log in again; {many(wrong_count, 'wrong password')} cleared."
 
 
-# Name of an action on an account -> function that performs it and returns a sentence about the result.
+# Name of an action on an account -> function that performs the action and returns a sentence about the result.
 ACTS: Mapping[str, Callable[[Annotator], str]] = {
     "withdraw": _withdraw,
     "lock_out": _lock_out,
@@ -373,11 +373,11 @@ ACTS: Mapping[str, Callable[[Annotator], str]] = {
 
 @sensitive_variables("outcome")
 def new_manager(request: UserRequest) -> HttpResponse:
-    """Make a manager. Only the response to this request shows the password.
+    """Create a manager. The password is shown only in the response to this request.
 
     POST fields:
     name: user name
-    sure: the user name again, to confirm that an existing account becomes a manager's
+    sure: the user name again, to confirm that an existing account becomes a manager account
     """
     if request.method == "GET":
         return manage_page(request, "new_manager")

@@ -1,6 +1,6 @@
 """Forms for the actions that managers run as jobs, built from the options of the actions.
 
-A form has the same options and help texts as the command. It also offers uploads, and lists of choices such as the
+A form has the same options and help texts as the command. It also offers uploads and lists of choices, such as the
 existing corpora.
 """
 
@@ -38,7 +38,7 @@ class Deed:
     title: heading of the page
     button: label of the button
     first: options that are always visible, in this order
-    hidden: options that the page sets itself
+    hidden: options without a field, because the page sets them
     """
 
     title: str
@@ -82,7 +82,7 @@ DEEDS: Mapping[str, Deed] = {
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
     "evaluate": Deed("Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format")),
 }
-# Options that take either a name or a file. Their fields offer the known names, and also an upload.
+# Options that accept either a name or a file. Their fields offer the existing names and an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
 
 
@@ -90,7 +90,7 @@ def _tasks() -> Choices:
     return [(task.name, f"{task.title} ({task.name})") for task in Task.objects.order_by("-is_open", "-pk")]
 
 
-# (action, option) or option -> function that returns its choices.
+# (action, option) or option -> function that returns the choices for the option.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
     "task": lambda: _tasks(),
@@ -104,7 +104,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "delimiter": lambda: [(name, plural) for name, (_, plural) in DELIMITERS.items()],
     **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *rows_in_inbox()]),
 }
-# Options whose value is typed instead of chosen, mostly because it names a new corpus or task.
+# Options with a text field instead of choices, mostly for the name of a new corpus or task.
 TYPED = {
     ("import_corpus", "corpus"),
     ("import_threads", "corpus"),
@@ -112,9 +112,9 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 TRY = "dry_run"  # has a button instead of a field
-LONG_HELP = 220  # length of a help text that the form folds after its first sentence
+LONG_HELP = 220  # length from which the form folds a help text after the first sentence
 PREVIEW = "Preview"  # label of this button
-# Option -> label, if the option's name is not one.
+# Option -> label. All other options use their name as label.
 LABELS: Mapping[str, str] = {
     "licence": "Licence of the texts",
     "text_may_leave": "May the text be published?",
@@ -152,7 +152,7 @@ def rows_in_inbox() -> Choices:
 
 
 def gold_sets() -> Choices:
-    """Return the gold sets that jobs exported or imported, as choices of their folders, newest first."""
+    """Return the folders of the gold sets that jobs exported or imported, as choices, newest first."""
     done = Job.objects.filter(action__in=SETS, state=Job.DONE)
     folders = [(job_store.folder(job) / "out", job) for job in done]
     return [
@@ -178,8 +178,8 @@ class Field:
     value: current value
     choices: (value, text, is_selected) tuples
     is_file: whether the field also offers an upload
-    otherwise: the default as text, which the page shows while the field is empty
-    fault: why the value was refused, "" if it was not
+    otherwise: the default as text, which the page shows if the field is empty
+    fault: error message about the value, "" if there is no error
     """
 
     name: str
@@ -195,7 +195,7 @@ class Field:
 
     @property
     def brief_help(self) -> str:
-        """The help, or its first sentence if the help is longer than two lines."""
+        """The help text, or only its first sentence if it is longer than two lines."""
         return self.help if len(self.help) <= LONG_HELP else self.help.partition(". ")[0]
 
     @property
@@ -210,9 +210,9 @@ def deed_named(name: str) -> tuple[Deed, Action]:
 
 
 def given_again(number: str, action: str) -> dict[str, Any]:
-    """Return the values with which a job was started, to fill in its form again.
+    """Return the option values with which a job was started, to show them in the form again.
 
-    Raise NotFound if no job with this number ran this action.
+    Raise NotFound if there is no job of this action with this number.
     """
     job = Job.objects.filter(pk=number if number.isdecimal() else 0, action=action).first()
     if job is None:
@@ -228,7 +228,7 @@ def title_of(job: Job) -> str:
 def address(name: str, **values: str) -> str:
     """Return the URL of an action's form.
 
-    given: values to fill in
+    values: option values for the form
     """
     page = reverse("manage-new-task") if name == "open_task" else reverse("manage-do", args=[name])
     return f"{page}?{urlencode(values)}" if values else page
@@ -245,13 +245,13 @@ def form(
     defaults: Mapping[str, Any] | None = None,
     refusal: Exception | None = None,
 ) -> tuple[list[Field], dict[str, list[Field]]]:
-    """Return the form of an action: the fields that are always visible, and a mapping from heading to other fields.
+    """Return the form of an action: the fields that are always visible, and a mapping from heading to further fields.
 
     name: name of the action
     values: mapping from option name to current value
-    without: names of options to leave out
-    defaults: mapping from option name to the default that replaces the option's own
-    refusal: why the values were refused
+    without: names of options to omit
+    defaults: mapping from option name to a default that replaces the usual default
+    refusal: error that the values caused
     """
     deed, action = deed_named(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
@@ -271,7 +271,7 @@ def form(
 
 
 def is_shown(refusal: Exception | None, first: Sequence[Field], rest: Mapping[str, Sequence[Field]]) -> bool:
-    """Return whether a field of the form shows the refusal."""
+    """Return whether the refusal is shown at one of the fields."""
     return refusal is not None and any(field.fault for fields in (first, *rest.values()) for field in fields)
 
 
@@ -321,9 +321,9 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
 
 
 def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
-    """Return the values in a form as `Action.read` takes them.
+    """Return the values of a form as input for `Action.read`.
 
-    Raise ActionError if a value is not among the choices for its option.
+    Raise ActionError if a value is not one of the choices for the option.
     """
     deed, action = deed_named(name)
     values: dict[str, Any] = {}
@@ -350,12 +350,12 @@ def begin(request: UserRequest, action: str, options: Mapping[str, Any]) -> Http
 
 
 def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
-    """Return the refusal of an action after replacing option names with the labels of the form."""
+    """Return the error of an action with option names replaced by the labels of the form."""
     return ActionError(as_on_page(str(error), options), option=getattr(error, "option", ""))
 
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:
-    """Replace option names such as --size with the labels of the form, and shorten paths in the data folder."""
+    """Return an error message with option names such as --size replaced by form labels, and with shorter paths."""
     error = error.replace(f"{folder()}/", "").replace(f"{settings.DATA_DIR}/", "")
     spellings = [(spelled, option) for option in options for spelled in option.spellings if spelled.startswith("--")]
     for spelled, option in sorted(spellings, key=lambda spelling: -len(spelling[0])):

@@ -37,7 +37,7 @@ from corpora.storage import layout
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import read_manifest
 
-# Field -> other column names that files often use for it. The form preselects a column with one of these names.
+# Field -> other common column names for the field. The form preselects a column with such a name.
 ALSO: Mapping[str, tuple[str, ...]] = {
     "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key"),
     "text": ("body", "content", "tweet", "message", "sentence", "full_text", "document"),
@@ -49,14 +49,14 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 }
 NEEDED = ("id", "text")
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address"}
-OWN_TEXTS = "Our own texts, not to be published"  # a suggested licence with which exports omit the text
+OWN_TEXTS = "Our own texts, not to be published"  # a suggested licence; exports then omit the text
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
 SHOWN |= {"fields", "language", "labels", "prelabel"}
-# Fields of the form about the file itself, and those that are not the manager's.
+# Fields of the form that describe the file, and fields that the manager does not fill in.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
-LONGEST_NAME = 50  # maximum length of a suggested name, which leaves room for a number
-LONGEST_FIELD = 24  # maximum length of a suggested field name, which leaves room for a prefix
+LONGEST_NAME = 50  # maximum length of a suggested name; longer names are possible, so a number can follow
+LONGEST_FIELD = 24  # maximum length of a suggested field name, so that a prefix can be added
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
@@ -78,7 +78,7 @@ def corpus(request: UserRequest, name: str) -> HttpResponse:
         "corpus",
         row=row,
         manifest=manifest,
-        # (source file, URL of the list of its rejected rows, which is empty if no row was rejected)
+        # (source file, URL of the list of rejected rows, or an empty string if no row was rejected)
         files=[
             (source, reverse("manage-rejects", args=[name, number]) if source.rejects else "")
             for number, source in enumerate(manifest.sources if manifest else [], start=1)
@@ -92,7 +92,7 @@ def corpus(request: UserRequest, name: str) -> HttpResponse:
 
 
 def _steps_of(row: Mapping[str, Any]) -> list[setup_steps.Step]:
-    """Return the steps of the corpus's first set-up. The list is empty once something was drawn from the corpus."""
+    """Return the steps for setting up the first task of a corpus. Empty if the corpus already has a task."""
     if row["draws"] or row["fault"]:
         return []
     return setup_steps.steps(setup_steps.DETECTORS if _is_unread(row) else setup_steps.QUESTION, row["corpus"])
@@ -103,7 +103,7 @@ def _is_unread(row: Mapping[str, Any]) -> bool:
 
 
 def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    """Return the actions that a corpus allows as (URL, link text, is_next_step) tuples."""
+    """Return the actions that are possible for a corpus as (URL, link text, is_next_step) tuples."""
     unread = _is_unread(row)
     actions = [("prelabel", "Label with detectors", True)] if unread else []
     if not row["fault"]:
@@ -141,21 +141,21 @@ def inbox_page(request: UserRequest) -> HttpResponse:
 
 
 def new_corpus(request: UserRequest) -> HttpResponse:
-    """Let the manager choose a file, how it is read and what its columns hold, then start the import.
+    """Let the manager choose a file, its format and the meaning of its columns, then start the import.
 
     GET fields:
-    job: number of an import whose options the form shows again
-    holds: posts or records, which the form preselects
+    job: number of an earlier import, to fill the form with the same options
+    holds: content of the file to preselect: posts or records
 
     POST fields:
     file: name of a file in the inbox
     upload-file: a file to upload instead
-    preview: present to show the file in another format, without importing it
-    holds: posts or records
+    preview: present to show the file in another format instead of importing it
+    holds: content of the file: posts or records
     corpus, licence, source, format, encoding, delimiter, text_may_leave: options of import_corpus
-    prelabel: present to have the detectors label the posts afterwards
-    column-FIELD: name of the file's column that holds FIELD
-    fields, language, labels: options of import_corpus that only records have
+    prelabel: present to run the detectors on the posts after the import
+    column-FIELD: name of the column with the values of FIELD
+    fields, language, labels: options of import_corpus that apply only to records
     """
     if request.method == "GET":
         values = _values_of(request.GET["job"]) if "job" in request.GET else request.GET.dict()
@@ -176,7 +176,7 @@ def new_corpus(request: UserRequest) -> HttpResponse:
     except Refusal as error:
         refusal = error
     except CorpusError:
-        pass  # the file cannot be read, as the form says
+        pass  # the file cannot be read; the form shows the error
     return _new_corpus(request, request.POST.dict(), refusal=refusal)
 
 
@@ -213,7 +213,7 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
 def _columns_by_field(words: Iterable[str], columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the fields of records as (name, column) tuples.
 
-    words: what the manager entered, each the name of a column or of a field
+    words: names that the manager entered, each the name of a column or of a field
     """
     columns_by_field = {_field_name(column): column for column in reversed(columns)}
     chosen = [word if word in columns else columns_by_field.get(word, word) for word in words]
@@ -221,7 +221,7 @@ def _columns_by_field(words: Iterable[str], columns: Sequence[str]) -> list[tupl
 
 
 def _field_name(column: str) -> str:
-    """Return a valid name for the field of a column, which is not the name of a column that every corpus has."""
+    """Return a valid field name for a column. It differs from the columns that every corpus has."""
     name = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")[:LONGEST_FIELD]
     if name in RESERVED:
         return "body" if name == "text" else f"{name}_shown"
@@ -229,22 +229,22 @@ def _field_name(column: str) -> str:
 
 
 def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
-    """Raise ActionError if no column is chosen for a field that every post needs."""
-    with suppress(CorpusError):  # if the file cannot be read, the import is refused with the reason
+    """Raise ActionError if a field that is required for posts has no column."""
+    with suppress(CorpusError):  # if the file cannot be read, the import reports the error
         columns = file.sample().columns
         for field in NEEDED:
             if not posted.get(f"column-{field}") and field not in columns:
-                raise ActionError(f"Choose the column that holds the {field}.", option=f"column-{field}")
+                raise ActionError(f"Choose the column that contains the {field}.", option=f"column-{field}")
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
-    """Return FIELD=COLUMN for each field whose column is not named after the field."""
+    """Return FIELD=COLUMN for each field with a column of a different name."""
     column_of = {field: posted.get(f"column-{field}", "").strip() for field in fields}
     return [f"{field}={column}" for field, column in column_of.items() if column and column != field]
 
 
 def _values_of(number: str) -> dict[str, str]:
-    """Return the values of the form with which an import was started."""
+    """Return the form values with which an import was started."""
     given = action_forms.given_again(number, "import_corpus")
     names = dict(pair.split("=", 1) for pair in given.get("column", ()))
     values = {name: str(value) for name, value in given.items() if name not in ("files", "column", "text_may_leave")}
@@ -256,17 +256,17 @@ def _values_of(number: str) -> dict[str, str]:
 
 
 def shows_all(job: Job) -> bool:
-    """Return whether the form shows all options of an import."""
+    """Return whether the form has a field for every option that the import used."""
     return len(job.given.get("files", ())) == 1 and job.given.keys() <= SHOWN
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file in the inbox, and how it is read.
+    """A file in the inbox, with the format in which it is read.
 
-    format: its format, "" if it is unknown
-    recognized: how it seems to be written
-    text_format: how it is read, which the manager may have chosen
+    format: file format, "" if unknown
+    recognized: encoding and delimiter that were detected
+    text_format: encoding and delimiter that are used; the manager may have chosen them
     """
 
     path: Path
@@ -276,7 +276,7 @@ class _File:
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "_File":
-        """Raise NotFound if there is no such file, and CorpusError if it cannot be read."""
+        """Return the file that the form specifies. Raise NotFound if it is missing, CorpusError if unreadable."""
         path = inbox.named(values["file"])
         format = values.get("format") if values.get("format") in FORMATS else format_of(path)
         check_file(path, format)
@@ -291,7 +291,7 @@ class _File:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """The options of import_corpus for how the file is read, as far as they are not recognized with certainty."""
+        """The options of import_corpus for reading the file, except those that were detected with certainty."""
         encoding, delimiter = self.text_format.encoding, self.text_format.delimiter
         is_certain = encoding == self.recognized.encoding in ("", UTF_8, UTF_16)
         changed = {"encoding": "" if is_certain else encoding}
@@ -322,29 +322,29 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
             context["fields"] = _fields(preview, values, refusal)
             context["record_fields"] = _record_fields(preview.columns, values)
         except CorpusError as error:
-            # Managers know the file by its name, so show the name instead of its path on the server.
+            # Show the file name that managers know instead of the path on the server.
             refusal = refusal or InvalidAnswer(str(error).replace(str(path), path.name))
     option = getattr(refusal, "option", "")
     context |= {"faults": {option: refusal}, "is_beside": option and "sample" in context}
-    status = 200 if "preview" in values else 0  # htmx ignores pages with an error's status
+    status = 200 if "preview" in values else 0  # htmx ignores pages with an error status
     return manage_page(request, "new_corpus", refusal=refusal, status=status, **context)
 
 
 def _corpus_name(path: Path) -> str:
-    """Return a name for the corpus of a file, which no corpus has yet."""
+    """Return an unused corpus name that is derived from the name of a file."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", path.name.partition(".")[0]).strip("-").lower()[:LONGEST_NAME] or "corpus"
     return unused(stem, (row["corpus"] for row in corpus_rows()))
 
 
 def unused(stem: str, names: Iterable[str], mark: str = "-") -> str:
-    """Return the stem, with a number after the mark if it is among the names."""
+    """Return the stem or, if it is one of the names, the stem followed by the mark and an unused number."""
     taken = set(names)
     return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}{mark}{number}") not in taken)
 
 
 def _shown(preview: Sample) -> dict[str, Any]:
     def cell(value: Any) -> str:
-        # Half of a surrogate pair, which the import rejects, cannot be part of a page.
+        # A page cannot contain half of a surrogate pair. The import will reject the row.
         text = "" if value is None else str(value).encode(errors="replace").decode()
         return text if len(text) <= CUT else f"{text[:CUT]}…"
 
@@ -357,7 +357,7 @@ def _fields(
 ) -> list[tuple[str, str, bool, str, Exception | None]]:
     """Return a (field, label, is_required_for_posts, selected column, fault) tuple for each field.
 
-    If the preview has other columns than before, columns are guessed again.
+    If the columns of the preview have changed, columns are guessed again.
     """
 
     def column(field: str) -> str:
@@ -376,7 +376,7 @@ def _fields(
 
 
 def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
-    """Return the fields of records that the form shows: those entered, or all columns without another meaning."""
+    """Return the entered fields of records or, by default, all columns without another meaning."""
     entered = values.get("fields", "")
     names = {_field_name(column) for column in columns}
     is_gone = (

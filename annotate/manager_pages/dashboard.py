@@ -1,7 +1,7 @@
-"""The manager dashboard, with all tasks, forecasts, people and hours.
+"""The manager dashboard with all tasks, forecasts, people and working hours.
 
-This module also holds what all managers' pages share: the frame, the page that waits for figures, and the download of
-tables. The reports about one task are in task_reports.py.
+This module also contains the shared parts of all managers' pages: the frame, the page that waits for figures, and the
+download of tables. Reports on a single task are in task_reports.py.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,15 +36,15 @@ from annotate.work import membership
 from annotate.work.accounts import managers
 from annotate.work.task_settings import is_extendable
 
-# --- Tables that the query string of a URL filters, sorts or downloads
+# --- Tables that can be filtered, sorted or downloaded with a query string
 
-MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # tells Excel that the file is UTF-8
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # byte order mark, from which Excel recognizes UTF-8
 
 
 def with_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
-    """Return the context of a page after giving the path and query of its URL to every table in it.
+    """Return the context of a page after adding the path and query of the URL to every table.
 
-    The tables need both for their filters and links. Tables in nested containers are included.
+    The tables need both for filters and links. Tables in nested containers are included.
 
     path: path of the URL
     parameters: parameters of the query string
@@ -87,7 +87,7 @@ def _tables(value: Any) -> Iterator[Table]:
 
 # --- The frame of all manager pages
 
-# (URL name, title) of the managers' pages that are not about one task.
+# (URL name, title) of the managers' pages that do not belong to a task.
 DESK = (
     ("manage", "Tasks"),
     ("manage-everybody", "People"),
@@ -115,8 +115,8 @@ def manage_page(
     """Render a manager page, or return one of its tables as CSV if the query string asks for it.
 
     name: name of the page's template
-    task: the task whose tabs the page shows, if any
-    refusal: error to show; it also sets the HTTP status unless `status` is given
+    task: if the page belongs to a task, that task, so that the page shows its tabs
+    refusal: error to show; also determines the default HTTP status
     status: HTTP status
     """
     context |= {"task": task, "kind": task.kind, **_tabs(request, task)} if task else {}
@@ -132,9 +132,9 @@ def manage_page(
 
 
 def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpResponse:
-    """Redirect to a page, which shows the sentence as a message.
+    """Redirect to a page that shows the sentence as a message.
 
-    to, args: URL or view, as for django.shortcuts.redirect
+    target, args: URL or view, as for django.shortcuts.redirect
     """
     messages.success(request, sentence)
     cache.delete(COUNT)
@@ -142,7 +142,7 @@ def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpRe
 
 
 def shows_figures(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view whose figures might not be computed yet. Until they are, show a page that reloads itself."""
+    """Decorate a view that needs computed figures. Until they are available, show a page that reloads itself."""
 
     @wraps(view)
     def shown(request: UserRequest, *args: Any, **arguments: Any) -> HttpResponse:
@@ -173,7 +173,7 @@ TABS = (
     ("manage-quality", "Quality"),
     ("manage-settings", "Settings"),
 )
-# URL name of a page -> URL name of its tab. Pages of the tab Quality are not listed.
+# URL name of a page -> URL name of the tab. Pages that are not listed belong to the tab Quality.
 TAB_OF = {
     **{name: name for name, _ in TABS},
     **{"manage-item": "manage-items", "manage-person": "manage-people", "manage-void": "manage-people"},
@@ -184,9 +184,9 @@ TAB_OF = {
 
 
 def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
-    """Return the context for the tabs of a task, and for the pages of the tab Quality.
+    """Return the context for the tabs of a task and for the pages of the tab Quality.
 
-    Pages about quality controls are included only if the task's kind has these controls.
+    Pages on quality controls are included only if the kind of the task has these controls.
     """
     page = (request.resolver_match and request.resolver_match.url_name) or ""
     pages = [
@@ -204,17 +204,17 @@ def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
 # --- Start page, dates and people
 
 
-FEW = 5  # maximum number of languages in the row of a task
-FORETOLD = 12  # number of open tasks for which the dashboard makes forecasts; they are the newest
+FEW = 5  # maximum number of languages in a task's row
+FORETOLD = 12  # number of open tasks, newest first, for which the dashboard shows forecasts
 ON_A_PAGE = 25  # maximum number of tasks on a page
-LIVELY = 5  # time for which the live counts are cached, in seconds
+LIVELY = 5  # how long live counts are cached, in seconds
 
 
 @shows_figures
 def manage(request: UserRequest) -> HttpResponse:
     tasks = list(Task.objects.prefetch_related("draws"))
     (rows, states, activity), counted_at = all_tasks(task for task in tasks if task.is_open)
-    # If a task was opened after the figures were computed, they do not include it yet.
+    # The figures do not include tasks that were opened after the computation.
     open_tasks = [task for task in tasks if task.pk in states]
     wants = attention(rows, states, open_tasks)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
@@ -266,7 +266,7 @@ def _task_rows(
     *,
     undecided: Collection[str],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the list of tasks. A task that was deleted meanwhile has none.
+    """Yield the rows of the list of tasks. A task that has been deleted in the meantime has no row.
 
     undecided: names of open tasks that have no adjudicator
     """
@@ -290,7 +290,7 @@ def _task_rows(
 def dates(request: UserRequest) -> HttpResponse:
     """Show when the newest FORETOLD open tasks will be finished.
 
-    The start page loads these forecasts separately into its rows, because they take longer to compute.
+    The start page loads these forecasts into its table separately, because they take longer to compute.
     """
     open_tasks = list(Task.objects.filter(is_open=True))
     forecasts, counted_at = figures("dates", None, lambda: _forecasts(open_tasks[:FORETOLD]))
@@ -318,7 +318,7 @@ def _task_page(name: str) -> str:
 
 @shows_figures
 def everybody(request: UserRequest) -> HttpResponse:
-    """List all people with their accounts and their work in all tasks, and the managers."""
+    """List all annotators with their accounts and their work in all tasks, and all managers."""
     counted, counted_at = figures("everybody", None, annotator_statistics.everybody)
     sort, address = sort_of(request), lambda annotator: reverse("manage-account", args=[annotator])
     return manage_page(
@@ -336,9 +336,9 @@ def everybody(request: UserRequest) -> HttpResponse:
 
 
 def timesheet(request: UserRequest) -> HttpResponse:
-    """Download the hours that people worked in a month, as a CSV file.
+    """Download the working hours of all people in a month, as a CSV file.
 
-    ?month=: the month in the form 2026-11; by default the current month
+    ?month=: the month, such as 2026-11; by default the current month
     """
     try:
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
@@ -353,5 +353,5 @@ def now(request: UserRequest) -> HttpResponse:
 
 
 def live_counts() -> Any:
-    """Return the current activity of annotators. It is cached, so that all managers share one computation."""
+    """Return the current activity of annotators. The result is cached, so that all managers share one computation."""
     return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)

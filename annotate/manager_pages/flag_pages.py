@@ -38,8 +38,8 @@ def questions(request: UserRequest) -> HttpResponse:
     """List the flags.
 
     ?kind=: list only flags of this kind
-    ?task=: list only flags of the task with this name
-    ?all=: also list flags that are settled
+    ?task=: list only flags in the task with this name
+    ?all=: also list resolved flags
     """
     kind, name, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
     flags_shown = Flag.objects.standing() if everything else Flag.objects.open()
@@ -66,7 +66,7 @@ def questions(request: UserRequest) -> HttpResponse:
 
 
 def _rows(flags: Iterable[Flag]) -> list[dict[str, Any]]:
-    """Return a row for each flag. It has the judgments of the flagged unit as (annotator, action, answer) tuples."""
+    """Return a row for each flag. A row includes the unit's judgments as (annotator, action, answer) tuples."""
     listed = list(flags)
     live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
     by_unit = defaultdict(list)
@@ -85,11 +85,11 @@ def _rows(flags: Iterable[Flag]) -> list[dict[str, Any]]:
 
 
 def decide(request: UserRequest, flag: int) -> HttpResponse:
-    """Act on a flag.
+    """Perform an action on a flag.
 
     POST fields:
     do: a key of DOES
-    reply: text of the reply, if the action is to reply
+    reply: text of the reply, if the action is a reply
     """
     act = DOES.get(request.POST.get("do", ""))
     if act is None:
@@ -150,7 +150,7 @@ def note(request: UserRequest, task: Task) -> HttpResponse:
     POST fields:
     withdraw: primary key of a note to withdraw
     text: text of a new note
-    language: code of the language whose readers see the new note; empty for all annotators
+    language: code of a language, to show the new note only to its readers; empty for all annotators
     """
     if "withdraw" in request.POST:
         flags.withdraw_note(task, whole_number(request.POST["withdraw"]) or 0)

@@ -1,7 +1,7 @@
-"""The inbox: a folder in the data folder for the files that jobs read. Managers upload the files or copy them there.
+"""The inbox: a folder in the data folder for the input files of jobs. Managers upload the files or copy them there.
 
-An upload gets its final name only after the whole request was read, so a closed tab or an oversized file leaves nothing
-behind.
+An upload gets its final name only after the whole request was read. Closing the tab or uploading an oversized file
+therefore leaves no file behind.
 """
 
 import os
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 else:
     _UploadedFile = UploadedFile
 
-# Option that accepts only files with a certain extension -> the extension.
+# Option -> file extension that it requires.
 ENDINGS = {"guidelines": ".md", "languages": ".toml"}
 ARRIVING = ".arriving-"
-START = 1024  # number of bytes at the start of a file that tell whether it may contain rows
-STALE = 24 * 3600  # age at which the unfinished upload of a killed server is removed, in seconds
+START = 1024  # number of bytes at the start of a file that show whether it can contain rows
+STALE = 24 * 3600  # age at which an unfinished upload from before a server crash is removed, in seconds
 LONGEST = 120  # maximum length of a file name, in characters
 
 
@@ -52,7 +52,7 @@ def files() -> list[Path]:
 
 
 def named(name: str) -> Path:
-    """Return the file in the inbox that has this name. Raise NotFound if there is no such file."""
+    """Return the file with this name in the inbox. Raise NotFound if it does not exist."""
     match = next((path for path in files() if path.name == name), None)
     if match is None:
         raise NotFound(f"The inbox does not contain the file {name!r}. It may have been deleted; upload it again.")
@@ -69,7 +69,7 @@ class Arriving(_UploadedFile):
 
 
 class ToInbox(FileUploadHandler):
-    """An upload handler that accepts only files of managers, up to the size ASSAY_UPLOAD_MOST."""
+    """An upload handler that accepts files only from managers, up to the size ASSAY_UPLOAD_MOST."""
 
     request: PageRequest
 
@@ -83,7 +83,7 @@ class ToInbox(FileUploadHandler):
         if start + len(raw_data) > settings.UPLOAD_MOST:
             self.request.too_large = self.file_name or ""
             self.file.close()
-            # Read and discard the rest: if the connection were cut, the browser would show its own error.
+            # Read and discard the rest. If the connection were closed, the browser would show its own error.
             raise StopUpload(connection_reset=False)
         self.file.write(raw_data)
 
@@ -108,10 +108,10 @@ def check_size(request: HttpRequest) -> None:
 
 
 def with_uploads(request: HttpRequest) -> QueryDict:
-    """Return the values of a form after moving its uploaded files into the inbox.
+    """Return the values of a form after moving the uploaded files into the inbox.
 
-    A file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file is too
-    large, is empty or has an invalid name. Raise ActionError if it cannot be what its field needs; it is then deleted.
+    The name of a file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file
+    is too large, is empty or has an invalid name. If it is unsuitable for the field, delete it and raise ActionError.
     """
     check_size(request)
     posted = request.POST.copy()
@@ -124,14 +124,14 @@ def with_uploads(request: HttpRequest) -> QueryDict:
 
 
 def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> None:
-    """Raise ActionError if an uploaded file cannot be what a form needs.
+    """Raise ActionError if an uploaded file is unsuitable for a form field.
 
-    ending: the extension that the file must have; "" if it must hold rows
-    option: name of the option that needs the file
+    ending: the extension that the file must have; "" if the file must contain rows
+    option: name of the option that requires the file
     """
     name = Path(upload.name or "")
     if ending and name.suffix != ending:
-        raise ActionError(f"{name} was not kept: a file that ends with {ending} is needed.", option=option)
+        raise ActionError(f"{name} was not saved. Upload a file with the extension {ending}.", option=option)
     if name.suffix.lower() in SPREADSHEETS:
         raise ActionError(f"{name} is a spreadsheet. Save it as CSV and upload that file.", option=option)
     start = upload.read(START)
@@ -139,11 +139,11 @@ def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> Non
     if not ending and not _may_hold_rows(name, start):
         kinds = "JSONL, CSV, TSV or Parquet"
         reason = "it is not text" if format_of(name) else "it does not contain rows"
-        raise ActionError(f"{name} was not kept, because {reason}. Upload {kinds}.", option=option)
+        raise ActionError(f"{name} was not saved, because {reason}. Upload {kinds}.", option=option)
 
 
 def holds_rows(path: Path) -> bool:
-    """Return whether a file may contain rows, judging by its name and its first bytes."""
+    """Return whether the name and the first bytes of a file suggest that it contains rows."""
     with path.open("rb") as file:
         return _may_hold_rows(path, file.read(START))
 
@@ -160,9 +160,9 @@ def _may_hold_rows(name: Path, start: bytes) -> bool:
 def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
     """Move an uploaded file into the inbox and return its path.
 
-    If the inbox already has a file with the same name and content, return the path of that file. If it has
-    another file of this name, add a number to the name and say so. Raise InvalidAnswer if the uploaded file is empty or
-    has an invalid name.
+    If the inbox already has a file with the same name and content, return the path of that file. If it has a different
+    file with the same name, add a number to the name and show a message. Raise InvalidAnswer if the uploaded file is
+    empty or has an invalid name.
     """
     name = Path(upload.name or "").name
     if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
@@ -184,11 +184,11 @@ def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
             return path
         if path.stat().st_size == upload.size and digest_of(path) == digest_of(Path(upload.file.name)):
             return path
-    raise AssertionError("there is always another number")
+    raise AssertionError("No file name is available.")
 
 
 def write(name: str, text: str) -> Path:
-    """Write a file to the inbox and return its path. A file of this name is replaced."""
+    """Write a file to the inbox and return its path. An existing file with this name is replaced."""
     with NamedTemporaryFile("w", prefix=ARRIVING, dir=folder(), encoding="utf-8", newline="", delete=False) as file:
         file.write(text)
         file.flush()

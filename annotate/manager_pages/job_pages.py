@@ -1,6 +1,6 @@
-"""Pages of jobs: the list of jobs, the progress, outcome and files of a job, and the form that starts one.
+"""Pages for jobs: the list of jobs, the progress, outcome and files of a job, and the form that starts a job.
 
-action_forms.py builds the forms. The pages of corpora and of the inbox are in corpus_setup.py.
+action_forms.py builds the forms. The pages for corpora and the inbox are in corpus_setup.py.
 """
 
 import re
@@ -35,9 +35,9 @@ from corpora.storage.layout import read_manifest
 
 # --- Table of jobs and description of their progress
 
-LEAST = 0.02  # share of the work that must be done before the remaining time is estimated
-OUTCOME = 200  # maximum number of characters of an outcome in the table
-DRY_RUN = "This was a dry run"  # how the sentence begins that says so
+LEAST = 0.02  # the remaining time is estimated only after this share of the work
+OUTCOME = 200  # maximum length of an outcome in the table, in characters
+DRY_RUN = "This was a dry run"  # beginning of the sentence that an action prints in a dry run
 KB, MB = (1 << 10, "kB"), (1 << 20, "MB")  # (number of bytes, name of the unit)
 STATES = {"waiting": "queued", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -70,14 +70,14 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
 
 
 def first_sentence(texts: Iterable[str]) -> str:
-    """Return the first sentence of the first paragraph that is prose. Titles and tables do not end with a full stop."""
+    """Return the first sentence of the first prose paragraph. Titles and tables are skipped: they lack a full stop."""
     paragraphs = (" ".join(paragraph.split()) for text in texts for paragraph in text.split("\n\n"))
     prose = next((paragraph for paragraph in paragraphs if paragraph.endswith((".", "!", "?"))), "")
     return next(report_renderer.caveats([prose]))[0]
 
 
 def _subject(job: Job) -> str:
-    """Return the name of the task or corpus that a job is about, or else of what it makes."""
+    """Return the name of the job's task or corpus or, if it has neither, of the object that the job creates."""
     names = ("name", "task") if job.action in ("open_task", "extend_task") else ("task", "corpus", "name")
     return next((str(job.given[name]) for name in names if job.given.get(name)), job.corpus)
 
@@ -97,10 +97,10 @@ def progress(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context that shows a job's progress.
 
     Keys of the result:
-    done: amount done
+    done: completed amount
     total: total amount, None if unknown
     words: description of the amount, speed and remaining time
-    said: sentences that the job has reported
+    said: sentences that the job has printed
 
     record: the progress as job_store.progress returns it
     """
@@ -121,11 +121,11 @@ def progress(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"done": done, "total": total, "words": ", ".join(parts), "said": record["said"]}
 
 
-SHOWN = 200  # maximum number of jobs on the page, which shows the newest
+SHOWN = 200  # maximum number of jobs on the page, newest first
 
 
 def jobs(request: UserRequest, task: Task | None = None) -> HttpResponse:
-    """List the jobs of all tasks and corpora, or those of one task."""
+    """List all jobs, or the jobs of a task."""
     listed = Job.objects.of_task(task.name) if task else Job.objects.all()
     job_list = list(listed.select_related("by")[:SHOWN])
     table = jobs_table(job_list, lambda job: reverse("manage-job", args=[job]), sort_of(request))
@@ -134,20 +134,20 @@ def jobs(request: UserRequest, task: Task | None = None) -> HttpResponse:
 
 
 def job(request: UserRequest, job: Job) -> HttpResponse:
-    """Show a job's progress and outcome. Until the job ends, htmx keeps requesting the part that changes."""
+    """Show a job's progress and outcome. Until the job ends, htmx regularly requests the part that changes."""
     if request.htmx and job.state == Job.DONE and (url := setup_steps.next_of_job(job)):
         return _go_on(request, job, url)
     context = _job_context(request, job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
-    # For managers of the task alone, the job is one of the task's pages.
+    # For managers of a single task, show the job as one of the task's pages.
     task = None if request.user.is_staff else Task.objects.filter(name=job.task_name).first()
     return manage_page(request, "job", task, **context)
 
 
 def _go_on(request: UserRequest, job: Job, url: str) -> HttpResponse:
-    """Lead from the page of a job that has just ended to the next step of the set-up, which shows the outcome."""
-    # The first sentences are the summary. Tables and other details stay on the page of the job.
+    """Redirect from a job that has just ended to the next step of the set-up, with the outcome as a message."""
+    # The first sentences are the summary. Tables and other details are only on the page of the job.
     summary = [sentence for sentence in job.said if "\n" not in sentence][: 1 if job.action == "open_task" else 2]
     details = f"Details and {many(len(job.warned), 'warning')}" if job.warned else "Details"
     page = reverse("manage-job", args=[job.pk])
@@ -161,7 +161,7 @@ def _out(job: Job) -> Path:
 
 
 def _files(job: Job) -> dict[str, Path]:
-    """Return a mapping from path in the output folder to file. It is empty unless the job is done."""
+    """Return a mapping from path in the output folder to file, which is empty unless the job is done."""
     out = _out(job)
     paths = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
     return {path.relative_to(out).as_posix(): path for path in paths}
@@ -171,10 +171,10 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
     action, is_done, starts = by_name()[job.action], job.state == Job.DONE, may(request.user, "start")
     title = action_forms.title_of(job)
     tried = is_done and job.given.get("dry_run") is True
-    # If an import was refused, its message names the file of rejected rows. Link to that file here, because the page
-    # of the corpus links to it only after a successful import.
+    # The message of a refused import contains the path of the file of rejected rows. Link to the file here, because the
+    # page of the corpus links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
-    # Of a preview, the page says itself that it stored nothing, and has a button instead of an option.
+    # Omit the sentence about the dry run. The page has its own note about it, and a button instead of the option.
     said = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
     said = [action_forms.as_on_page(sentence, action.options) for sentence in said]
     has_form = starts and job.has_ended and job.action in action_forms.DEEDS
@@ -206,12 +206,12 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
 
 
 def _report(job: Job, action: Action) -> dict[str, Any]:
-    """Return the template context for an evaluation report, whose caveats name options by their labels."""
+    """Return the template context for an evaluation report. In the caveats, form labels replace option names."""
     warnings = [action_forms.as_on_page(warning, action.options) for warning in job.data["warnings"]]
     return report_renderer.as_context(job.data | {"warnings": warnings})
 
 
-# Action -> (path in the job's data, label) of the figures that its page shows.
+# Action -> (path in the job's data, label) for each figure on the page of such a job.
 FIGURES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "import_corpus": (
         ("accepted", "rows imported"),
@@ -244,7 +244,7 @@ def _figures(job: Job) -> list[tuple[str, int]]:
 
 
 def _form_address(job: Job) -> str:
-    """Return the URL of the form that started a job, filled in as it was."""
+    """Return the URL of the form that started a job, with the same values."""
     if job.action == "import_corpus" and corpus_setup.shows_all(job):
         return f"{reverse('manage-new-corpus')}?job={job.pk}"
     return action_forms.address(job.action, job=str(job.pk))
@@ -257,7 +257,7 @@ def _is_unread(job: Job) -> bool:
 
 
 def _next_links(job: Job) -> list[tuple[str, str]]:
-    """Return links to the next steps after a job as (URL, text) tuples, the most likely one first."""
+    """Return links to possible next steps after a job as (URL, text) tuples, most likely first."""
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     links = []
@@ -287,10 +287,10 @@ def cancel(request: UserRequest, job: Job) -> HttpResponse:
 
 
 def again(request: UserRequest, job: Job) -> HttpResponse:
-    """Start a new job with the action and options of a job that has ended. If it is refused, show its form.
+    """Start a new job with the action and options of a finished job. If the options are invalid, show the form.
 
     POST field:
-    for_good: present to repeat a dry run for real
+    for_good: present to repeat a dry run as a normal run
     """
     options = {name: value for name, value in job.given.items() if name != "dry_run" or "for_good" not in request.POST}
     try:
@@ -318,7 +318,7 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponse | FileRespon
 
 
 def share(request: UserRequest, job: Job) -> HttpResponse:
-    """Create a link to a report or card, and show it on the job's page, which is the only time that it is shown."""
+    """Create a link to a report or card, and show it on the job's page. The link is shown only once."""
     link = shared_reports.make_link(request, job, _files(job))
     return manage_page(request, "job", **_job_context(request, job), link=link)
 
@@ -332,7 +332,7 @@ def packed(request: UserRequest, job: Job) -> FileResponse:
     name = f"{job.given.get('task') or job.given.get('name') or job.action}-{job.pk}"
     with tempfile.TemporaryDirectory() as folder:
         archive = shutil.make_archive(f"{folder}/packed", "zip", _out(job))
-        # The open file stays readable after the temporary folder is removed.
+        # The open file remains readable after the temporary folder is removed.
         return FileResponse(open(archive, "rb"), as_attachment=True, filename=f"{name}.zip")
 
 
@@ -344,15 +344,15 @@ def export(request: UserRequest, task: Task) -> HttpResponse:
 def do(request: UserRequest, action: str, task: Task | None = None) -> HttpResponse:
     """Show the form of an action, or start the action as a job.
 
-    Some actions ask for confirmation first.
+    Some actions require confirmation.
 
     task: task to which the action is restricted
 
-    GET fields: values of options; or job, the number of a job whose options the form shows again
-    POST fields: the options of the action; sure, once the user has confirmed
+    GET fields: values of options; or job, the number of an earlier job, to fill the form with the same options
+    POST fields: the options of the action; sure, present if the user has confirmed
     """
     _, declared = action_forms.deed_named(action)
-    # If a link of a task led here, the form is one of the task's pages and does not ask for the task again.
+    # If the link was on a task's page, show the form as one of the task's pages, without a field for the task.
     task = task or Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET" and "job" in request.GET:
         return _form(request, action, task, action_forms.given_again(request.GET["job"], action))
@@ -389,7 +389,7 @@ def _form(
     first, rest = action_forms.form(name, filled, refusal=refusal)
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
-    # The first sentence says what the action does, and the others explain it.
+    # The first sentence is a summary, and the others explain it.
     summary, _, explanation = action_forms.as_on_page(action.does, action.options).partition(". ")
     context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}

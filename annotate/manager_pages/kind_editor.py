@@ -1,4 +1,4 @@
-"""The question editor: a form for the TOML file of a kind, with a preview. The files are in the inbox."""
+"""The question editor: a form for the TOML file of a kind, with a preview. The files are stored in the inbox."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -32,15 +32,15 @@ from corpora.core.languages import LANGUAGES
 from corpora.models import Vocabulary
 from corpora.storage.inventory import corpus_rows
 
-FORM, TOML = "form", "toml"  # the two views of a file
-# Name of a form of answers -> its label. Forms of plug-ins have their names as labels.
+FORM, TOML = "form", "toml"  # the two views of the editor
+# Name of an answer form -> label. For answer forms from plug-ins, the name is the label.
 FORM_LABELS = {
     "choice": "One answer from a list",
     "grades": "A grade, best first",
     "labels": "Several concepts of a vocabulary",
     "pair": "The better of two systems",
 }
-# Template -> its name on the page, in the order of the page.
+# Template -> name on the page, in the order in which the page lists them.
 TEMPLATE_LABELS = {
     "sentiment": "Sentiment",
     "topics": "Topic",
@@ -58,12 +58,12 @@ class Edited:
     """A file in the editor.
 
     text: text of the file
-    draft: what the form shows; None if the text is not TOML
+    draft: content of the form; None if the text is not valid TOML
     slug: name of the kind
-    file: name of the file in the inbox that is edited; "" for a new file
+    file: name of the edited file in the inbox; "" for a new file
     corpus: name of the corpus for which the question is written; "" if there is none
     view: FORM or TOML
-    language: language of the preview; "" for the usual one
+    language: language of the preview; "" for the default language
     """
 
     text: str
@@ -81,7 +81,7 @@ class Edited:
     def kind(self) -> Kind:
         """Return the kind that the text defines.
 
-        Raise KindError if it is not valid, does not fit the corpus or would replace another file.
+        Raise KindError if the kind is invalid, does not fit the corpus or would overwrite another file.
         """
         learn_languages()
         path = inbox.folder() / self.name
@@ -94,13 +94,13 @@ class Edited:
             for name in kind.fields:
                 if name not in corpus["fields"]:
                     fields = ", ".join(corpus["fields"]) or "none"
-                    message = f"The corpus {self.corpus} has no field {name}. Its fields: {fields}."
+                    message = f"The corpus {self.corpus} has no field {name}. Available fields: {fields}."
                     raise KindError(message, path=("fields", name))
         return kind
 
 
 def edit(request: UserRequest) -> HttpResponse:
-    """Let the manager choose a template, and edit a question and save it to the inbox.
+    """Let the manager choose a template, edit a question and save it to the inbox.
 
     ?template=: name of a template or of a built-in kind
     ?file=: name of a file in the inbox
@@ -115,7 +115,7 @@ def edit(request: UserRequest) -> HttpResponse:
             return manage_page(request, "kind_templates", templates=list(_cards()), corpus=_corpus(corpus))
         return _page(request, _opened(request.GET.dict()))
     do = request.POST.get("do", "preview")
-    if request.htmx and do == "save":  # the preview that follows a change also carries the button that was pressed
+    if request.htmx and do == "save":  # after a change, the preview request also contains the pressed button
         do = "preview"
     edited, fault = _posted(request.POST, do)
     try:
@@ -133,12 +133,12 @@ def edit(request: UserRequest) -> HttpResponse:
 
 
 def _corpus(name: str) -> Mapping[str, Any] | None:
-    """Return the row of a corpus; None if there is no such corpus."""
+    """Return the row of a corpus, or None if the corpus does not exist."""
     return next((row for row in corpus_rows() if name and row["corpus"] == name), None)
 
 
 def _cards() -> Iterator[tuple[str, str, Kind, bool]]:
-    """Yield the name of each template, its label, its kind and whether it is a kind of a published data set."""
+    """Yield (name, label, kind, whether the kind is that of a published data set) for each template."""
     for name, label in TEMPLATE_LABELS.items():
         yield name, label, read_kind(TEMPLATES[name]), False
     for name in ASKED_HERE:
@@ -150,7 +150,7 @@ def _cards() -> Iterator[tuple[str, str, Kind, bool]]:
 
 
 def _opened(query: Mapping[str, str]) -> Edited:
-    """Return a file of the inbox, or a template under a name that is not in use."""
+    """Return a file from the inbox, or a copy of a template with an unused name."""
     corpus = query.get("corpus", "")
     if file := query.get("file"):
         path = inbox.named(file)
@@ -158,14 +158,14 @@ def _opened(query: Mapping[str, str]) -> Edited:
     else:
         name = query["template"]
         if name not in TEMPLATES and not (name in KINDS and KINDS[name].source):
-            raise NotFound(f"There is no template {name!r}.")
+            raise NotFound(f"The template {name!r} does not exist.")
         path = TEMPLATES.get(name, HERE / f"{name}.toml")
         text, slug = read_text(path), _unused(name if name in TEMPLATES else f"my_{name}")
     try:
         draft = kind_draft.read(text)
     except KindError:
         return Edited(text, None, slug, file or "", corpus, TOML)
-    # The form shows the texts of files in the same folder, and the texts are saved instead of the files' names.
+    # If the template refers to files in the same folder, the form shows and saves their texts instead of their names.
     for source in path.parent.glob("*.md"):
         for code in [code for code, entry in draft.guidelines.items() if entry == source.name]:
             draft.guidelines[code] = source.read_text(encoding="utf-8-sig", errors="replace").strip()
@@ -179,20 +179,20 @@ def _unused(stem: str) -> str:
 
 
 def _rename_fields(draft: Draft, names: Collection[str]) -> None:
-    """Rename fields that the corpus does not have to those of its fields that are not shown yet."""
+    """Rename fields that the corpus does not have to fields of the corpus that the draft does not show yet."""
     spare = iter([name for name in names if name not in {row.name for row in draft.fields}])
     for row in draft.fields:
         if row.name not in names:
             row.name = next(spare, row.name)
 
 
-# --- What was sent
+# --- Submitted forms
 
 
 def _posted(posted: QueryDict, do: str) -> tuple[Edited, KindError | None]:
-    """Return the file as sent, and why its text is not valid TOML.
+    """Return the submitted file and, if its text is not valid TOML, the error.
 
-    do: a change to make in the form
+    do: the change to make in the form
     """
     text = posted.get("toml", "").replace("\r\n", "\n")
     edited = Edited(
@@ -271,9 +271,10 @@ def _change(draft: Draft, do: str, language: str) -> None:
 def _page(
     request: UserRequest, edited: Edited, fault: KindError | None = None, kind: Kind | None = None
 ) -> HttpResponse:
-    """Show the editor with the preview. If htmx asks for the preview, return only that, and the errors.
+    """Show the editor with the preview. For htmx, return only the preview and the errors.
 
-    fault: what is wrong; if neither it nor a kind is known, the text is read
+    fault: error to show
+    kind: kind that the text defines; if neither `kind` nor `fault` is passed, the text is parsed
     """
     if not (fault or kind):
         try:
@@ -302,7 +303,7 @@ def _page(
 
 
 def _form(draft: Draft, edited: Edited) -> dict[str, Any]:
-    """Return the context of the form. Each text is a list of (code, name of the language, text) tuples."""
+    """Return the template context of the form. Each text is a list of (code, name of the language, text) tuples."""
 
     def cells(*texts: Texts) -> list[tuple[str, ...]]:
         return [(code, label_name(code), *(text.get(code, "") for text in texts)) for code in draft.languages]
@@ -323,7 +324,7 @@ def _form(draft: Draft, edited: Edited) -> dict[str, Any]:
 
 
 def _places(draft: Draft) -> Iterator[str]:
-    """Yield the parts of the form that can show an error."""
+    """Yield the names of the form parts that can show an error."""
     yield from ("", "slug", "title", "redundancy")
     yield from () if draft.has_base else ("form", "layout")
     yield from ["vocabulary"] if draft.needs_vocabulary else ["answers"] if draft.lists_answers else []
@@ -333,14 +334,14 @@ def _places(draft: Draft) -> Iterator[str]:
 
 
 def _sentence(fault: KindError, place: str) -> str:
-    """Return an error as the page shows it: with its line, unless it is shown beside the field."""
+    """Return an error as a sentence. The sentence includes the line number unless it is shown next to the field."""
     text = fault.sentence if place else str(fault)
     text = text.replace(f"{inbox.folder()}/", "")
     return text[0].upper() + text[1:]
 
 
 def _preview(kind: Kind, language: str) -> dict[str, Any]:
-    """Return the context of the preview, in which the page has the language of the item if it is translated to it."""
+    """Return the template context of the preview. The page is in the item's language if a translation exists."""
     if language not in languages_of(kind):
         language = usual_language(kind)
     is_translated = language in dict(settings.LANGUAGES)

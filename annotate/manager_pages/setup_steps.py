@@ -1,7 +1,7 @@
-"""The steps from a file to people at work, which the pages of a set-up show as a stepper.
+"""The steps of a set-up, from a file to annotators at work. The pages show them as a stepper.
 
-Nothing about a set-up is stored. Its next step follows from what exists (a file in the inbox, a corpus, votes, a task
-and its annotators), so a set-up survives a reload, and any manager can continue it.
+The state of a set-up is not stored. The next step follows from what exists (a file in the inbox, a corpus, votes, a
+task and annotators), so a set-up survives a reload, and any manager can continue it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,21 +20,21 @@ FILE, COLUMNS, DETECTORS, QUESTION, PEOPLE = range(5)
 # (title, description) of the steps.
 STEPS = (
     ("File", "A table with a text in each row: CSV, TSV, JSONL or Parquet."),
-    ("Columns and rights", "Choose its columns, and the licence of the texts."),
-    ("Detectors", "Three detectors name the language of each post."),
-    ("Question and sample", "Choose what to ask about how many items, and see a forecast."),
+    ("Columns and rights", "Choose the columns, and the licence of the texts."),
+    ("Detectors", "Three detectors identify the language of each post."),
+    ("Question and sample", "Choose a question and the number of items, and see a forecast."),
     ("People", "Invite annotators. They start with the guidelines."),
 )
-# Action -> the step that its job performs.
+# Action -> the step that a job of this action performs.
 STEP_OF = {"import_corpus": DETECTORS, "prelabel": DETECTORS, "open_task": QUESTION}
 MOST = 3  # maximum number of set-ups on the dashboard
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step as the stepper shows it.
+    """A step in the stepper.
 
-    url: the page where a finished step can be looked at or changed, "" if there is none
+    url: URL of the page that shows or changes a finished step, "" if there is none
     """
 
     title: str
@@ -46,7 +46,7 @@ class Step:
 def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> list[Step]:
     """Return the steps of a set-up. Records need no detectors, because their languages are declared.
 
-    current: the number of the step that the page is about
+    current: number of the current step
     corpus, task: names of the corpus and the task, if they exist
     holds: POSTS or RECORDS, if the corpus does not exist yet
     """
@@ -68,7 +68,7 @@ def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> li
 
 
 def steps_of_job(job: Job) -> list[Step]:
-    """Return the steps for the page of a job. The list is empty if the job is no part of a set-up."""
+    """Return the steps for the page of a job. The list is empty if the job is not part of a set-up."""
     if job.action not in STEP_OF or job.given.get("dry_run"):
         return []
     corpus = job.corpus if job.action != "import_corpus" or job.state == Job.DONE else ""
@@ -77,9 +77,9 @@ def steps_of_job(job: Job) -> list[Step]:
 
 
 def next_of_job(job: Job) -> str:
-    """Return the URL of the next step, to which a job leads when it ends.
+    """Return the URL of the next step after a job.
 
-    It is empty if the job is no part of a set-up, or if the manager has not asked for the next step.
+    The URL is empty if the job is not part of a set-up, or if the manager did not ask for the next step.
     """
     if not steps_of_job(job):
         return ""
@@ -110,9 +110,9 @@ def people_page(task: str) -> str:
 
 
 def unfinished(open_tasks: Iterable[Task], states: Mapping[int, Any]) -> list[tuple[str, str, str]]:
-    """Return the set-ups that somebody has begun and not finished, as (name, URL, next step) tuples.
+    """Return the unfinished set-ups as (name, URL, next step) tuples.
 
-    states: mapping from task to its state, as all_tasks in figures/attention.py returns it
+    states: mapping from task to state, as returned by all_tasks in figures/attention.py
     """
     unread = [task.name for task in open_tasks if states[task.pk]["is_unread"]]
     tasks = [(name, people_page(name), "Invite people") for name in unread]
@@ -123,14 +123,14 @@ def _corpora_without_tasks() -> Iterator[tuple[str, str, str]]:
     jobs = {job.corpus: job.pk for job in Job.objects.open()}
     for row in sorted(corpus_rows(), key=lambda row: str(row["created_at"]), reverse=True):
         if row["corpus"] in jobs:
-            yield row["corpus"], reverse("manage-job", args=[jobs[row["corpus"]]]), "See the running job"
+            yield row["corpus"], reverse("manage-job", args=[jobs[row["corpus"]]]), "View the running job"
         elif not row["draws"] and (link := next_of_corpus(row)):
             yield row["corpus"], *link
 
 
 def _files_without_corpus() -> Iterator[tuple[str, str, str]]:
-    """Yield the newest file of the inbox if it is a table and no job was started since it was uploaded."""
+    """Yield the newest file in the inbox if it is a table and no job has been started since the upload."""
     for path in inbox.files()[:1]:
         uploaded_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         if inbox.holds_rows(path) and not Job.objects.filter(asked_at__gte=uploaded_at).exists():
-            yield path.name, f"{reverse('manage-new-corpus')}?{urlencode({'file': path.name})}", "Choose its columns"
+            yield path.name, f"{reverse('manage-new-corpus')}?{urlencode({'file': path.name})}", "Choose the columns"

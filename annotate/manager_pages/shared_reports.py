@@ -1,8 +1,8 @@
-"""Reports and cards that open in the browser: for managers, and for anybody who has a link (work/job_store.py).
+"""Reports and cards that open in the browser, for managers and for anybody with a link (work/job_store.py).
 
-A document is made by Assay, but it quotes texts and names from files. It is therefore sent with a content security
-policy of its own, which allows its styles and nothing else: it runs no script, loads nothing, and has no access to the
-site. Which texts a report or card may quote was decided when the set was exported (Export.with_text).
+Assay generates the documents, but they quote texts and names from files. Each document is therefore sent with its own
+content security policy, which allows only inline styles: no scripts, no loading of resources, and no access to the
+site. The export of the gold set determines which texts a report or card may quote (Export.with_text).
 """
 
 import re
@@ -28,7 +28,7 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-# Cards escape all text that comes from files, so their only tags are those of their templates.
+# Cards escape all text that comes from files, so the only tags are those of the templates.
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 TOO_MANY = 429
@@ -40,7 +40,7 @@ def is_document(path: str) -> bool:
 
 
 def document(file: Path) -> HttpResponse:
-    """Return a report or card as a page that stands alone."""
+    """Return a report or card as a self-contained page."""
     text = file.read_text(encoding="utf-8")
     if file.name != REPORT:
         body = MARKDOWN.render(FRONT_MATTER.sub("", text))
@@ -55,11 +55,11 @@ def document(file: Path) -> HttpResponse:
 
 
 def make_link(request: UserRequest, job: Job, files: Mapping[str, Path]) -> str:
-    """Create a link to one of the job's documents and return its URL, which is shown only once.
+    """Create a link to one of the job's documents and return the URL, which is shown only once.
 
     POST fields:
     path: path of the document
-    days: number of days for which the link works
+    days: number of days for which the link is valid
     """
     path = request.POST.get("path", "")
     if path not in files or not is_document(path):
@@ -74,12 +74,12 @@ def withdraw(request: UserRequest, job: Job, share: int) -> HttpResponse:
 
 
 @login_not_required
-@csrf_exempt  # it changes nothing, and without this a POST would be refused for its token instead of its method
+@csrf_exempt  # changes no data; with the check, a POST would fail because of the token instead of the method
 @require_safe
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a shared document to anybody who has its link.
+    """Show a shared document to anybody with the link.
 
-    All links that do not work get the same response, so it does not reveal whether a link existed.
+    The response is the same for all invalid links, so it does not reveal whether a link ever existed.
     """
     if not allows_visitor(request):
         return HttpResponse("Too many requests. Try again in a minute.\n", status=TOO_MANY, content_type="text/plain")

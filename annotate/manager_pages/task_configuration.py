@@ -45,8 +45,8 @@ def change(request: UserRequest, task: Task) -> HttpResponse:
     POST fields:
     title: new title
     labels: new labels, as codes separated by spaces
-    NAME: new value of the changeable option with this name
-    was-NAME: value that the form showed for this field; a field that still has it is ignored
+    NAME: new value of the option with this name
+    was-NAME: value that the form originally showed for this field; unchanged fields are ignored
     """
     posted = request.POST
     names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
@@ -72,10 +72,10 @@ def switch(request: UserRequest, task: Task) -> HttpResponse:
 
     POST fields:
     open: yes to reopen the task, no to close it
-    leave_out: yes to leave units without a label out of the gold set
+    leave_out: yes to exclude units without a label from the gold set
     """
     if (choice := request.POST.get("open")) not in ("yes", "no"):
-        raise InvalidAnswer("The form does not say whether to open or close the task. Reload the page.")
+        raise InvalidAnswer("The form must specify whether to open or close the task. Reload the page and try again.")
     opens = choice == "yes"
     leaves_out = request.POST.get("leave_out") == "yes"
     outcome = closure.reopen(task) if opens else closure.close(task, leave_out=leaves_out)
@@ -90,14 +90,14 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
 
     POST fields:
     size: new size of the draw
-    dry_run: yes to only show what would be drawn
+    dry_run: yes to only show how many items would be drawn
     """
     refusal = None
     if request.method == "POST":
         if "size" not in request.POST:
-            raise InvalidAnswer("The form does not contain the size. Reload the page.")
+            raise InvalidAnswer("The size is missing from the form. Reload the page and try again.")
         options: dict[str, Any] = {"name": task.name, "size": request.POST["size"].strip()}
-        # If the box is not ticked, omit the option, as the command line does.
+        # If the box is not ticked, omit the option, as on the command line.
         options |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:
             return action_forms.begin(request, "extend_task", options)
@@ -140,7 +140,7 @@ def settings(
 
 
 def _field(option: Option, value: str) -> Field:
-    """Return an option as a form field, with its bounds in the help text."""
+    """Return an option as a form field. The help text includes the allowed range."""
     choices = [(choice, choice, choice == value) for choice in option.choices]
     return Field(
         name=option.name,
@@ -153,7 +153,7 @@ def _field(option: Option, value: str) -> Field:
 
 
 def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
-    """Return the actions that a task allows as (URL, link text, short description) tuples."""
+    """Return the actions that are possible for a task as (URL, link text, short description) tuples."""
     actions = []
     if work.is_extendable(task):
         actions.append(("extend", "Extend", "draw more items from the same corpus, with the same seed"))
@@ -170,7 +170,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     ]
 
 
-# --- Language routes, with the waiting units and the readers of each queue
+# --- Language routes, and the waiting units and readers of each queue
 
 
 TASKS_ON_A_PAGE = 5
@@ -193,9 +193,9 @@ def routes(request: UserRequest) -> HttpResponse:
 
 
 def _queues(task: Task) -> list[tuple[str, Table]]:
-    """Return (heading, table) tuples for the busy queues of a task and for its idle queues.
+    """Return a (heading, table) tuple for the busy queues of a task and another for the idle queues.
 
-    The busy queues have an empty heading. The page folds the table of idle queues under its heading.
+    The heading of the busy queues is empty. The page folds the table of idle queues under its heading.
     """
     use, _ = figures("queues", task, partial(queues_by_use, task))
     folded = f"{many(len(use['idle']), 'queue')} without waiting units"
@@ -238,11 +238,11 @@ def _route_saved(
 ) -> HttpResponse:
     """Log the change of a route and redirect to the list of routes.
 
-    Also discard the cached figures of all open tasks, because the change may let other people read a queue.
+    Also discard the cached figures of all open tasks, because the change can affect who reads a queue.
 
     log_message: description of the change for the log; empty if nothing was changed
     act: Django's ADDITION, CHANGE or DELETION
-    sentence: message to the user; by default, that the route holds from now on
+    sentence: message to the user; by default, that the route is now in effect
     """
     if log_message:
         log_change(request, route, log_message, act)
@@ -259,7 +259,7 @@ def _route_values(posted: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-# --- Guidelines in each language: the editor with its preview, and older versions
+# --- Guidelines in each language: the editor with a preview, and older versions
 
 MINOR, MAJOR = "minor", "major"
 
@@ -282,7 +282,7 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
     language: code of the language
     text: Markdown
     change: minor or major
-    after: primary key of the version that the manager edited
+    after: primary key of the version on which the edited text is based
     """
     posted = request.POST
     language, change, after = (posted.get(name, "") for name in ("language", "change", "after"))
@@ -293,7 +293,7 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
         began = int(after) if after.isdecimal() and len(after) < 19 else None
         new_guidelines = new_version(task, language, text, major=change == MAJOR, after=began)
     except Refusal as refusal:
-        # After a conflict, the page shows the newer version, so the manager may now add their text as its successor.
+        # After a conflict, the page shows the newer version, so the manager can now add the text as the next version.
         began_with = {} if isinstance(refusal, WrongStage) else {"after": after}
         return guidelines(request, task, language, posted, refusal=refusal, **began_with)
     log_change(request, new_guidelines, f"Added as a {change} version.", ADDITION)
@@ -301,7 +301,7 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
     address = f"{reverse('manage-guidelines', args=[task.name])}?language={language}"
     return done(
         request,
-        f"Version {new_guidelines.version} holds in {label_name(language) or language} now. {again}".strip(),
+        f"Version {new_guidelines.version} is now in effect in {label_name(language) or language}. {again}".strip(),
         address,
     )
 
@@ -316,18 +316,18 @@ def _retest_notice(task: Task, new_guidelines: Guidelines) -> str:
 def guidelines(
     request: UserRequest, task: Task, language: str = "", form: Mapping[str, str] = MappingProxyType({}), **context: Any
 ) -> HttpResponse:
-    """Show the guidelines and their editor.
+    """Show the guidelines and the editor.
 
     ?language=: code of the language
     """
     language, newest = language or request.GET.get("language", ""), newest_of(task)
-    # A task with records offers the languages of the records. If the labels are languages, any language may be typed.
+    # A task with records offers the languages of the records. If the labels are languages, any language can be entered.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})
     if language not in offered:
         language = ENGLISH if ENGLISH in newest or not newest else min(newest)
     held = current(task, language)
-    # If the text was refused, show it again, so that the manager can correct it.
+    # If the text was rejected, show it again, so that the manager can correct it.
     text = form.get("text", held.text if held else "")
     begins = held is not None and text == held.text
     around: dict[str, Any] = {

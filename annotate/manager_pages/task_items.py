@@ -1,6 +1,6 @@
-"""Managers' pages for the items of a task: the list with its filters, and the history of one item.
+"""Managers' pages for the items of a task: the list with filters, and the history of an item.
 
-Managers see votes, hidden gold answers and what each annotator answered. Annotators never reach these pages.
+The pages show votes, hidden gold answers and all annotators' answers. Annotators have no access to them.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from annotate.work import answer_changes
 from corpora.models import votes_of
 
 MOST_LABELS = 12  # maximum number of labels in the distribution
-MOST_CHOICES = 200  # maximum number of labels that the filter offers
+MOST_CHOICES = 200  # maximum number of labels in the filter
 FILTERS = tuple(field.name for field in fields(Filter))
 STATES = {**dict(PARTS), stages.COPIED: "copies of other items", stages.NEW: "not sent yet"}
 
@@ -37,7 +37,7 @@ def items(request: UserRequest, task: Task) -> HttpResponse:
     """List the items of a task.
 
     ?state=, ?language=, ?label=, ?words=: list only the items that match the filter
-    ?after=: place after which the page begins
+    ?after=: position after which the page begins
     """
     chosen = Filter(*(text_of(request.GET, name) for name in FILTERS))
     units, following = page_of(task, chosen, place_from(request.GET.get("after", "")))
@@ -74,7 +74,7 @@ def _query(chosen: Filter, **more: str) -> str:
 
 
 def _choices(task: Task, chosen: Filter, counts: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the context with the choices of the filter, and with the distribution of the labels.
+    """Return the template context with the choices of the filter and the distribution of the labels.
 
     counts: result of `composition`; None if it is not available yet
     """
@@ -104,7 +104,7 @@ def _choices(task: Task, chosen: Filter, counts: dict[str, Any] | None) -> dict[
 
 
 def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
-    """Show an item with the detectors' votes and all that happened to it."""
+    """Show an item with the detectors' votes and its complete history."""
     shown = task.units.select_related("item", "task", "comparison", "copy_of__item").filter(pk=unit).first()
     if shown is None:
         raise Http404("This item does not exist.")
@@ -131,7 +131,7 @@ def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
 
 
 def _replies(unit: Unit) -> dict[str, Any]:
-    """Return the context for the replies of two systems. It is empty if the unit compares nothing."""
+    """Return the template context with the replies of two systems. Empty if the unit is not such a comparison."""
     comparison = getattr(unit, "comparison", None)
     if comparison is None:
         return {}

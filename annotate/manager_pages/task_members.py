@@ -1,6 +1,6 @@
-"""The part of a task's page People about its members: who works on the task, in which role, and how much.
+"""The members section on a task's page People: who works on the task, with which role and quota.
 
-The changes are made by the action in actions/task_management.py, as by the command.
+Changes are made by the action in actions/task_management.py, which the command uses too.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
     """Return the context of _members.html.
 
     ?members=: page of the list of members
-    ?find=, ?language=, ?group=: search for people to add: words of their names, a language that they read, a group
+    ?find=, ?language=, ?group=: search for people to add, by parts of the name, language and group
     """
     page = Paginator(task.memberships.order_by("pk"), ON_A_PAGE).get_page(request.GET.get("members"))
     search = {name: text_of(request.GET, name) for name in SEARCH}
@@ -56,17 +56,17 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
 
     POST fields:
     do: open, add, change or remove
-    open_to: everybody or members, to open
+    open_to: everybody or members, if `do` is open
     person: primary key of an annotator to add, change or remove; repeated to add several
-    everybody: present to add everybody whom the search found; find, language and group are its fields
-    role, quota: role and quota to give
+    everybody: present to add all results of the search, which is repeated with find, language and group
+    role, quota: new role and quota
     """
     posted = request.POST
     act = posted.get("do", "")
     if act == "open" and posted.get("open_to") in (EVERYBODY, MEMBERS):
         return _done(request, task, {"open_to": posted["open_to"]})
     if act not in ("add", "change", "remove"):
-        raise InvalidAnswer("The form does not say what to do. Reload the page.")
+        raise InvalidAnswer("The action is missing from the form. Reload the page and try again.")
     if act == "add" and "everybody" in posted:
         people = list(membership.candidates(task, *(text_of(posted, name) for name in SEARCH)))
     else:
@@ -87,7 +87,7 @@ def _names(people: Iterable[Annotator]) -> list[str]:
 
 
 def _done(request: UserRequest, task: Task, options: dict[str, Any]) -> HttpResponse:
-    """Run the action, log it, and redirect to the page with the search as it was."""
+    """Run the action, log it, and redirect to the page with the same search."""
     try:
         outcome = members_action.perform({"task": task.name, **options})
     except ActionError as error:

@@ -1,7 +1,7 @@
-"""Managers' pages about one task: reports on progress, people and agreement, and decisions about an annotator's work.
+"""Managers' pages for a task: reports on progress, people and agreement, and decisions about an annotator's work.
 
-figures/ and quality/ compute the figures, and work/interventions.py carries out the decisions. The pages about all
-tasks are in dashboard.py.
+figures/ and quality/ compute the figures, and work/interventions.py carries out the decisions. The pages for all tasks
+are in dashboard.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,12 +47,12 @@ from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
 from annotate.work.task_settings import is_extendable
 
-# Number of bootstrap replicates for a page, which must be fast; `assay agreement` uses more.
+# Number of bootstrap replicates. Pages must be fast, so `assay agreement` uses more.
 REPLICATES = 200
 HOUR = 3600  # seconds
-# Maximum number of units listed for which Dawid and Skene's model gives another label than the majority.
+# Maximum number of listed units for which the label of Dawid and Skene's model differs from the majority.
 MOST = 20
-FEW_EXPORTS = 3  # maximum number of exports on a task's overview
+FEW_EXPORTS = 3  # maximum number of exports in a task's overview
 
 
 def _of_person(task: Task) -> Callable[[int], str]:
@@ -97,7 +97,7 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
 
 
 def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what a manager should act on as (URL, text of the link, sentence) tuples."""
+    """Yield the issues that need a manager's attention as (URL, link text, sentence) tuples."""
     people, quality = reverse("manage-people", args=[task.name]), reverse("manage-quality", args=[task.name])
     if new := sum(row["new"] for row in report["pauses"]):
         yield f"{people}#paused", f"{many(new, 'annotator')} newly paused", "Review the answers, then decide."
@@ -117,7 +117,7 @@ def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, s
 
 @shows_figures
 def quality(request: UserRequest, task: Task) -> HttpResponse:
-    """Show the results of the quality controls, and what would narrow the accuracy intervals most."""
+    """Show the results of the quality controls, and the work that would narrow the accuracy intervals most."""
     report, counted_at = figures("progress", task, lambda: _progress_of(task))
     decides = may(request.user, "start")
     return manage_page(
@@ -133,7 +133,7 @@ def quality(request: UserRequest, task: Task) -> HttpResponse:
 
 
 def _table_of(panel: Panel, sort: str) -> Table | None:
-    """Return the main table of a panel under a name of its own, so that it can be sorted, opened and downloaded."""
+    """Return the main table of a panel with a unique name, so that it can be sorted, opened and downloaded."""
     return replace(panel.table, slug=slugify(panel.heading), asked=sort) if panel.table else None
 
 
@@ -156,7 +156,7 @@ def pace(request: UserRequest, task: Task) -> HttpResponse:
 
 
 def _foretold(forecast: dict[str, Any] | None, sort: str) -> dict[str, Any]:
-    """Return the context for the forecast of when the task will be finished. It is empty if there is no forecast."""
+    """Return the template context with the forecast of the task's end, which is empty if there is no forecast."""
     if forecast is None:
         return {}
     return {
@@ -167,11 +167,11 @@ def _foretold(forecast: dict[str, Any] | None, sort: str) -> dict[str, Any]:
 
 
 def _further(task: Task, further_work_found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
-    """Return the context for the work that would narrow the accuracy intervals most.
+    """Return the template context with the work that would narrow the accuracy intervals most.
 
     The context is empty if the task has no such intervals.
 
-    decides: whether the user may start work, so that the table links to the pages that start it
+    decides: whether the user may start such work; if so, the table has links to the pages that start it
     """
     if further_work_found is None:
         return {}
@@ -188,7 +188,7 @@ def _further(task: Task, further_work_found: dict[str, Any] | None, *, decides: 
 
 
 def _start_url(task: Task, row: Mapping[str, Any]) -> str:
-    """Return the URL of the page that starts the work in a row, or an empty string if no page starts it."""
+    """Return the URL of the page that starts the work in a row, or an empty string if there is no such page."""
     if row["work"] == POSTS:
         return reverse("manage-extend", args=[task.name])
     if row["work"] == SECONDS:
@@ -284,7 +284,7 @@ def _cached(task: Task, name: str, report: Callable[[], Any]) -> Any:
 
 
 def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[str, Any]:
-    """Return the context for the comparison of systems. It is empty unless the task compares systems."""
+    """Return the template context with the comparison of systems. Empty if the task does not compare systems."""
     if "preferences" not in task.kind.reports:
         return {}
     report, _ = figures(
@@ -360,7 +360,7 @@ def person_page(
 ) -> HttpResponse:
     """Show an annotator's work in a task and the decisions about it.
 
-    The figures may come from the cache, whereas the decisions are always current.
+    The figures can come from the cache. The decisions are always current.
 
     patience: how long to wait for figures that are not cached (seconds); None waits until they are computed
     refusal: error to show
@@ -418,7 +418,7 @@ def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
     """Pause an annotator.
 
     POST field:
-    reason: why the annotator is paused or, if they are paused already, why they stay paused
+    reason: why the annotator is paused or remains paused
     """
     check_may_change(request.user, [person.user])
     try:
@@ -430,7 +430,7 @@ def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
 
 
 def void(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
-    """Show what voiding an annotator's answers would do, or void them. POST field: reason."""
+    """Preview the effect of voiding an annotator's answers, or void the answers. POST field: reason."""
     check_may_change(request.user, [person.user])
     refusal = None
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""Pages that set up a new task, with a forecast of its work, and the preview of a kind's page."""
+"""Pages for setting up a new task with a forecast of the work, and the preview of a kind's page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,19 +43,19 @@ from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 
-# --- Preview of a kind's page: one HTML file with an invented record, rendered with the queue's templates
+# --- Preview of a kind's page: an HTML file with a sample record, rendered with the templates of the queue
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This is a sample post. Real posts are shown here."
-CLASSES = ("sports", "politics")  # invented labels for kinds whose labels come from the draw
-READ = 4  # number of languages that the invented annotator reads, if the labels are languages
+CLASSES = ("sports", "politics")  # sample labels for kinds that get their labels from the draw
+READ = 4  # number of languages that the sample annotator reads, if the labels are languages
 
 
 def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
     """Return the preview of a kind's page as HTML.
 
-    language: language of the invented record, or the language that the question asks about
-    alone: whether to embed the styles, so that the HTML needs no server
+    language: language of the sample record, or the language that the question asks about
+    alone: whether to embed the styles, so that the HTML file does not need a server
     """
     permit = _permit(kind, language)
     unit = Unit(task=permit.task, item=_item(kind, language), asked=language if kind.labels_are_languages else "")
@@ -74,8 +74,8 @@ def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     """Return the template context of the question.
 
-    If the answers are concepts, a placeholder replaces the concept picker, because vocabularies are in the database
-    and the preview does not use it.
+    If the answers are concepts, a placeholder replaces the concept picker, because vocabularies are in the database and
+    the preview does not access the database.
     """
     kind, item = permit.task.kind, lease.unit.item
     sides = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
@@ -90,21 +90,21 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
 
 
 def usual_language(kind: Kind) -> str:
-    """Return the default language of a preview: the kind's first language, or English, or else its first label."""
+    """Return the default language of a preview: the first language of the kind, or English, or the first label."""
     return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
 
 
 def languages_of(kind: Kind) -> Sequence[str]:
-    """Return the languages that a preview can show: the kind's own, then its labels if those are languages, otherwise
+    """Return the possible languages of a preview: the languages of the kind, or its labels if these are languages, or
     all languages.
     """
     return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
 
 
 def _permit(kind: Kind, language: str) -> Permit:
-    """Return the permit of an invented annotator for an unsaved task.
+    """Return the permit of a sample annotator for an unsaved task.
 
-    The annotator reads `language` and, if the labels are languages, a few others too.
+    The annotator reads `language` and, if the labels are languages, a few more.
     """
     reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
     labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
@@ -112,7 +112,7 @@ def _permit(kind: Kind, language: str) -> Permit:
     if not kind.labels_are_languages:
         task.languages, reads = [language], [language]
     return Permit(
-        annotator=None,  # type: ignore[arg-type] # nothing in a preview asks for the annotator
+        annotator=None,  # type: ignore[arg-type] # a preview never uses the annotator
         task=task,
         routes=Routes({}, task),
         levels=dict.fromkeys(reads, 5),
@@ -129,38 +129,38 @@ def _item(kind: Kind, language: str) -> Item:
 
 
 def _invented(name: str, style: str) -> str:
-    """Return an invented sentence for a field. For a field shown as a document, return a text too long for a window."""
+    """Return a sample sentence for a field. For a field in document style, return a text that needs scrolling."""
     sentence = f"Example {name.replace('_', ' ')}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
 
 
-# Design -> its purpose.
+# Design -> description of the purpose.
 PURPOSES: Mapping[str, str] = {
     "uniform": (
         "A uniform sample, in which each post has the same probability. It measures accuracy, recall and precision "
         "together."
     ),
     "recall": "Posts by authors of a language, to measure recall for rare languages.",
-    "precision": "Posts that a predictor labels as a language, to measure its precision for rare languages.",
+    "precision": "Posts that a predictor labels as a language, to measure precision for rare languages.",
     "triggers": (
-        "Posts with a predictor's label that nobody has read in a uniform task, to make that task's intervals narrower."
+        "Posts with a predictor's label that are not in a uniform task, to narrow the intervals of that task."
     ),
     "records": "A sample of the records in each language, or all records.",
-    "compare": "Mostly posts on which two predictors differ, to find the better predictor with the least work.",
+    "compare": "Mostly posts on which two predictors differ, to find the better predictor with few answers.",
     "balanced": "Train, dev and test sets with equal numbers of documents of each class in each language.",
     "systems": "Suggestions of two or more systems for the same messages, compared in pairs.",
-    "filtered": "A mix of pairs that a filter kept and pairs that it dropped, to measure the filter.",
+    "filtered": "A mix of pairs that a filter kept and pairs that the filter dropped, to measure the filter.",
 }
 
 
 SIZE_HELP = "how many items to draw, in total or per language"
-LABELS_HELP = "the languages that annotators can choose, as codes such as de en fr; by default all 70 of the list"
+LABELS_HELP = "the languages that annotators can choose, as codes such as de en fr; by default all 70 languages"
 
 
 def new_task(request: UserRequest) -> HttpResponse:
     """Let the manager choose a corpus and a question and set the task's options, then open the task as a job.
 
-    ?job=: number of a job whose options the form shows again
+    ?job=: number of an earlier job, to fill the form with the same options
     """
     earlier = action_forms.given_again(request.GET["job"], "open_task") if "job" in request.GET else {}
     values: Mapping[str, Any] = request.POST if request.method == "POST" else earlier or request.GET
@@ -217,9 +217,9 @@ def _form(
 
 
 def _for_design(field: action_forms.Field, kind: Kind, *, needs_size: bool = False) -> action_forms.Field:
-    """Return a field whose help text is only about the chosen kind and design.
+    """Return the field with a help text for the chosen kind and design only.
 
-    needs_size: whether the manager must enter a size, because the design has no default
+    needs_size: whether the size is required, because the design has no default size
     """
     if field.name == "size":
         return replace(field, required=needs_size, help=SIZE_HELP)
@@ -232,7 +232,7 @@ def _for_design(field: action_forms.Field, kind: Kind, *, needs_size: bool = Fal
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
     """Return the initial values of the form: an unused task name, and a seed.
 
-    The seed is today's date, which shows that nobody chose it for its results.
+    The seed is today's date, which shows that the seed was not chosen to influence the results.
     """
     stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
     name = unused(stem, Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
@@ -242,7 +242,7 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
 def _kind(name_or_file: str) -> Kind:
     """Return the kind with this name.
 
-    Raise NotFound if there is no such file, and InvalidAnswer if the file does not define a valid kind.
+    Raise NotFound if the file does not exist, and InvalidAnswer if it does not define a valid kind.
 
     name_or_file: name of a built-in kind, or of a file in the inbox that defines a kind
     """
@@ -255,9 +255,9 @@ def _kind(name_or_file: str) -> Kind:
 
 
 def _kind_choices(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds that fit a corpus, with their designs. Kinds that show fields of its records come first.
+    """Return the kinds that fit a corpus, with their designs. Kinds that show fields of the corpus come first.
 
-    They include kinds that files in the inbox define. If such a file is invalid, its entry has the fault instead.
+    The result includes kinds from files in the inbox. For an invalid file, the entry contains the error instead.
     """
     inbox_kinds = action_forms.in_inbox(".toml")
     choices: list[dict[str, Any]] = []
@@ -280,15 +280,15 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
 
 
 def forecast(request: UserRequest) -> HttpResponse:
-    """Show how many items of each language the options in the form would draw, and when the task would be finished.
+    """Show how many items of each language would be drawn, and when the task would be finished.
 
-    The page requests this after each change of the form.
+    The page requests this after each change in the form.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     if not (design in DESIGNS and DESIGNS[design].population == STREAM and kind.audits_agreement):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
-        # The action requires a name, but the name has no effect on the forecast.
+        # The action requires a name, which does not affect the forecast.
         values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
         size = values["size"] or 0
         options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
@@ -325,10 +325,10 @@ def forecast(request: UserRequest) -> HttpResponse:
 
 
 def kind(request: UserRequest) -> HttpResponse:
-    """Show how annotators will see a kind.
+    """Show a kind as annotators will see it.
 
     ?kind=: name of a built-in kind, or of a file in the inbox
-    ?language=: language of the invented record
+    ?language=: language of the sample record
     ?in-words: present to describe the kind as text instead
     """
     name = request.GET.get("kind", "")

@@ -130,7 +130,7 @@ def test_new_guidelines_survive_a_session_that_ended_also_after_a_preview(new_pa
     expect(told_of_it(page)).to_be_visible()
     page.check("[value=minor]")
     page.click("button:has-text('Add this version')")
-    page.wait_for_selector("[role=status]:has-text('holds in English now')")
+    page.wait_for_selector("[role=status]:has-text('is now in effect in English')")
     assert Guidelines.objects.order_by("-pk")[0].text == "Read better still."
     assert drafts_in(page) == []
 

@@ -133,14 +133,14 @@ def test_people_are_invited_and_their_links_are_shown_once(desk, client):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"language": "xx", "level": "5"}, "'xx' is not a language of the list."),
+        ({"language": "xx", "level": "5"}, "'xx' is not a language on the list."),
         ({"language": "de", "level": "6"}, "'de:6' has no level from 0 to 5"),
         ({"language": ""}, "Choose at least one language. Only adjudicators need none."),
         ({"language": "English, German", "level": ""}, "Choose how well the person reads English."),
         ({"people": "eve, Eve Adam\ne v e"}, "'e v e' is not a valid user name"),
         ({"people": "eve, Eve Adam\nann"}, "The annotator ann already exists. Change the account on its own page."),
         ({"people": "eve, Eve Adam, nowhere"}, "'nowhere' is not a valid mail address."),
-        ({"people": "eve, Eve Adam, eve@example.org, de"}, "The line of eve has more than"),
+        ({"people": "eve, Eve Adam, eve@example.org, de"}, "The line of eve has too many parts."),
         ({"groups": "staff"}, "The group 'staff' grants permissions."),
         ({"groups": "s" * 151}, "is longer than 150 characters."),
         ({"people": " \n", "name": "Eve Adam"}, "Enter at least one person, or a table of people."),

@@ -51,7 +51,7 @@ def test_each_language_of_a_task_has_its_own_version_which_begins_with_the_one_t
 def test_a_minor_and_a_major_version(desk, task, person, manager):
     ann = person("ann", "en")
     grant(ann, task, "en", by=manager)
-    assert "Version 1.1 holds in English now." in words(add(desk, task))
+    assert "Version 1.1 is now in effect in English." in words(add(desk, task))
     assert state(ann, task, "en").step == "passed"
     page = words(add(desk, task, change="major", text="Otherwise."))
     assert "1 annotator who had passed must take the test again before continuing." in page

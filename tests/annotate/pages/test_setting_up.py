@@ -277,7 +277,7 @@ def refused_at(response):
     [
         ({"licence": "my own"}, "text_may_leave", "The licence my own does not say whether the text may be published"),
         ({"corpus": "a b"}, "corpus", "'a b' is not a valid corpus name"),
-        ({"column-text": ""}, "column-text", "Choose the column that holds the text."),
+        ({"column-text": ""}, "column-text", "Choose the column that contains the text."),
         ({"holds": "records"}, "fields", "Enter the fields' columns in order."),
         ({"holds": "records", "fields": "title", "language": "xx-none"}, "language", "xx-none"),
     ],
