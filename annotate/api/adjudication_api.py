@@ -1,7 +1,7 @@
-"""The API for adjudicators: list the units to decide, get one of them, and decide it.
+"""The API for adjudicators: list units that need a decision, get a unit, and decide it.
 
-Operations, rights and refusals are the same as on the pages (adjudicators.py). The API shows as much of a unit as its
-page does: if the unit is reviewed blind, its votes, judgments and history are hidden.
+Operations, rights and refusals are the same as on the pages (adjudicators.py). The API returns the same information
+about a unit as the page shows: if the unit is reviewed blind, votes, judgments and history are hidden.
 """
 
 # Django REST framework has no types.
@@ -51,18 +51,16 @@ class WantedSerializer(serializers.Serializer):
     language = string(
         required=False,
         default="",
-        help_text="only units that were in the queue of this language; units checked blind have no queue",
+        help_text="only units from the queue of this language; units that are checked blind have no queue",
     )
     case = serializers.ChoiceField(
         adjudication.CASES,
         required=False,
         default="",
-        help_text="only units that are checked blind or, among the others, units without answers, with equal or with "
-        "different answers",
+        help_text="only units that are checked blind or, among the other units, those without answers, with equal "
+        "answers or with different answers",
     )
-    page = integer(
-        required=False, default=1, min_value=1, help_text=f"the number of the page, of {PER_PAGE} units each"
-    )
+    page = integer(required=False, default=1, min_value=1, help_text=f"the page number; a page has {PER_PAGE} units")
 
     def validate_language(self, code: str) -> str:
         if code and not is_language(code):
@@ -83,13 +81,13 @@ class SettleSerializer(SureSerializer, DiscardSerializer):
 
 
 class DisputedSerializer(serializers.Serializer):
-    unit = integer("use it to decide")
+    unit = integer("the id of the unit, for the URLs of other requests")
     item = string("the id of the post or record in its source")
-    text = string("the text; for a record, its fields one after another")
+    text = string("the text; for a record, the values of the fields, one per line")
     language = string(allow_blank=True, help_text="the language of a record")
     fields = string_map("the fields of a record by name")
     asked = string(
-        allow_blank=True, help_text="the language in the question, if any; the task lists the answers for it"
+        allow_blank=True, help_text="the language in the question, if any; the task lists the possible answers"
     )
 
     @staticmethod
@@ -106,8 +104,8 @@ class DisputedSerializer(serializers.Serializer):
 
 
 class WaitingSerializer(DisputedSerializer):
-    blind = boolean("checked blind: votes, judgments and history are hidden")
-    told = string_map("the columns of the list on the page, such as candidates or answers so far; empty if blind")
+    blind = boolean("whether the unit is checked blind; if so, votes, judgments and history are hidden")
+    told = string_map("columns of the list of cases, such as candidate languages or answers so far; empty if blind")
 
 
 class WaitingListSerializer(serializers.Serializer):
@@ -118,12 +116,12 @@ class WaitingListSerializer(serializers.Serializer):
     )
     pages = integer()
     units = WaitingSerializer(
-        many=True, help_text="the units on this page: first units checked blind, then those that have waited longest"
+        many=True, help_text="the units on this page: units checked blind first, then the longest waiting units"
     )
 
 
 class SaidSerializer(serializers.ModelSerializer):
-    annotator = string("a pseudonym, as on the page", source="annotator.pseudonym")
+    annotator = string("the pseudonym that the page shows", source="annotator.pseudonym")
     label = string(source="seen", allow_blank=True)
     queue = string(source="lease.queue", default="", help_text="the unit's queue; empty for decisions")
 
@@ -146,7 +144,7 @@ class MoveSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     event = string()
     stage = string(source="to_stage")
-    language = string(allow_blank=True, help_text="the queue")
+    language = string(allow_blank=True, help_text="the language of the queue")
     round = integer()
     by = method(help_text="the pseudonym of the annotator or adjudicator, or the name of a manager; null for a machine")
 
@@ -174,10 +172,10 @@ class DossierSerializer(DisputedSerializer):
     open = boolean("whether the unit is waiting for an adjudicator")
     own = JudgmentSerializer(allow_null=True, help_text="your valid answer, skip or decision, if any")
     outcome = string(allow_null=True, help_text="the current label; empty if the unit was discarded")
-    votes = serializers.DictField(help_text="each detector's languages with scores, best first")
+    votes = serializers.DictField(help_text="the languages and scores of each detector, best first")
     judgments = SaidSerializer(many=True)
     history = MoveSerializer(many=True)
-    posts = OtherPostSerializer(many=True, help_text="other posts of the author")
+    posts = OtherPostSerializer(many=True, help_text="other posts by the same author")
     searches = string_map("URLs for searching the text, by name")
 
 
@@ -209,13 +207,13 @@ def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
     parameters=[WantedSerializer],
 )
 def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """The list leaves out units that you have judged as an annotator."""
+    """The list omits units that you have judged as an annotator."""
     query = sent(WantedSerializer, request.query_params)
     pages = Paginator(adjudication.to_adjudicate(task, annotator, query["language"], query["case"]), PER_PAGE)
     try:
         page = pages.page(query["page"])
     except EmptyPage as error:
-        raise NotFound(f"This page does not exist: the list has {many(pages.num_pages, 'page')}.") from error
+        raise NotFound(f"This page does not exist. The list has {many(pages.num_pages, 'page')}.") from error
     heads = task.kind.pages.list_heads
     units = [
         # A unit that is reviewed blind has no cells, so its `told` is empty.
@@ -232,14 +230,14 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
 
 @resource("GET", "adjudicate", "Get a unit with all information that an adjudicator may see", DossierSerializer)
 def dossier(request: Request, annotator: Annotator, task: Task, unit: int) -> dict[str, Any]:
-    """The unit must be waiting for an adjudicator, or an adjudicator must have decided it."""
+    """The unit must be waiting for an adjudicator or must have been decided by one."""
     return dossier_row(adjudication.shown(task, annotator, unit), annotator)
 
 
 @resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)
 def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
-    """A random sample of settled units goes to a second adjudicator. If you send the same decision again, you get the
-    first one back. A different decision is refused until you undo the first.
+    """A random sample of settled units goes to a second adjudicator. If you send the same decision again, the response
+    is the stored decision. A different decision is refused until you undo the first one.
     """
     case, fields = adjudication.shown(task, annotator, unit), sent(SettleSerializer, request.data)
     label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
@@ -255,8 +253,8 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
     DiscardSerializer,
 )
 def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
-    """If you send the same decision again, you get the first one back. A different decision is refused until you undo
-    the first.
+    """If you send the same decision again, the response is the stored decision. A different decision is refused until
+    you undo the first one.
     """
     case, fields = adjudication.shown(task, annotator, unit), sent(DiscardSerializer, request.data)
     return adjudication.discard(annotator, case.pk, fields["reason"], fields["comment"])
@@ -264,7 +262,7 @@ def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Ju
 
 @resource("POST", "adjudicate", "Undo your decision")
 def unsettle(request: Request, annotator: Annotator, task: Task, unit: int) -> None:
-    """Afterwards, the unit waits for an adjudicator again."""
+    """The unit then waits for an adjudicator again."""
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)
 

@@ -1,8 +1,8 @@
-"""The REST API, which offers the operations of the pages to programs that annotate on a person's behalf.
+"""The REST API, which provides the operations of the pages to programs that annotate on a person's behalf.
 
-A refused request gets a JSON object with the keys code and detail. annotate/core/refusals.py defines the codes. A
-request that reaches no operation gets a code of Django REST framework instead. A program may safely post an answer
-again, because it then gets the judgment that was stored the first time.
+The response to a refused request is a JSON object with the keys code and detail. annotate/core/refusals.py defines the
+codes. A request that does not reach an operation gets an error code from Django REST framework instead. Programs can
+safely send the same answer again: the response is then the judgment that was stored the first time.
 """
 
 # Django REST framework has no types.
@@ -59,9 +59,9 @@ Fields = dict[str, Any]  # validated data of a request
 
 
 class TypedSerializer(serializers.Serializer):
-    typed = string("the beginnings of words, in any order", **OPTIONAL)
+    typed = string("the beginnings of one or more words, in any order", **OPTIONAL)
     language = string(
-        "the language of the document; labels in English and in the languages that you read are searched too",
+        "the language of the document; the search includes labels in English and in the languages that you read",
         required=False,
         default=ENGLISH,
         max_length=16,
@@ -69,9 +69,9 @@ class TypedSerializer(serializers.Serializer):
 
 
 class ConceptSerializer(serializers.Serializer):
-    id = string("send it as the answer, together with the ids of other concepts", source="key")
-    label = string("its name on the pages", source="name")
-    path = strings("its scheme and the labels of broader concepts, broadest first")
+    id = string("the id to send in an answer, possibly with the ids of other concepts", source="key")
+    label = string("the name of the concept on the pages", source="name")
+    path = strings("the scheme of the concept and the labels of broader concepts, broadest first")
 
 
 @resource(
@@ -83,7 +83,7 @@ class ConceptSerializer(serializers.Serializer):
     parameters=[TypedSerializer],
 )
 def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
-    """Returns at most ten concepts, the best match first. Returns none if `typed` is empty."""
+    """Returns at most ten concepts, the best match first. If `typed` is empty, returns an empty list."""
     query = sent(TypedSerializer, request.query_params)
     if permit.task.vocabulary_id is None:
         raise NotFound("The answers of this task are not concepts. GET the task for a list of its answers.")
@@ -116,7 +116,7 @@ def own_progress(request: Request, permit: Permit) -> personal_progress.Progress
 
 @resource("POST", "annotate", "Take the next unit", NextSerializer)
 def take(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """If you already hold a unit, returns that unit. If there is none for you, `lease` is null and `why` says why."""
+    """If you already have a unit, returns that unit. If none is available, `lease` is null and `why` has the reason."""
     lease = queue.take(annotator, task)
     if lease is None and task.kind.sensitive and (stopped := permit_of(annotator, task).stopped):
         raise stopped
@@ -157,14 +157,14 @@ def _closed(
     judgment: Any = closed.judgment
     if fields["take_next"]:
         task = permit.task
-        # hand_out skips units that other transactions have locked, so let take wait for them.
+        # hand_out skips units that other transactions have locked. `take` waits for them.
         judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
     return closed.judgment
 
 
 @resource("POST", "annotate", "Flag a unit for the manager", FlaggedSerializer, FlagSerializer)
 def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
-    """A unit flagged as disturbing goes to another annotator and does not count as skipped. With any other flag, you
+    """A unit flagged as disturbing goes to another annotator and does not count as skipped. After any other flag, you
     keep the unit.
     """
     fields, following = sent(FlagSerializer, request.data), None
@@ -196,7 +196,7 @@ def undo(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
 @resource(
     "GET",
     "permit",
-    "Get your qualification for each language of a task that you read",
+    "Get your qualification for each of your languages in a task",
     StandingSerializer,
     many=True,
 )
@@ -215,7 +215,7 @@ def _begin(annotator: Annotator, task: Task, language: str, kind: str) -> dict[s
         trial.task = task
     question = qualification.next_question(trial) if trial else None
     if trial and question is None:
-        trial.refresh_from_db()  # the annotator may have finished it in another tab meanwhile
+        trial.refresh_from_db()  # the annotator may have just finished it in another tab
     return {"question": question, "result": None if question else ResultSerializer.row(trial)}
 
 
@@ -227,14 +227,14 @@ def practise(request: Request, annotator: Annotator, task: Task, language: str) 
 
 @resource("POST", "annotate", "Begin or continue the test", TrialSerializer)
 def take_test(request: Request, annotator: Annotator, task: Task, language: str) -> dict[str, Any]:
-    """If you failed and have tries left, begins another test. If you have already passed, returns that result."""
+    """If you failed and have tries left, begins a new test. If you have already passed, returns the result."""
     return _begin(annotator, task, language, Trial.TEST)
 
 
-@resource("POST", "annotate", "Answer a question of practice or test", AnsweredSerializer, TrialAnswerSerializer)
+@resource("POST", "annotate", "Answer a question in practice or in a test", AnsweredSerializer, TrialAnswerSerializer)
 def answer_question(request: Request, annotator: Annotator, question: int) -> dict[str, Any]:
-    """In practice, the response has the right answer. In a test, the result after the last question has the right
-    answers to the questions that you missed.
+    """In practice, the response contains the correct answer. In a test, the result after the last question contains the
+    correct answers to the questions that you got wrong.
     """
     fields = sent(TrialAnswerSerializer, request.data)
     with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
@@ -243,8 +243,8 @@ def answer_question(request: Request, annotator: Annotator, question: int) -> di
     return AnsweredSerializer.row(answered)
 
 
-# These views render a template and YAML, neither of which can represent DRF's metadata. So answer OPTIONS requests as
-# Django does.
+# These views render a template and YAML, and neither can represent DRF's metadata. Therefore, they answer OPTIONS
+# requests like Django does.
 class Docs(SpectacularSwaggerSplitView):
     options = View.options
 
@@ -253,7 +253,7 @@ class Schema(SpectacularAPIView):
     options = View.options
 
 
-# Swagger UI sets inline styles, so allow them. It needs no other permission, because its scripts come from this site.
+# Swagger UI sets inline styles, so allow them. Its scripts are served by this site, so they need no permission.
 docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(Docs.as_view(url_name="api-schema"))
 
 urlpatterns = [

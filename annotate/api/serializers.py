@@ -1,7 +1,7 @@
 """Serializers for annotators in the API.
 
-They omit votes, a unit's queue and stage, and other people's judgments, which annotators must not see. The serializers
-for adjudicators are in adjudication_api.py.
+They omit votes, other people's judgments, and the queue and stage of a unit, because annotators must not see these. The
+serializers for adjudicators are in adjudication_api.py.
 """
 
 # Django REST framework has no types.
@@ -32,7 +32,7 @@ from annotate.work.moves import seen
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 
-SETS = "the two sets of replies to compare, in the order that you see; empty for other tasks"
+SETS = "the two sets of replies to compare, in the order shown to you; empty for other tasks"
 SEVERAL = "for concepts, the ids of all chosen concepts, separated by spaces"
 
 
@@ -63,8 +63,8 @@ class ProgressSerializer(serializers.Serializer):
     answered_today = integer()
     skipped_today = integer()
     waiting = integer(
-        "the number of units in your languages that you have not judged; other people's work is included after ten "
-        "minutes"
+        "the number of units in your languages that you have not judged; the effect of other people's work shows after "
+        "up to ten minutes"
     )
 
 
@@ -76,7 +76,7 @@ class TaskSerializer(serializers.Serializer):
         "the languages that the task asks about, or the labels of records; GET the task for all possible answers"
     )
     languages = strings("the languages of the task's records; empty if the task asks about languages")
-    guidelines = string("the guidelines for records in English, in Markdown; see qualification for other languages")
+    guidelines = string("the guidelines for records in English, as Markdown; see qualification for other languages")
     version = string(allow_blank=True, help_text="version of the guidelines: MAJOR.MINOR")
     progress = ProgressSerializer()
 
@@ -96,11 +96,11 @@ class TaskSerializer(serializers.Serializer):
 
 
 class OfferedSerializer(serializers.Serializer):
-    label = string("send this as the answer, such as de, not-de, und or 1")
+    label = string("the value to send in an answer, such as de, not-de, und or 1")
     asked = string(allow_blank=True, help_text="only units with the same value of `asked` accept this answer")
-    name = string("the label's name on the pages, in English")
-    names = string_map("the label's name for records in each language")
-    autonym = string(allow_blank=True, help_text="for a language, its name in the language itself")
+    name = string("the English name of the label on the pages")
+    names = string_map("the name of the label on pages with records of each language")
+    autonym = string(allow_blank=True, help_text="if the label is a language, its name in the language itself")
 
 
 class VocabularySerializer(serializers.Serializer):
@@ -110,16 +110,16 @@ class VocabularySerializer(serializers.Serializer):
     most = integer(allow_null=True, help_text="the maximum number of concepts in an answer; null if there is no limit")
     beside_broader = serializers.ChoiceField(
         list(BESIDE_BROADER),
-        help_text="whether a concept can be chosen together with a broader one; if it is ask, confirm with `sure`",
+        help_text="whether a concept can be chosen together with a broader one; for ask, confirm with `sure`",
     )
 
 
 class TaskInFullSerializer(TaskSerializer):
     answers = OfferedSerializer(
-        many=True, help_text="all possible answers, which are not repeated in units; empty for concepts"
+        many=True, help_text="all possible answers, because units do not repeat them; empty for concepts"
     )
     vocabulary = VocabularySerializer(
-        allow_null=True, help_text="the vocabulary whose concepts are the answers; null if the answers are listed"
+        allow_null=True, help_text="the vocabulary with the concepts to choose; null if `answers` lists the answers"
     )
 
     @staticmethod
@@ -129,9 +129,9 @@ class TaskInFullSerializer(TaskSerializer):
 
 
 def offered(task: Task) -> list[dict[str, Any]]:
-    """Return the possible answers to a task's question. If it asks about each language separately, return all of them.
+    """Return the possible answers to a task's question. If it asks about each language separately, return all.
 
-    The result has a dictionary with the fields of OfferedSerializer for each answer.
+    Each answer is a dictionary with the fields of OfferedSerializer.
     """
     kind = task.kind
     return [
@@ -148,7 +148,7 @@ def offered(task: Task) -> list[dict[str, Any]]:
 
 
 def fields_of(item: Item, kind: Kind) -> dict[str, str]:
-    """Return the fields of a record in the order of its kind. A post has no fields."""
+    """Return the fields of a record in the order that the kind defines. The result is empty for a post."""
     return {name: item.fields[name] for name in kind.fields}
 
 
@@ -158,27 +158,27 @@ def text_of(item: Item, kind: Kind) -> str:
 
 
 def sets_of(sides: Sides | None) -> list[list[str]]:
-    """Return two compared sets of replies in the order that the annotator sees, or an empty list if there are none."""
+    """Return the two sets of replies in the order that the annotator sees, or an empty list if there are no sets."""
     return list(sides.sets) if sides else []
 
 
 class LeaseSerializer(serializers.Serializer):
-    """A unit that an annotator holds. It does not contain the id of the item, because ids come from the manager's
-    files, and an id such as gold-17 would reveal that the answer is already known. Adjudicators do get the id.
+    """A unit that was handed out to an annotator. It omits the id of the item, because ids come from the manager's
+    files, and an id such as gold-17 would reveal that the answer is already known. Only adjudicators get the id.
     """
 
-    id = integer(source="pk", help_text="use it to judge, skip or release")
-    text = method(help_text="the text; for a record, its fields one after another")
+    id = integer(source="pk", help_text="the id of the lease, for the URLs of other requests")
+    text = method(help_text="the text; for a record, the values of the fields, one per line")
     language = string(source="unit.item.language", allow_blank=True, help_text="the language of a record")
     fields = method("get_record", help_text="the fields of a record by name")
     asked = string(
         source="unit.asked",
         allow_blank=True,
         help_text="the language in a question such as “Is this German?”; empty if the question is “Which language is "
-        "this?”. Send an answer of the task with the same value of `asked`",
+        "this?”. Send one of the task's answers with the same value of `asked`",
     )
     sets = method(help_text=SETS)
-    expires_at = serializers.DateTimeField(help_text="others may receive the unit after this time")
+    expires_at = serializers.DateTimeField(help_text="after this time, others can receive the unit")
 
     suggestions = method(
         help_text="the ids of the suggested concepts, best first; empty if there are none, or if you work without "
@@ -210,7 +210,7 @@ class SkipSerializer(serializers.Serializer):
         allow_null=True,
         default=None,
         min_value=0,
-        help_text="your working time without idle time; limited to the time since you received the unit",
+        help_text="working time without idle time; at most the time since you received the unit",
     )
 
 
@@ -223,7 +223,7 @@ class SureSerializer(serializers.Serializer):
     sure = boolean(
         required=False,
         default=False,
-        help_text="for concepts: confirms that you mean a concept together with a broader one, if the task asks for "
+        help_text="for concepts: confirms the choice of a concept together with a broader one, if the task asks for "
         "confirmation",
     )
 
@@ -284,7 +284,7 @@ class StandingSerializer(serializers.Serializer):
 
 
 class QuestionSerializer(serializers.Serializer):
-    id = integer(source="pk", help_text="use it to answer")
+    id = integer(source="pk", help_text="the id of the question, for the URL of the answer")
     number = integer(source="position")
     of = method()
     fields = method("get_record", help_text="the fields of the record by name")
@@ -304,18 +304,18 @@ class MissedSerializer(serializers.Serializer):
     fields = string_map()
     sets = serializers.ListField(child=strings(), help_text=SETS)
     said = string()
-    label = string("the right answer")
+    label = string("the correct answer")
     explanation = string(allow_blank=True)
 
 
 class ResultSerializer(serializers.Serializer):
-    """The result of practice or of a test. There is none before the last question is answered."""
+    """The result of practice or of a test. It is available after the last question."""
 
     kind = string("practice or test")
     passed = boolean()
     right = integer()
     asked = integer()
-    needed = integer("the number of right answers needed to pass")
+    needed = integer("the number of correct answers required to pass")
     missed = MissedSerializer(many=True)
 
     @staticmethod
@@ -353,13 +353,13 @@ class TrialAnswerSerializer(SureSerializer):
 
 
 class AnsweredSerializer(serializers.Serializer):
-    """In practice, `right`, `label` and `explanation` describe the right answer. In a test, they are null."""
+    """In practice, `right`, `label` and `explanation` describe the correct answer. In a test, they are null."""
 
     accepted = boolean()
     right = boolean(allow_null=True)
-    label = string(allow_null=True, help_text="the right answer")
+    label = string(allow_null=True, help_text="the correct answer")
     explanation = string(allow_null=True)
-    result = ResultSerializer(allow_null=True, help_text="after the last question")
+    result = ResultSerializer(allow_null=True, help_text="the result after the last question, otherwise null")
 
     @staticmethod
     def row(question: TrialAnswer) -> dict[str, Any]:
@@ -382,13 +382,13 @@ REFUSED = {
     status: OpenApiResponse(RefusalSerializer, why)
     for status, why in {
         400: "the task does not accept this answer, or a field of the request is missing or invalid",
-        401: "the token is missing or revoked, or its owner is locked out",
+        401: "the token is missing or revoked, or the account is locked",
         403: "you are not an annotator, or do not have the right for this operation",
-        404: "the task or unit does not exist, or you do not have the lease",
-        406: "the request asks for a response that is not JSON",
-        409: "too late, or the unit already has a different answer",
-        415: "the request body is not declared as JSON",
-        429: "more requests in a minute than the API accepts",
+        404: "the task or unit does not exist, or the lease is not yours",
+        406: "the header Accept does not allow JSON",
+        409: "the request comes too late, or the unit already has a different answer",
+        415: "the content type of the request is not JSON",
+        429: "you have exceeded the maximum number of requests per minute",
     }.items()
 }
 

@@ -64,7 +64,7 @@ def test_the_list_is_cut_to_a_language_and_into_pages(skipped, program, monkeypa
     beyond = program.get(f"{LIST}?page=3")
     assert (refusal(beyond), beyond.json()["detail"]) == (
         (404, "not_found"),
-        "This page does not exist: the list has 2 pages.",
+        "This page does not exist. The list has 2 pages.",
     )
     strange = program.get(f"{LIST}?language=xx-none")
     assert refusal(strange) == (400, "invalid_answer")
