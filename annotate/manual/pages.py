@@ -1,7 +1,7 @@
 """Functions that render pages of the documentation as HTML.
 
-Links lead to URLs of the app, headings have anchors, and wide tables scroll in a frame. A picture replaces the Mermaid
-diagram of a unit's stages, which only code hosts can draw.
+Links point to URLs of the app, headings have anchors, and wide tables scroll in a frame. A picture replaces the Mermaid
+diagram of a unit's stages, because only code hosts render Mermaid.
 """
 
 import posixpath
@@ -41,7 +41,7 @@ from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, element, esca
 
 # HTML comments mark generated parts. They are removed, because the parser does not allow HTML and would show them.
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE)
-# Type of a line break's token -> text that replaces the line break.
+# Token type of a line break -> text that replaces the line break.
 BREAKS = {"softbreak": " ", "hardbreak": " · "}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -58,11 +58,11 @@ def words_of(token: Token) -> str:
 
 
 def anchor_of(heading: str, taken: set[str]) -> str:
-    """Return the anchor of a heading. If a heading occurs repeatedly on a page, its anchors are numbered.
+    """Return the anchor of a heading. If headings on a page are equal, the anchors are numbered.
 
-    GitHub forms anchors in the same way, so links work there too.
+    GitHub builds anchors in the same way, so links work there too.
 
-    taken: anchors of the headings above; the function adds the new anchor
+    taken: existing anchors on the page; the function adds the new anchor
     """
     plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     number, anchor = 0, plain
@@ -75,9 +75,9 @@ def anchor_of(heading: str, taken: set[str]) -> str:
 
 # --- The pages of the documentation and their order.
 #
-# Both are read from index.md, which holds the only table of contents. Each second-level heading in index.md begins a
-# section, to which the pages linked below the heading belong. A page that is linked in several sections belongs to
-# the last of them, which is the reference.
+# Both are read from index.md, which contains the only table of contents. Each second-level heading in index.md begins a
+# section with the pages that are linked below the heading. A page that is linked in several sections belongs to the
+# last of these sections, which is the reference.
 
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -114,7 +114,7 @@ def source(path: str) -> str:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return all pages in the order of the table of contents."""
+    """Return all pages in the order in which the table of contents lists them."""
     linked: dict[str, Entry] = {}
     section = ""
     for previous, token in pairwise(parsed(source(INDEX))):
@@ -139,33 +139,33 @@ def contents() -> list[Section]:
 
 
 def around(path: str) -> tuple[Entry | None, Entry | None]:
-    """Return the pages before and after a page in the table of contents. Each is None if there is no such page."""
+    """Return the previous and the next page in the table of contents, or None in place of a missing page."""
     row = [None, *entries(), None]
     index = next((index for index, entry in enumerate(row) if entry and entry.path == path), 0)
     return (row[index - 1], row[index + 1]) if index else (None, row[1])
 
 
 def section_of_folder(folder: str) -> str:
-    """Return the section to which most pages in a folder belong, or an empty string if the folder has no pages."""
+    """Return the section of most pages in a folder, or an empty string if the folder has no pages."""
     titles = [entry.section for entry in entries() if entry.path.startswith(f"{folder}/")]
     return max(titles, key=titles.count, default="")
 
 
 def crumbs(path: str) -> tuple[str, str]:
-    """Return the section and the title that a page has in the table of contents. Both are empty if it is not listed."""
+    """Return the section and title of a page in the table of contents. Both are empty if the page is not listed."""
     return next(((entry.section, entry.title) for entry in entries() if entry.path == path), ("", ""))
 
 
 # --- The stages of a unit as a picture and, for phones, as a list
 #
-# The tables below hold the positions of the stages and the paths of the arrows. core/stages.py defines which arrows
-# there are and their labels, and a test checks that both modules have the same arrows.
+# The tables below contain the positions of the stages and the paths of the arrows. core/stages.py defines the arrows
+# and labels, and a test checks that both modules have the same arrows.
 
 
 WIDTH, HEIGHT = 680, 640
 BOX_WIDTH, BOX_HEIGHT, LINE_HEIGHT = 116, 34, 15
 
-# Stage -> (x, y) of the centre of its box.
+# Stage -> (x, y) of the centre of the box.
 PLACES: Mapping[str, tuple[int, int]] = {
     NEW: (340, 30),
     COPIED: (600, 30),
@@ -178,7 +178,7 @@ PLACES: Mapping[str, tuple[int, int]] = {
 
 
 class Route(NamedTuple):
-    """The path of an arrow, and the position and alignment of its label."""
+    """The path of an arrow, and the position and alignment of the label."""
 
     path: str
     x: int
@@ -223,7 +223,7 @@ def stages_picture() -> SafeString:
 
 
 def list_of_moves() -> SafeString:
-    """Return the content of the picture as a list, which narrow screens show instead."""
+    """Return the content of the picture as a list, which replaces the picture on narrow screens."""
     parts = []
     for stage in STAGES:
         moves = [(end, ", ".join(events)) for (start, end), events in arrows().items() if start == stage]
@@ -242,7 +242,7 @@ def _arrow(route: Route, events: list[str]) -> list[SafeString]:
 
 
 def _box(stage: str) -> SafeString:
-    """Return the box of a stage. It is filled if units in this stage are finished."""
+    """Return the box of a stage. The box is filled if units at this stage are finished."""
     x, y = PLACES[stage]
     is_finished = stage in FINISHED
     box = element(
@@ -261,9 +261,9 @@ def _box(stage: str) -> SafeString:
     return element("g", tooltip(f"{stage}: {STAGES[stage]}"), box, name)
 
 
-DIAGRAM, FORMULA = "mermaid", "math"  # what fences hold, besides code
-LONG = 40  # a table cell with more characters gets more room
-MANY = 4  # on phones, a page with at least this many sections lists them at the top
+DIAGRAM, FORMULA = "mermaid", "math"  # languages of fenced blocks that are not code
+LONG = 40  # table columns with longer cells are wider, in characters
+MANY = 4  # minimum number of sections for which phones show a list of sections at the top
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Passage:
-    """A heading with the plain text below it. The text has a line for each paragraph, list item and table row."""
+    """A heading with the plain text below it. Each paragraph, list item and table row is a line of the text."""
 
     heading: Heading
     text: str
@@ -299,7 +299,7 @@ class Page:
 
 @cache
 def definitions() -> Mapping[str, str]:
-    """Return the first paragraph of each term of the glossary. The terms are in lower case."""
+    """Return a mapping from glossary term, in lower case, to the first paragraph about it."""
     passages = page("glossary").passages[1:]
     return {passage.heading.words.lower(): passage.text.partition("\n")[0] for passage in passages}
 
@@ -312,7 +312,7 @@ def address(path: str) -> str:
     return reverse("docs") if path == INDEX else reverse("docs-page", args=[path])
 
 
-# First part of a page's path -> what kind of text the page is.
+# First part of a page's path -> kind of page.
 KINDS = {
     "architecture": "Explanation",
     "explanation": "Explanation",
@@ -356,7 +356,7 @@ def _passages(tokens: list[Token]) -> Iterator[Passage]:
 
 
 def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None:
-    """Give each heading its anchor. Also turn each heading except the page title into a link to itself."""
+    """Add anchors to the headings. Also turn each heading except the page title into a link to itself."""
     opened = [position for position, token in enumerate(tokens) if token.type == "heading_open"]
     for position, passage in zip(opened, passages, strict=True):
         heading, line = passage.heading, tokens[position + 1]
@@ -367,9 +367,9 @@ def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None
 
 
 class _Renderer(RendererHTML):
-    """Renders tokens as HTML. The methods override those of markdown-it, one for each type of token.
+    """Renders tokens as HTML. Each method overrides the markdown-it method for a token type.
 
-    env: dictionary that holds the path of the page
+    env: dictionary that contains the path of the page
     """
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
@@ -377,7 +377,7 @@ class _Renderer(RendererHTML):
         if token.info == DIAGRAM:
             return format_html(f"{_FRAME}{{}}</div>\n{{}}\n", "A picture", stages_picture(), list_of_moves())
         if token.info == FORMULA:
-            from latex2mathml.converter import convert  # here, because it takes 20 ms and few pages have formulas
+            from latex2mathml.converter import convert  # not at the top, because it takes 20 ms and is rarely needed
 
             formula = mark_safe(convert(token.content, display="block"))  # noqa: S308 - from our own pages
             return format_html(f"{_FRAME}{{}}</div>\n", "A formula", formula)
@@ -386,7 +386,7 @@ class _Renderer(RendererHTML):
     code_block = fence
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # Allow line breaks in a path after each slash.
+        # Allow a line break after each slash in a path.
         return f"<code>{escape(tokens[idx].content).replace('/', '/<wbr>')}</code>"
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
@@ -396,7 +396,7 @@ class _Renderer(RendererHTML):
         return "</table></div>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # A column of sentences needs more room than a column of numbers or names. Use classes, because the site's
+        # A column of sentences needs more space than a column of numbers or names. Use classes, because the site's
         # content security policy forbids inline styles.
         token = tokens[idx]
         classes = ["long"] if len(tokens[idx + 1].content) > LONG else []
@@ -406,7 +406,7 @@ class _Renderer(RendererHTML):
     th_open = td_open
 
     def tr_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # Each row except the header has an anchor made from its first cell, so that links can lead to the row.
+        # Each row except the header has an anchor that is derived from the first cell, so that links can point to it.
         first_token, first_cell = tokens[idx + 1 : idx + 3]
         if first_token.type == "th_open":
             return "<tr>"
@@ -415,7 +415,7 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
         href = led(str(token.attrGet("href")), env["path"])
-        # If the link leads to a file that the app does not serve, such as source code, remove it.
+        # If the target is a file that the app does not serve, such as source code, remove the link.
         token.attrs = {**token.attrs, "href": href} if href else {}
         return self.renderToken(tokens, idx, options, env)
 
@@ -426,21 +426,21 @@ class _Renderer(RendererHTML):
 
 
 _RENDERER = _Renderer()
-# Frame in which wide content scrolls. It can have the focus, so that the keyboard can scroll it too.
+# Frame in which wide content scrolls. The frame is focusable, so that users can scroll with the keyboard too.
 _FRAME = '<div class="wide" tabindex="0" role="group" aria-label="{}">'
 
 
 def _heads(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the column headings of a table, which form its accessible name."""
+    """Yield the column headings of a table, which form the accessible name of the table."""
     for token in takewhile(lambda token: token.type != "thead_close", tokens):
         if token.type == "inline":
             yield words_of(token)
 
 
 def led(href: str, path: str) -> str:
-    """Return the URL to which a link on a page leads in the app.
+    """Return the URL in the app for a link on a page.
 
-    External links and anchors stay as they are. If the app does not have the linked file, return an empty string.
+    External links and anchors are returned unchanged. If the app does not have the linked file, return an empty string.
 
     href: target of the link
     path: path of the page
@@ -457,5 +457,5 @@ def led(href: str, path: str) -> str:
 
 
 def named(link: str, path: str) -> str:
-    """Return the path in DOCS to which a relative link on a page leads."""
+    """Return the path in DOCS for a relative link on a page."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

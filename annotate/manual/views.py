@@ -1,4 +1,4 @@
-"""Views of the documentation: pages, their Markdown and pictures, and search. All of them are public."""
+"""Views of the documentation: pages, Markdown files, pictures and search. All views are public."""
 
 import mimetypes
 import re
@@ -24,20 +24,20 @@ from annotate.manual import pages
 from annotate.manual.pages import INDEX, Entry, entries
 from annotate.reports.plots import Mark, Row, forest
 
-# --- Search. Each process builds an in-memory index of all passages at its first search.
+# --- Search. Each process builds an in-memory index of all passages for the first search.
 #
-# SQLite's Porter stemmer treats words with the same stem as equal, such as "audit" and "audited". Only the last word of
-# a query also matches longer words, because the user may not have finished typing it.
+# SQLite's Porter stemmer treats words with the same stem, such as "audit" and "audited", as equal. The last word of a
+# query also matches as a prefix, because the user may still be typing.
 
 
 LONGEST, MOST, MOST_WORDS = 200, 30, 12
-FEW = 5  # if fewer passages than this have all words of the query, passages with some of the words are added
-BEGINNING = 4  # minimum length of a last word that also matches longer words, in characters
-ALIKE = 0.8  # minimum similarity of a word to the word that was probably meant, from 0 to 1
+FEW = 5  # if fewer passages contain all words of the query, passages with some of the words are added
+BEGINNING = 4  # minimum length of a prefix, in characters
+ALIKE = 0.8  # minimum similarity of a word to a suggested word, from 0 to 1
 SNIPPET = 240  # maximum length of a snippet, in characters
-# Weights of the index's columns. A word counts most in a heading, less in the page title, and least in the text.
+# Weights of the index columns. Words in a heading count most, followed by the page title and the text.
 WEIGHTS = (0, 6, 12, 1)
-# Characters that mark the beginning and the end of a match until the text is escaped. No page contains them.
+# Characters that mark the beginning and end of a match until the text is escaped. Pages never contain them.
 BEGIN, END = "\x02", "\x03"
 _LOCK = Lock()
 WORDS = tomllib.loads(Path(__file__).with_name("search_words.toml").read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ STOP_WORDS = frozenset(WORDS["stop_words"].split())
 
 
 class Passage(NamedTuple):
-    """A result of a search. Its kind is that of its page, such as "how-to"."""
+    """A search result. `kind` is the kind of page, such as "how-to"."""
 
     address: str
     page: str
@@ -55,16 +55,16 @@ class Passage(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of a search: the best passages, and the total number of passages that match."""
+    """The best passages for a search, and the total number of matching passages."""
 
     passages: list[Passage]
     number: int
 
 
 def search(query: str) -> Found:
-    """Return the passages that contain all words of a query, the best first.
+    """Return the passages that contain all words of a query, best first.
 
-    If there are few of them, add passages in which a word begins with the last word of the query. If there are still
+    If there are too few, add passages in which a word begins with the last word of the query. If there are still too
     few, add passages that contain only some of the words.
     """
     query_words = _words(query[:LONGEST])[:MOST_WORDS]
@@ -76,14 +76,14 @@ def search(query: str) -> Found:
     passages_by_number: dict[int, Passage] = {}
     for match in (" AND ".join(exact), " AND ".join(extended), " OR ".join(exact)):
         if len(passages_by_number) < FEW:
-            # Sort passages whose heading equals the query to the front.
+            # Put passages first if the heading is equal to the query.
             matches = sorted(_matching(match), key=lambda match: _words(match[1].heading) != query_words)
             passages_by_number |= {number: match for number, match in matches if number not in passages_by_number}
     return Found(list(passages_by_number.values())[:MOST], len(passages_by_number))
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text without stop words. If it has only stop words, return these."""
+    """Return the words of a text without stop words, or all words if there are only stop words."""
     words = re.findall(r"[^\W_]+", text.lower())
     return [word for word in words if word not in STOP_WORDS] or words
 
@@ -102,7 +102,7 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
     query = f"""
         SELECT rowid, address, title, heading, highlight(passages, 3, '{BEGIN}', '{END}') FROM passages
         WHERE passages MATCH ? ORDER BY bm25(passages, {", ".join(map(str, WEIGHTS))}), rowid
-    """  # noqa: S608 - made of constants
+    """  # noqa: S608 - consists of constants
     with _LOCK:
         rows = _index().execute(query, [match]).fetchall()
     return [
@@ -112,7 +112,7 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
 
 
 def not_offered(query: str) -> list[dict[str, Any]]:
-    """Return the entries of search_words.toml on what a query asks for and Assay does not offer."""
+    """Return the entries of search_words.toml about features in a query that Assay does not offer."""
     asked = set(_words(query[:LONGEST]))
     return [lack for lack in WORDS["not_offered"] if any(asked.issuperset(words.split()) for words in lack["words"])]
 
@@ -131,7 +131,7 @@ def did_you_mean(query: str) -> str:
 
 
 def _snippet(text: str) -> SafeString:
-    """Return the line of a text that has the most distinct matches. A long line is cut around its first match."""
+    """Return the line of a text with the most distinct matches. A long line is shortened around the first match."""
     line = max(text.split("\n"), key=lambda line: len(set(re.findall(f"{BEGIN}(.*?){END}", line.lower()))))
     start = line.rfind(" ", 0, max(0, line.find(BEGIN) - SNIPPET // 3)) + 1
     end = len(line) if len(line) - start <= SNIPPET else line.rfind(" ", start, start + SNIPPET)
@@ -169,11 +169,11 @@ NEAR = 5  # maximum number of passages suggested for a URL that has no page
 
 
 def read_by_anybody(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Make a view public and its responses cacheable. The view must not change anything.
+    """Make a view public and its responses cacheable. The view must not change any data.
 
-    The decorated view allows GET and HEAD, and answers 304 if the browser's copy of the page is current. It does not
-    check CSRF tokens, so other methods get the status 405 instead of 403. The pages of logged-in users show who is
-    logged in, so they are not cached.
+    The decorated view allows GET and HEAD, and returns status 304 if the browser's copy of the page is current. It does
+    not check CSRF tokens, so the status for other methods is 405 instead of 403. Pages for logged-in users show the
+    user's name, so they are not cached.
     """
 
     @wraps(view)
@@ -188,9 +188,9 @@ def read_by_anybody(view: Callable[..., HttpResponse]) -> Callable[..., HttpResp
 
 @read_by_anybody
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the first page, or the results of a search.
+    """Show the overview, or the results of a search.
 
-    ?q=: the query of the search
+    ?q=: search query
     """
     return _search_page(request, request.GET["q"]) if "q" in request.GET else _page_response(request, INDEX)
 
@@ -206,16 +206,16 @@ def page(request: HttpRequest, page: str) -> HttpResponse:
 
 @read_by_anybody
 def file(request: HttpRequest, file: str) -> HttpResponse:
-    """Serve a page's Markdown, a picture or another file."""
+    """Serve the Markdown of a page, a picture or another file."""
     path = pages.files().get(file)
     if path is None:
         return _missing(request, file.rpartition(".")[0])
-    # Serve Markdown as plain text, because every browser can show that.
+    # Serve Markdown as plain text, which every browser can show.
     kind = "text/plain; charset=utf-8" if file.endswith(".md") else mimetypes.guess_type(file)[0]
     return HttpResponse(path.read_bytes(), content_type=kind or "application/octet-stream")
 
 
-# What the page of the design system shows besides its text, from the files that the app serves.
+# The additional content of the page on the design system, read from the files that the app serves.
 DESIGN = "design"
 STATIC = Path(__file__).resolve().parents[1] / "static" / "annotate"
 COLOURS = re.findall(r"--([a-z-]+): light-dark", (STATIC / "assay.css").read_text(encoding="utf-8"))
@@ -240,7 +240,7 @@ def _page_response(request: HttpRequest, path: str) -> HttpResponse:
 def _search_page(request: HttpRequest, query: str, missing: bool = False) -> HttpResponse:
     query = query.strip()[:LONGEST]
     passages, number = search(query)
-    # If the page does not exist, show only a few results, so that the table of contents below them stays visible.
+    # If the page does not exist, show only a few results, so that the table of contents below remains visible.
     visible = passages[:NEAR] if missing else passages
     context = {"asked": query, "passages": visible, "number": number, "missing": missing, **_frame("")}
     if not missing:
@@ -249,12 +249,12 @@ def _search_page(request: HttpRequest, query: str, missing: bool = False) -> Htt
 
 
 def _missing(request: HttpRequest, path: str) -> HttpResponse:
-    """Return the response for a page that does not exist: results for the words of its URL, and the contents."""
+    """Return the response for a missing page: search results for the words in the URL, and the table of contents."""
     return _search_page(request, re.sub(r"[\W_]+", " ", path), missing=True)
 
 
 def _frame(path: str) -> dict[str, Any]:
-    """Return the context that all pages share: the table of contents and the page's place in it."""
+    """Return the template context of all pages: the table of contents and the position of the page in it."""
     return {
         "contents": pages.contents(),
         "here": path,
