@@ -24,7 +24,7 @@ COLUMNS = ("name", "rows", "fields", "licence", "voted", "agreed", "predictors")
 
 
 def corpora() -> Rows:
-    """Return the corpora, one per row.
+    """Return a table with one row per corpus.
 
     Columns: name, rows (number of posts or records), fields (of records), licence, voted (posts read by the detectors),
     agreed (posts on which all detectors agree), predictors (imported predictors as name@version).
@@ -47,7 +47,7 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
 
 
 def corpus(name: str) -> "Corpus":
-    """Return a corpus by name. Raise AssayError if there is none."""
+    """Return the corpus with this name. Raise AssayError if it does not exist."""
     result = Corpus(name)
     assert result.manifest
     return result
@@ -55,18 +55,18 @@ def corpus(name: str) -> "Corpus":
 
 @dataclass(frozen=True, repr=False)
 class Corpus:
-    """A corpus on disk. Its content is read on each access, so that later imports are visible."""
+    """A corpus on disk. The files are read on each access, so that later imports are visible."""
 
     name: str
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest, with the licence, the sources and their digests, the parts, votes, predictions and fields."""
+        """The manifest: licence, sources with digests, parts, votes, predictions and fields."""
         with told():
             return manifest_of(self.name)
 
     def posts(self) -> Rows:
-        """Return the posts or records in the order of their import.
+        """Return the posts or records in import order.
 
         Columns: id, text (as annotators see it), author (a hash), posted_at (UTC, may be null), url. Records also have
         language and their fields.
@@ -76,7 +76,7 @@ class Corpus:
         return of_files(files, schema_of(manifest.fields), f"posts of {self.name}")
 
     def votes(self) -> Rows:
-        """Return the detectors' votes on each post that they have read, in the order of posts().
+        """Return the detectors' votes on each post that has them, in the order of posts().
 
         Columns: id, letters (number of letters in the text), and one column per detector. A detector's column is a list
             of dicts with language and score (0 to 1), best first.
@@ -90,9 +90,9 @@ class Corpus:
         spelled: the predictor, as name@version.
 
         Columns: id, label, score (may be null). If the predictor ranks labels, the columns are id, labels and scores,
-            and the best label comes first.
+            best label first.
 
-        Raise AssayError if the corpus has no predictions of this predictor.
+        Raise AssayError if the corpus has no predictions by this predictor.
         """
         name, _, version = spelled.partition("@")
         with told():
@@ -111,7 +111,7 @@ class Corpus:
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
 PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *map(str.lower, stages.STAGES))
-# A mapping from column to its lookup path from a judgment.
+# Column -> lookup path, starting at a judgment.
 JUDGMENTS = {
     "id": "unit__item__key",
     "asked": "unit__asked",
@@ -129,9 +129,9 @@ JUDGMENTS = {
 
 @database
 def tasks() -> Rows:
-    """Return the tasks, one per row, newest first.
+    """Return a table with one row per task, newest first.
 
-    Columns: name, title, kind, is_open, units, done (units that are labelled or left out; copies count with their
+    Columns: name, title, kind, is_open, units, done (units that are labelled or left out; copies count like their
         original), queued, adjudication (units that wait for an adjudicator), answers_today (in the last 24 hours),
         paused (number of paused annotators).
     """
@@ -140,7 +140,7 @@ def tasks() -> Rows:
 
 @database
 def task(name: str) -> "Task":
-    """Return a task by name. Raise AssayError if there is none."""
+    """Return the task with this name. Raise AssayError if it does not exist."""
     row = task_named(name)
     return Task(row.name, row.title, row.kind_slug, tuple(row.labels))
 
@@ -149,7 +149,7 @@ def task(name: str) -> "Task":
 class Task:
     """A task of the installation.
 
-    labels: possible labels; if the task asks for languages, und is possible too.
+    labels: possible labels, to which und is added if the task asks for languages.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Task:
 
     @database
     def progress(self) -> Rows:
-        """Return the progress, with one row per language.
+        """Return the progress as a table with one row per language.
 
         Columns: language, units, done, answers (collected for unfinished units), missing (answers that are still
             needed), waiting_copies, and the number of units at each stage.
@@ -170,7 +170,7 @@ class Task:
 
     @database
     def judgments(self) -> Rows:
-        """Return all judgments in order. They are loaded into memory.
+        """Return all judgments in chronological order. They are loaded into memory.
 
         Columns: id (of the item), asked (language asked about), annotator (pseudonym), kind (answer, skip or flag;
             settle or discard by an adjudicator; repeat), label, reason, comment, answered_at (UTC), active_seconds
@@ -186,7 +186,7 @@ class Task:
 
 
 class _Stoppable(Progress):
-    """A progress report that can stop the action. After `stop`, the action ends at its next step."""
+    """A progress report that can stop the action. After `stop`, the action ends at the next step."""
 
     stopped = False
 
@@ -199,15 +199,15 @@ class _Stoppable(Progress):
 
 
 def run(action: str, /, **options: Any) -> Outcome:
-    """Perform the action of a command.
+    """Perform the action of a command and return the outcome.
 
     Example: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
 
     options: options of the command, with underscores for hyphens; append an underscore to Python keywords, as in as_.
 
-    Return an outcome with `said` (sentences about the result), `warned` (warnings) and `data` (the complete result as
-    JSON values). Raise AssayError with the command's message if the action is refused. If you interrupt the call, the
-    action stops at its next step, and completed steps are kept.
+    The outcome has `said` (sentences about the result), `warned` (warnings) and `data` (the complete result as JSON
+    values). Raise AssayError with the command's message if the action is refused. If you interrupt the call, the action
+    stops at the next step, and completed steps are kept.
     """
     command = named_action(action)
     values = options_given(command, options)
@@ -227,11 +227,11 @@ def named_action(name: str) -> Action:
 
 
 def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the option values with which to perform an action.
+    """Return the option values for an action.
 
     options: keyword arguments of `run`.
 
-    Raise AssayError if the action does not have such an option.
+    Raise AssayError if the action has no option with such a name.
     """
     declared = {option.name: option for option in action.options}
     values = {name.removesuffix("_"): value for name, value in options.items()}

@@ -1,6 +1,6 @@
 """Functions that select the installation for a notebook and set up Django for it.
 
-This module must not import anything that needs Django to be set up.
+This module must not import modules that require Django to be set up.
 """
 
 import os
@@ -27,7 +27,7 @@ def use(folder: str | os.PathLike[str]) -> None:
 
     Call this before anything else. If DATABASE_URL is set, it still selects the database.
 
-    Raise AssayError if there is no such folder, or if a different installation is already in use.
+    Raise AssayError if the folder does not exist, or if a different installation is already in use.
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
@@ -40,11 +40,11 @@ def use(folder: str | os.PathLike[str]) -> None:
 
 
 def begin() -> None:
-    """Set up Django, unless it is set up already. Nothing is written to disk."""
+    """Set up Django if it is not set up yet. Nothing is written to disk."""
     if apps.ready:
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    # Without keys, the settings would create some in a new data folder. However, gold sets can be read without an
+    # Without keys, the settings would create keys in a new data folder. However, gold sets can be read without an
     # installation, so use temporary keys here. Code that needs the installation's keys calls `own_keys`.
     missing = [key for key in KEYS if not os.environ.get(key)]
     os.environ |= {key: secrets.token_urlsafe(50) for key in missing}
@@ -60,7 +60,7 @@ def begin() -> None:
 
 
 def own_keys() -> None:
-    """Load the installation's own keys, as a command does. Call this before code that needs the keys."""
+    """Load the installation's keys as commands do. Call this before code that needs the keys."""
     deployed = import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     for key in KEYS:
         name = key.removeprefix("ASSAY_")

@@ -1,7 +1,6 @@
-"""Lazy tables for notebooks, and wrappers for calls that a notebook makes.
+"""Lazy tables for notebooks, and wrappers for calls from notebooks.
 
-Database calls run outside the notebook's event loop. Every error is raised as an AssayError with a one-sentence
-message.
+Database calls run outside the notebook's event loop. Every error is raised as an AssayError with a short message.
 """
 
 import asyncio
@@ -36,20 +35,20 @@ from corpora.system import DatabaseAway
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Exceptions whose message is a sentence for users.
+# Exceptions with messages for users.
 SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 
 # Jupyter runs every cell in an event loop. There, Django refuses database queries with SynchronousOnlyOperation,
-# because they would block the loop. Therefore, queries run in a second thread, as in asgiref's sync_to_async. It is
-# always the same thread, because a database connection belongs to a thread. The setting DJANGO_ALLOW_ASYNC_UNSAFE is no
+# because they would block the loop. Therefore, queries run in a second thread, as in asgiref's sync_to_async. They
+# always use the same thread, because a database connection belongs to a thread. DJANGO_ALLOW_ASYNC_UNSAFE is not an
 # alternative, because it would disable the check in the whole process.
 _APART = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 
 
 def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) -> R:
-    """Return the result of a call, which is made directly or, inside an event loop, in the database thread.
+    """Call a function directly or, inside an event loop, in the database thread. Return the result.
 
-    stop: function that makes the call end soon. If the user interrupts the call, run it and wait for the end.
+    stop: function that stops the call. If the user interrupts the call, run `stop` and wait until the call ends.
     """
     try:
         asyncio.get_running_loop()
@@ -67,14 +66,14 @@ def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) 
 
 @contextmanager
 def told(what: str = "") -> Iterator[None]:
-    """Raise errors as AssayError.
+    """Convert errors to AssayError.
 
-    what: what is being read; shown for file errors that do not name the file.
+    what: description of the data that is being read, for file errors without a file name.
     """
     try:
         yield
     except SAID as error:
-        # Drop the cause. The message is complete, and a notebook would show a hundred lines of traceback.
+        # Drop the cause. The message is complete, and a notebook would show a long traceback of the cause.
         raise AssayError(str(error)) from None
     except DatabaseError as error:
         if isinstance(error, OURS):
@@ -89,7 +88,7 @@ def told(what: str = "") -> Iterator[None]:
 
 
 def database(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function that queries the database, so that a notebook can call it."""
+    """Decorate a function that queries the database, so that notebooks can call it."""
 
     @wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -105,8 +104,8 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 SHOWN = 10  # rows shown in a notebook
-LONGEST = 140  # maximum number of characters shown per value
-WORDY = 40  # number of characters above which a value gets a minimum width
+LONGEST = 140  # maximum number of visible characters per value
+WORDY = 40  # length above which a value gets a minimum width, in characters
 
 
 class Rows:
@@ -195,7 +194,7 @@ def _cells(row: Mapping[str, Any]) -> str:
 def _style(value: Any) -> str:
     """Return the CSS for a value.
 
-    Jupyter's own style is not suitable, because it aligns all cells to the right and makes columns of text too narrow.
+    Jupyter's default style is unsuitable, because it aligns all cells to the right and makes text columns too narrow.
     """
     if isinstance(value, int | float):
         return "text-align: end"
@@ -215,7 +214,7 @@ def check_pandas() -> None:
 def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
     """Return the rows of Parquet files in order.
 
-    schema: schema of the files; it is needed only if the list of files may be empty.
+    schema: schema of the files; required only if the list of files may be empty.
     """
     if not files and schema is not None:
         return Rows(ds.dataset(schema.empty_table()), what)
@@ -225,6 +224,6 @@ def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows
 
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:
-    """Return a table of rows that are already in memory."""
+    """Return a table from rows in memory."""
     table = pa.table({column: [row.get(column) for row in rows] for column in columns})
     return Rows(ds.dataset(table), what)

@@ -1,6 +1,6 @@
 """Gold sets in notebooks, and the evaluation of predictions on them.
 
-The results equal those of the command `evaluate`.
+The results are the same as those of the command `evaluate`.
 """
 
 import json
@@ -60,21 +60,19 @@ def report(
         and either the column label or a column of scores per label; or a predictor of the corpus, such as "fasttext" or
         "ours@2".
     gold: folder of a set, a result of assay.gold, or a list of these.
-    against: predictions of a second system, which are compared with the first unit by unit.
+    against: predictions of a second system, for a unit-by-unit comparison with the first.
     judge: a machine judge's labels for every item of the corpus; use this instead of `predictions`.
-    name: name that the report shows for predictions that come from neither a file nor the corpus.
+    name: name in the report for predictions that come neither from a file nor from the corpus.
     options: options of the command `evaluate`, with underscores for hyphens, such as unfinished=True, split="test" or
         map={"zh": ["zh-CN", "zh-TW"]}.
 
-    Raise AssayError if the evaluation is impossible or refused.
+    Raise AssayError if the evaluation is not possible.
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
     with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
         try:
             if not folders:
-                raise EvaluationError(
-                    "The argument gold is empty. Specify the folder of a gold set, or a list of them."
-                )
+                raise EvaluationError("The argument 'gold' is empty. Specify a gold set folder, or a list of folders.")
             system, rival, labels = (
                 _spelled(source, Path(aside) / f"{title.replace('/', '-')}{WRITTEN}")
                 for source, title in ((predictions, name), (against, "The other system"), (judge, name))
@@ -91,7 +89,7 @@ WRITTEN = ".of-memory.jsonl"
 
 
 def _without(aside: str, text: str) -> str:
-    """Replace the paths of temporary files with the names under which their predictions are reported."""
+    """Return the text with paths of temporary files replaced by the names of the predictions in the report."""
     return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
 
@@ -99,7 +97,7 @@ def _values(options: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
     """Return the arguments for the evaluator.
 
     options: options of the command.
-    arguments: values from the other arguments of `report`.
+    arguments: the other arguments of `report`.
     """
     cleaned = dict(options)
     vanished: Any = options.get("vanished")
@@ -119,7 +117,7 @@ def _values(options: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
 def _spelled(predictions: Given | None, path: Path) -> str:
     """Return the path of a file with the predictions, or the name of a predictor.
 
-    path: file to which predictions in memory are written, so that they are read by the same rules as files.
+    path: file for predictions in memory, which are written to disk so that the same rules apply as to files.
     """
     if predictions is None:
         return ""
@@ -160,7 +158,7 @@ def _plain(value: Any) -> Any:
 class Report:
     """The result of an evaluation.
 
-    A notebook shows it as a table. When printed, it is the text output of the command.
+    Notebooks show it as a table. print() shows the text output of the command.
     """
 
     def __init__(self, report: dict[str, Any]) -> None:
@@ -177,7 +175,7 @@ class Report:
 
         rows: the statistics, with measure, one column per dimension of the slices such as label or language ("" for all
             units), value, low and high (95% interval; shares from 0 to 1), units (number of units) and note.
-        comparison: the same for the comparison of two systems, with better, p and p_holm.
+        comparison: the same columns for the comparison of two systems, and better, p and p_holm.
         errors: units whose gold label differs from the prediction.
         confusion: gold, predicted and units.
 
@@ -211,8 +209,8 @@ class Report:
 
 
 def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with a separate column for each dimension of their slices."""
-    # A field of the records may have the same name as one of the other columns.
+    """Return the rows with a separate column for each dimension of the slices."""
+    # A field of the records can have the same name as one of the other columns.
     columns = {name: f"{name} of the unit" if name in COLUMNS else name for row in rows for name in row["of"]}
     return [
         {"measure": row["measure"]}
@@ -226,9 +224,9 @@ def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def gold(folder: str | os.PathLike[str]) -> "Gold":
-    """Return the gold set in a folder that export_gold or import_gold has written.
+    """Return the gold set in a folder that was created by export_gold or import_gold.
 
-    Raise AssayError if it is not a gold set, or if its manifest was modified.
+    Raise AssayError if the folder does not contain a gold set, or if its manifest was modified.
     """
     path = Path(folder).expanduser()
     with told():
@@ -246,7 +244,7 @@ class Gold:
 
     @property
     def name(self) -> str:
-        """The name of the set's task, or the name under which the set was imported."""
+        """The name of the task or, for an imported set, the name that was chosen at the import."""
         return str((self.manifest.get("imported") or self.manifest["task"])["name"])
 
     @property
@@ -289,7 +287,7 @@ class Gold:
         return evaluate(predictions, [self.folder], **how)
 
     def report(self, predictions: Given | None = None, **how: Any) -> Report:
-        """Return the report on predictions for this set, as assay.report does."""
+        """Return the report on predictions for this set. See assay.report."""
         return report(predictions, [self.folder], **how)
 
     def __fspath__(self) -> str:
