@@ -1,14 +1,14 @@
-"""The admin site: the history of changes, and forms for changes that no manager page offers.
+"""The admin site: the history of changes, and forms for changes that manager pages do not offer.
 
-These changes are rights of accounts, corrections of gold answers, and qualifications without a test. The forms do not
-write rows themselves but call the functions that make such changes elsewhere, for example in annotate/controls.
+These changes are account rights, corrections of gold answers, and qualifications without a test. The forms do not
+write rows themselves, but call functions of other packages, for example annotate/controls.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import knox.admin  # noqa: F401 - registers what is unregistered below
+import knox.admin  # noqa: F401 - registers models that are unregistered below
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
@@ -35,7 +35,7 @@ admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
 admin.site.index_title = "Manage"
 admin.site.site_url = "/"
-# Users create and revoke API tokens on their account page. The admin site could not show a token that was created here.
+# Users create and revoke API tokens on the account page. The admin site could not show a newly created token.
 admin.site.unregister([AuthToken, User, Group])
 
 
@@ -54,7 +54,7 @@ class Undeletable(_ModelAdmin):
 
 
 class ReadOnly(Undeletable):
-    # Do not count all rows when a list is filtered, because counting is slow.
+    # Do not count all rows of filtered lists, because counting is slow.
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -65,7 +65,7 @@ class ReadOnly(Undeletable):
 
 
 def shown_in_form(check: Callable[..., object], *arguments: Any) -> None:
-    """Call `check` with the arguments. If it raises a refusal, raise a form error with the same message."""
+    """Call `check` with the arguments, and turn a refusal into a form error with the same message."""
     try:
         check(*arguments)
     except Refusal as refusal:
@@ -86,7 +86,7 @@ class AnnotatorAdmin(ReadOnly):
 
 @admin.register(LogEntry)
 class HistoryAdmin(ReadOnly):
-    """The history of changes that managers made on their pages and in the admin site."""
+    """The history of managers' changes on manager pages and in the admin site."""
 
     list_display = ["action_time", "user", "content_type", "object_repr", "change_message"]
 
@@ -94,8 +94,8 @@ class HistoryAdmin(ReadOnly):
 # --- Gold answers
 
 CORRECTED = (
-    "Annotators' answers in tests and queues are compared with this label from now on, so their past accuracies "
-    "change. Finished tests keep their result, and pauses stay until you lift them."
+    "Past and future answers in tests and queues are compared with the new label, so annotators' accuracies change. "
+    "Finished tests keep their results, and pauses remain until you lift them."
 )
 
 
@@ -135,7 +135,7 @@ class GoldAnswerAdmin(Undeletable):
     readonly_fields = ["task", "purpose", "record"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # open_task imports gold answers from a file, and leaves their items out of the draw
+        return False  # open_task imports gold answers from a file, and excludes their items from the draw
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         counts = cache(answered)  # queries the database once for each task on the page
@@ -164,9 +164,9 @@ class GoldAnswerAdmin(Undeletable):
         if right or wrong:
             messages.warning(
                 request,
-                f"{right:,} of the existing answers are now right and {wrong:,} wrong, so annotators' accuracies have "
-                "changed. Check whether somebody failed the test or is paused because of these answers, and lift the "
-                "pause or exempt them.",
+                f"{right:,} of the existing answers are now right and {wrong:,} are wrong, so annotators' accuracies "
+                "have changed. If these answers made annotators fail the test or caused pauses, exempt the annotators "
+                "or lift the pauses.",
             )
 
 
@@ -176,7 +176,7 @@ class GoldAnswerAdmin(Undeletable):
 class QualificationForm(_ModelForm):
     """A form that grants a qualification without a test.
 
-    by: the manager who sends the form
+    by: manager who submits the form
     """
 
     by: User
@@ -199,7 +199,7 @@ class QualificationForm(_ModelForm):
 
 @admin.register(Qualification)
 class QualificationAdmin(Undeletable):
-    """The list of qualifications. Annotators earn them by passing a test, or managers grant them here without one."""
+    """The list of qualifications. Annotators pass a test, or managers grant a qualification here without one."""
 
     list_filter = ["task", "language"]
     search_fields = ["annotator__user__username"]
@@ -237,7 +237,7 @@ class QualificationAdmin(Undeletable):
 
 @admin.register(User)
 class AccountAdmin(_UserAdmin):
-    """Accounts. Only superusers may change rights, because other managers could otherwise grant themselves rights."""
+    """Accounts. Only superusers may change rights, so that other managers cannot grant themselves rights."""
 
     RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -253,8 +253,8 @@ class AccountAdmin(_UserAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if {"is_staff", "is_superuser"} & set(form.changed_data):
-            # Revoke the invitation links of an annotator who becomes a manager, because a link that somebody else has
-            # must not open a manager's account.
+            # When an annotator becomes a manager, revoke the invitation links, because a link in the wrong hands must
+            # not give access to a manager account.
             accounts.revoke_invites(Annotator.objects.filter(user=obj))
 
 

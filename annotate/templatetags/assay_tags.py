@@ -1,6 +1,6 @@
 """Template tags and filters: a task's question and title, dates, durations, languages, the version and Markdown.
 
-The template loader is for answer forms from plug-ins.
+The template loader finds the templates of answer forms from plug-ins.
 """
 
 from collections.abc import Iterable
@@ -35,11 +35,11 @@ from corpora.system import VERSION
 register = template.Library()
 register.filter("question", item_view.question_about)
 register.filter("titled", item_view.title_of)
-# For dataset cards: GitHub's Markdown shows the text as it is.
+# For dataset cards: escape a text, so that GitHub's Markdown shows it unchanged.
 register.filter("marked", stringfilter(marked_down))
 register.filter("code", stringfilter(code))
-# The name must not be `language_name`, because Django's i18n tags have a filter of that name, which knows only the
-# languages of Django.
+# The name cannot be `language_name`, because Django's i18n tags have a filter with that name, which supports only
+# Django's languages.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(attention_count)
@@ -50,13 +50,13 @@ class FormLoader(filesystem.Loader):
         return [form.folder for form in FORMS.values() if form.folder]
 
 
-# Icons that are mirrored in interface languages written from right to left.
+# Icons that are mirrored in right-to-left interface languages.
 DIRECTED = ("arrow-right", "log-out", "skip-forward", "undo-2")
 
 
 @register.simple_tag
 def colours() -> SafeString:
-    """Render the colours of the design as custom properties, for a file of its own that has no stylesheet."""
+    """Render the colours of the design as CSS custom properties, for files without the stylesheet."""
     values = ((name, light, dark) for name, (light, dark) in COLOURS.items())
     return format_html_join("; ", "--{}: light-dark({}, {})", values)
 
@@ -64,7 +64,7 @@ def colours() -> SafeString:
 @register.simple_tag
 @lru_cache
 def icon(name: str) -> SafeString:
-    """Render an icon, which screen readers ignore.
+    """Render an icon that screen readers ignore.
 
     name: id of a symbol in static/annotate/icons.svg
     """
@@ -73,7 +73,7 @@ def icon(name: str) -> SafeString:
     return format_html('<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>', turns, sprite, name)
 
 
-# State of a task or stage of a unit -> class of its badge.
+# State of a task or stage of a unit -> CSS class of the badge.
 BADGES = {
     **dict.fromkeys(("running", stages.LABELLED, stages.AGREED), "good"),
     **dict.fromkeys(("stalled", stages.ADJUDICATION), "gold"),
@@ -88,9 +88,9 @@ def badge(state: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def term(context: Context, words: str) -> str:
-    """Render a term of the documentation's glossary, whose definition opens on a click or with the keyboard.
+    """Render a glossary term as a button that opens the definition.
 
-    The definition is a popover, which needs no script. Words that are no term are rendered as they are.
+    The definition is a popover, which needs no script. Words that are not in the glossary are rendered unchanged.
 
     words: the term, in the singular or with a plural -s
     """
@@ -98,7 +98,7 @@ def term(context: Context, words: str) -> str:
     found = next((each for each in (name, name.removesuffix("s")) if each in definitions()), None)
     if found is None:
         return words
-    # Included templates share the first dictionary of the context, so that no id is used twice on a page.
+    # Included templates share the first dictionary of the context, so ids are unique on the page.
     number = next(context.dicts[0].setdefault("terms", count(1)))
     return format_html(
         '<dfn><button type="button" class="term" popovertarget="term-{0}">{1}</button></dfn>'
@@ -114,7 +114,7 @@ def term(context: Context, words: str) -> str:
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Format a date in full, in the form that is usual in the language of the page."""
+    """Format a full date as usual in the language of the page."""
     return date(moment, pgettext("a date, in the letters of Django's filter date", "j F Y"))
 
 

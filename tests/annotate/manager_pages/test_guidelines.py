@@ -91,7 +91,7 @@ def test_a_version_that_cannot_be_is_refused_and_what_was_typed_stays(desk, task
 
 def test_of_two_who_write_at_once_the_second_is_told_and_loses_nothing(desk, task):
     began = current(task, "en").pk
-    assert "Version 1.1 holds" in words(add(desk, task, text="Mine.", after=began))
+    assert "Version 1.1 is now in effect" in words(add(desk, task, text="Mine.", after=began))
     # Neither a preview nor another refusal hides from them that the text began with an earlier one.
     previewed = desk.post(f"{PAGE}preview/", {"language": "en", "text": "Theirs.", "after": began})
     for shown in (previewed, add(desk, task, text="Theirs.", after=began, change="")):
