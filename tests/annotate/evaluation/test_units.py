@@ -117,7 +117,7 @@ def test_a_notebook_has_the_errors_and_confusions_of_a_report_and_refuses_what_t
         assay.AssayError, match=r"The report has no table 'comparison'. Its tables are: rows, errors, confusion"
     ):
         report.to_pandas("comparison")
-    with pytest.raises(assay.AssayError, match="The argument .gold. is empty"):
+    with pytest.raises(assay.AssayError, match="The argument 'gold' is empty"):
         assay.evaluate(predicted)
     # A judge has labels for the units alone, and is refused for that.
     with pytest.raises(assay.AssayError, match="To measure only these units, specify the file without judge"):
