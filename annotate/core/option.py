@@ -22,7 +22,7 @@ _QUOTED = 60  # maximum number of characters of a value that an error message re
 
 
 class OptionError(ValueError):
-    """The value of an option is invalid. The message says why, and what is allowed."""
+    """The value of an option is invalid. The message explains why, and what is allowed."""
 
 
 def _quoted(text: str) -> str:
@@ -170,7 +170,7 @@ class Option:
     required: whether an action needs a value.
     argument: whether it is a positional argument, such as the name of a task.
     several: whether the value is a list. The option is repeated for each item of the list.
-    in_a_row: whether the option is instead given once, followed by all items of the list.
+    in_a_row: whether the option is instead specified once, followed by all items of the list.
     shown: placeholder for the value in the help.
     opposite: for a flag with three states (yes, no, unset), the name and the help of the option that means no.
     """
@@ -207,9 +207,9 @@ class Option:
         return (self.spelled, f"--{self.opposite[0]}") if self.opposite else (self.spelled,)
 
     def value(self, value: Any) -> Any:
-        """Return the valid value of the option, or its default if no value is given.
+        """Return the valid value of the option, or its default if there is no value.
 
-        value: the value as text or already parsed. None means that no value is given, and so does an empty list.
+        value: the value as text or already parsed. None and an empty list mean that there is no value.
 
         Raise OptionError if the value is invalid, or if it is required but missing.
         """
@@ -247,7 +247,7 @@ class Option:
             raise OptionError(f"{self.spelled} is {value!r}. It must be one of {', '.join(self.choices)}.")
         largest = LARGEST if kind is int else sys.float_info.max
         least, most = self.least or 0, largest if self.most is None else self.most
-        # NaN fails every comparison, so it is refused here too.
+        # NaN fails every comparison, so it is rejected here too.
         if isinstance(value, int | float) and not least <= value <= most:
             if abs(value) > largest:
                 raise OptionError(f"{self.spelled} must not be larger than {largest:,}.")

@@ -32,12 +32,12 @@ BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
 FEWEST, BREADTH = 2, 3_000_000
 SHAPE = 0.5  # shape of the gamma distribution of annotator weights in a start
 NOISE = 0.1
-# The starts take these initial heats in turn. The heat then rises to 1 in STEPS steps, with PER_STEP rounds at each
+# The starts cycle through these initial heats. The heat then rises to 1 in STEPS steps, with PER_STEP rounds at each
 # step.
 HEATS = (1.0, 0.8, 0.65, 0.5)
 STEPS, PER_STEP = 8, 8
-# After that, each of these shares of the starts, the best ones, continues for this number of rounds. Finally, the best
-# start continues until it converges.
+# Then, for each pair (share, rounds), the best starts continue: this share of them, for this number of rounds. Finally,
+# the best start continues until it converges.
 TRIALS = ((1.0, 30), (0.25, 100))
 CONVERGED = 1e-9
 LONGEST = 10_000
@@ -125,7 +125,7 @@ class Climb:
 def maxima(answers: Answers, model: Model, *, seed: str = "") -> Climb:
     """Find the distinct maxima of the likelihood, best first.
 
-    The first starts take the vote shares as the initial posterior, one at each heat. The other starts weight the
+    The first starts use the vote shares as the initial posterior, one at each heat. The other starts weight the
     annotators' votes. The weights are drawn again for each start, from a gamma distribution that gives most of the
     weight to a few annotators. Every second start also gets noise. At heat h < 1, the E step raises the likelihood
     terms to the power h, so that no label is ruled out early. The heat rises to 1 in steps (Ueda and Nakano 1998,
@@ -143,7 +143,7 @@ def maxima(answers: Answers, model: Model, *, seed: str = "") -> Climb:
 
 
 def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
-    """Return the final states of all starts, best first."""
+    """Return the final state of each start, best first."""
     table, enough = _table(answers), CONVERGED * len(answers.unit)
     climbs: list[Climb] = []
     greatest, since = -np.inf, 0
@@ -346,7 +346,7 @@ def _named(made: Climb, votes: Floats) -> Climb:
 
 
 def _distinct(climb: Climb) -> Climb:
-    """Drop every maximum whose posterior is nearly the same as that of an earlier one."""
+    """Drop each maximum that has nearly the same posterior as an earlier maximum."""
     distinct: list[int] = []
     for start in range(len(climb.prior)):
         apart = (np.abs(climb.posterior[:, start] - climb.posterior[:, other]).max(axis=1).mean() for other in distinct)
@@ -373,7 +373,7 @@ def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1)). draws the starts. It is possible that none of them leads to the global maximum.
+    Statistics 28(1)). It is possible that none of the starts, which `maxima` describes, leads to the global maximum.
 
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
     an error that was not observed would otherwise count as impossible: each c_akl gets SMOOTHING / K additional
@@ -389,8 +389,7 @@ def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
     """
     if not answers.units:
         return maxima(answers, MODEL).best()
-    # A label that nobody gave is not the true label of any unit. If there are a hundred languages, this excludes most
-    # of them.
+    # Labels that nobody gave are excluded as true labels. If there are a hundred languages, this removes most of them.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
     climb = maxima(fewer, MODEL, seed=seed)
@@ -427,7 +426,7 @@ def fit_one_coin(answers: Answers, *, seed: str = "") -> Fit:
     2). The model has far fewer parameters than the Dawid-Skene model, so it suits data with few answers and many
     labels.
 
-    seed: seed of the starts (py).
+    seed: seed of the starts.
     """
     return maxima(answers, Model(_one_coin_chances), seed=seed).best()
 
@@ -464,7 +463,7 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
     so does each row of the confusion. The likelihood is computed with the same weights. The authors also use it to
     choose among starts.
 
-    seed: seed of the starts (py).
+    seed: seed of the starts.
     """
     return maxima(answers, Model(_mace_chances, uniform=True), seed=seed).best()
 

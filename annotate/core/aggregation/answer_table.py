@@ -101,7 +101,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
     were asked, two equal answers still suffice, unless as many people agree on another answer.
 
     answers: one label per annotator, in any order.
-    order: not used; all rules take the order of the grades.
+    order: not used; all rules accept the order of the grades.
     people: number of people asked at first; by default, the number of answers.
     """
     counts = Counter(answers).most_common(2)

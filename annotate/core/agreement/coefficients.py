@@ -42,7 +42,7 @@ class Tables(NamedTuple):
 
     A table is outer(first, second) - diag(less). These factors are stored instead of the tables, because the tables are
     sparse if there are many labels. For example, if three people choose label sets for 300 documents, nearly every set
-    is a label of its own, and the tables would have 200 million cells.
+    is a distinct label, and the tables would have 200 million cells.
     """
 
     first: Floats
@@ -383,8 +383,8 @@ class AgainstRest:
 
     annotator: the annotator.
     units: number of units that somebody else answered too.
-    agreement: mean, over these units, of the share of the others' answers that equal the annotator's. If it is averaged
-        over annotators, weighted by their units, the result is the observed agreement (except for repeated answers).
+    agreement: mean, over these units, of the share of the others' answers that equal the annotator's. Its mean over
+        annotators, weighted by their units, is the observed agreement (except for repeated answers).
     kappa: agreement corrected for chance. It is 0 for an annotator who always gives the frequent label.
     """
 
@@ -429,7 +429,7 @@ def against_rest(
     by_annotator = np.argsort(answers.annotator, kind="stable")
     first = np.searchsorted(answers.annotator[by_annotator], np.arange(len(answers.annotators) + 1))
     results = []
-    # Annotators are taken one at a time. A table for all of them would have as many cells as answers times labels.
+    # Process one annotator at a time. A table for all of them would have as many cells as answers times labels.
     for place, annotator in enumerate(answers.annotators):
         _, both = with_others(answers, counts, by_annotator[first[place] : first[place + 1]])
         results.append(_one_against_rest(annotator, both, (unlike, apart), seed, replicates))

@@ -17,7 +17,7 @@ from annotate.core.draws.splits import DEV, TEST, TRAIN, Row, components, equal_
 
 
 class BalanceError(ValueError):
-    """The sets cannot be built. The message says why, and what to do."""
+    """The sets cannot be built. The message explains why, and what to do."""
 
 
 class Document(NamedTuple):
@@ -151,8 +151,8 @@ def balanced(
     """Build the balanced sets of each language. The result does not depend on the order of the documents.
 
     Documents that share a value of `apart` form a group, which may have documents in several languages. The groups are
-    taken in random order. Each group is assigned to the part (test, dev or train) that still needs most of its
-    documents. If the part does not need all of them, the rest are in no set.
+    processed in random order. Each group is assigned to the part (test, dev or train) that can still use the most of
+    its documents. Documents that the part does not need are in no set.
 
     documents: documents with distinct texts, each of one of the classes.
     classes: the classes.
@@ -277,7 +277,7 @@ def joint(
 ) -> dict[str, dict[str, list[str]]]:
     """Select the documents for the joint sets, which contain documents of all languages.
 
-    The joint dev set takes documents from the dev set of each language. The joint train set takes them from the
+    The joint dev set has documents from the dev set of each language. The joint train set has documents from the
     smallest train set with enough documents of each class.
 
     labels: class of each document, by id.

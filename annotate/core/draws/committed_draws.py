@@ -17,15 +17,15 @@ from annotate.core.draws.hash_order import Lots, drawn, hit, place
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that decides which places in a person's work hold a gold answer.
+    """Return a function that decides at which positions in a person's work a gold item comes.
 
-    The work is divided into blocks of `size` units. Each block has one gold answer, at a random place.
+    The work is divided into blocks of `size` units. Each block has one gold item, at a random position.
 
     person: pseudonym.
     language: language of the queue.
     size: number of units per block.
 
-    The function takes the place of a unit among the person's units in the language, counted from 0.
+    The function takes the position of a unit among the person's units in the language, counted from 0.
     """
     purpose = f"honeypot of {person} in {language}"
 
@@ -37,7 +37,7 @@ def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[
 
 
 def scheduled(is_gold: Callable[[int], bool], places: int, size: int) -> int:
-    """Return how many of the first `places` units are gold answers.
+    """Return how many of the first `places` units are gold items.
 
     There is one in each complete block, and perhaps one in the incomplete block at the end.
     """
@@ -46,7 +46,7 @@ def scheduled(is_gold: Callable[[int], bool], places: int, size: int) -> int:
 
 
 def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
-    """Return gold answers in the order in which a person gets them."""
+    """Return gold items in the order in which a person gets them."""
     listed = list(keys)
     return drawn(listed, len(listed), lots=lots, purpose=f"honeypots of {person}")
 
@@ -73,7 +73,7 @@ def decoys(lots: Lots, item: str, keys: Iterable[str], count: int) -> list[str]:
 
 
 def drawn_before(lots: Lots, item: str, key: str, among: int) -> int:
-    """Return the place of a decoy, as the number of drawn posts that come before it.
+    """Return the position of a decoy, as the number of drawn posts that come before it.
 
     item: the language that annotators are asked about.
     key: id of the decoy.
@@ -153,7 +153,7 @@ def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
-    """Verify the places of decoys.
+    """Verify the positions of decoys.
 
     of: the language that annotators are asked about.
     how: the number of drawn posts.
@@ -181,21 +181,21 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
-    """Verify the places and the order of a person's gold answers.
+    """Verify the positions and the order of a person's gold items.
 
-    Until the person has met all gold answers, one must come exactly when it is due (`gold_places`). They must come in
-    the person's order (`gold_order`), except that some may be passed over. No place may be missing from the record.
+    Until the person has seen all gold items, one must come exactly when it is due (`gold_places`). They must come in
+    the person's order (`gold_order`), except that some may be passed over. No position may be missing from the record.
 
     of: person and language.
-    how: optional lists of gold answers that the person does not get in their turn:
+    how: optional lists of gold items that the person does not get in the usual order:
         disturbing: somebody found them disturbing, so nobody else gets them;
         seen_elsewhere: the person had seen their text elsewhere;
-        passed_over: they were skipped for this person, because somebody else had met them.
-    frame: the gold answers of the language.
-    drawn: what the person was given, in order. Each entry is a list of four values: the number of units that the draw
-        had given before, the number of gold answers among these, the block size, and either the id of a gold answer or
-        a number of consecutive units of work. An entry that is only an id is a gold answer from outside the draw, which
-        somebody else had returned.
+        passed_over: they were skipped for this person, because somebody else had seen them.
+    frame: the gold items of the language.
+    drawn: the work that the person received, in order. Each entry is a list of four values: the number of units that
+        the draw had given before, the number of gold items among these, the block size, and either the id of a gold
+        item or a number of consecutive units of work. An entry that is only an id is a gold item from outside the draw,
+        which somebody else had returned.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
@@ -279,11 +279,11 @@ PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | No
     SIDE: ("which system is shown first", None),
     BLIND: ("who does not see suggestions", None),
 }
-# These draws are recorded when they are made. The records of all other draws are derived later from what people were
-# given. NOBODY is the purpose of a record of decisions that needed a second adjudicator when there was none.
+# These draws are recorded when they are made. The records of all other draws are derived later from the work that
+# people received. NOBODY is the purpose of a record of decisions that needed a second adjudicator when there was none.
 NOBODY = "nobody"
 RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY, OUTCOME)
-# The records of these draws name units that have a row in the set. Decoys and gold answers have no row.
+# The records of these draws name units that have a row in the set. Decoys and gold items have no row.
 OF_UNITS = (AUDIT, RECHECK, CHECK, OVERLAP, SECOND)
 
 

@@ -26,7 +26,7 @@ FAR = Fraction(1, 20)
 
 
 class SplitError(ValueError):
-    """The requested shares of the splits cannot be used. The message says why."""
+    """The requested shares of the splits cannot be used. The message explains why."""
 
 
 class Row(NamedTuple):
@@ -149,7 +149,7 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
 
     Whether a component is in test does not depend on its size, with one exception. Components that have more rows than
     the smallest split should have are assigned before all others, starting with the largest. Each of them goes to the
-    split that lacks most rows, so that the smaller components can fill the remaining space.
+    split that lacks the most rows, so that the smaller components can fill the remaining space.
 
     Components are not divided, so test and dev may become larger than requested. The excess is always smaller than the
     component that filled the split, and train is smaller than requested by the same number of rows.
@@ -314,6 +314,6 @@ def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Ap
     if value is None:
         return Apart(None, None, None)
     shuffling = generator(seed, "label shares")
-    # If most documents have no label, one part of a random split may have no labels at all. It then counts as equal.
+    # If most documents have no label, one part of a random split may have no labels at all. The distance is then 0.
     distances = [distance(shuffling.permutation(len(documents))[: len(first)]) or 0.0 for _ in range(SHUFFLES)]
     return Apart(value, *percentiles(np.array(distances)))

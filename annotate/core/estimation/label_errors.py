@@ -4,7 +4,7 @@ The audited items show how often the detectors are wrong. annotate/controls/audi
 
 Annotators sometimes answer Yes to a post that is not in the language. Decoys are such posts, so the answers to decoys
 bound how often this happens. `evaluate` applies the bound to a finished set; `plan` and `open_task` use it to choose
-the number of decoys. Other labels rest on a single annotator, and checks show how often they are wrong.
+the number of decoys. Other labels come from a single annotator, and checks show how often they are wrong.
 """
 
 from bisect import bisect_left
@@ -165,7 +165,7 @@ def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
 
 
 def bounds(audit: Audit, slips: Estimate | None = None) -> tuple[float, float]:
-    """Return the lowest and the highest end of the interval that unresolved items can lead to.
+    """Return the lowest and the highest end that the interval can have, depending on the unresolved items.
 
     The two extremes are that the detectors are right on all unresolved items, and that they are wrong on all of them.
     """
@@ -373,7 +373,7 @@ def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
 # --- False Yes answers: posts that annotators place in a language although they are not in it.
 
 
-# Share of a recall-oriented draw that is not in the author's language. It was a third to a half in tweets of four
+# Share of a recall-oriented draw that is not in the author's language. It was a third to a half in tweets in four
 # languages.
 OTHERS = 0.4
 ASSUMED = (0.02, 0.05)  # shares of false Yes to report if no decoy was answered
@@ -480,7 +480,7 @@ def _width(estimate: Estimate) -> float:
 
 
 class Errors(NamedTuple):
-    """Error rates of labels that rest on a single annotator.
+    """Error rates of labels that come from a single annotator.
 
     lost: share of wrong labels among those that match the prediction.
     gained: share of all labels that are wrong while the prediction is right.

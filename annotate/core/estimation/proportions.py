@@ -503,8 +503,8 @@ def reweighted_precision(counts: tuple[float, float], others: Iterable[tuple[flo
         language relative to the one in `counts`.
 
     Return UNKNOWN if there are no hits. If one of the other languages has no items, the value is None, and the interval
-    allows for any rate in that language. `hits` is the number of hits in `counts`, and `count` the number of triggers
-    that these would be among at natural shares.
+    allows for any rate in that language. `hits` is the number of hits in `counts`, and `count` is the corresponding
+    number of triggers at natural shares.
     """
     rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]
     recall = counts[0] / counts[1] if counts[1] else 0.0

@@ -3,8 +3,8 @@
 The bootstrap draws units with replacement. Its interval runs from the 2.5% to the 97.5% quantile of the results (Efron
 and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). The Bayesian bootstrap gives each unit a random
 weight instead. The jackknife leaves out each unit once and computes the variance from the results (chapter 11). The
-randomization test swaps the outputs of two systems at random for each unit. Its p-value is how often the difference is
-then at least as large as the observed difference.
+randomization test swaps the outputs of two systems at random for each unit. Its p-value is the proportion of swaps with
+a difference at least as large as the observed difference.
 """
 
 from collections.abc import Callable
@@ -174,7 +174,7 @@ def apart(
     """Compare the scores of two systems. The parameters are those of `randomization`.
 
     Return the difference with its jackknife interval, and the p-value. The difference is None if there are too few
-    units. It is also None if it is not zero, but leaving out a unit never changes it.
+    units. It is also None if it is nonzero and stays the same whichever unit is left out.
     """
     sums = first.sum(axis=0)[:, None], second.sum(axis=0)[:, None]
     value = float(score(sums[0])[0] - score(sums[1])[0])

@@ -1,9 +1,9 @@
 """Three estimators of the share of each label in a corpus that a judge labelled and people read in part.
 
-They are people alone, the Rogan-Gladen correction, and prediction-powered inference. All three take the labels of the
-items that people read as they are, and estimate only the unread items. The share is therefore exact if everything was
-read. The module also computes how many more items people must read for a target width. judge_agreement.py measures how
-well the judge agrees with people, and benchmarks/judge.py measures the coverage of the intervals.
+They are people's labels alone, the Rogan-Gladen correction, and prediction-powered inference. All three treat people's
+labels as correct, and estimate only the unread items. The share is therefore exact if everything was read. The module
+also computes how many more items people must read for a target width. judge_agreement.py measures how well the judge
+agrees with people, and benchmarks/judge.py measures the coverage of the intervals.
 """
 
 from bisect import bisect_left
@@ -125,7 +125,7 @@ class Counts:
 
     @classmethod
     def of(cls, sample: ReadSample, place: int) -> "Counts":
-        """Tabulate the items read: in row 1 those that the judge gave a label, in column 1 those that people gave it.
+        """Tabulate the items read. The judge gave the label to those in row 1, and people to those in column 1.
 
         place: index of the label.
         """

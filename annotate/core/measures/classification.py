@@ -341,7 +341,7 @@ def apart(
 
     For each measure, return the difference with its normal jackknife interval, and the two-sided p-value of the
     hypothesis that the difference is zero. Both are None with fewer than LEAST_UNITS units or groups. They are also
-    None if there is a difference, but leaving out units never changes it.
+    None if there is a difference that stays the same whichever unit is left out.
     """
     other = other or measure
     values = np.atleast_1d(measure(first.margins) - other(second.margins))

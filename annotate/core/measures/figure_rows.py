@@ -26,7 +26,7 @@ def row(measure: str, of: Mapping[str, str], figure: Any, units: float | None, n
     figure: an Estimate, a Difference or another object with value, low and high; or a number without an interval. None
         if the figure is withheld; the row then needs a note.
     units: number of units. None for a mean of figures, whose note states the number of figures.
-    note: explanation. By default, the figure's own reason, or why there is no interval, if there is none.
+    note: explanation. By default, the figure's own reason, or else the reason for a missing interval.
     """
     is_plain = figure is None or isinstance(figure, int | float)
     value, low, high = (figure, None, None) if is_plain else (figure.value, figure.low, figure.high)

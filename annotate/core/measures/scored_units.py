@@ -21,7 +21,7 @@ from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
 TOLERANCE = 1e-3  # tolerance for the sum of a row's scores
 NO_UNITS = "There are no items."
-NO_VARIATION = "All items have the same value, which does not show that other items would."
+NO_VARIATION = "All items have the same value, so the variation among other items is unknown."
 
 
 def too_few(least: int, number: int, kind: str = "") -> str:

@@ -133,7 +133,7 @@ def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
     See Leonardelli et al. 2023, SemEval-2023 Task 11: Learning with Disagreements.
 
-    shares: for each row that `scored_units` was given, the shares of the k labels among people's answers, (rows, k).
+    shares: shares of the k labels among people's answers, for each row passed to `scored_units`, (rows, k).
 
     Raise ValueError for any other shape, and for rows that `check_scores` rejects.
     """
@@ -474,7 +474,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
 
 
 def _least(wish: float, error: float) -> int:
-    """Return the smallest number of units that can show the target precision, which is enough if all of them are hits.
+    """Return the smallest number of units that can show the target precision if all of them are hits.
 
     wish: target precision.
     error: probability that the bound fails.
@@ -489,9 +489,9 @@ def _powers(first: float, step: float, most: float) -> Floats:
 
 
 def _first(ascending: Floats, targets: Floats) -> Ints:
-    """Return the distinct indices of the first values that reach each wanted value.
+    """Return the distinct indices of the first values that reach each target.
 
-    A wanted value that is never reached gives the last index.
+    A target that is never reached gives the last index.
     """
     return np.unique(np.minimum(np.searchsorted(ascending, targets), len(ascending) - 1))
 
