@@ -1,8 +1,8 @@
 """Comparison of two predictors on the same posts: differences in accuracy, recall and precision, with intervals.
 
 metrics.py estimates each predictor's shares as if it were evaluated alone, from strata, sampling probabilities and the
-audit. A plain count over the posts that people read would mislead: the detectors disagreed on most of these posts, so a
-detector that voted looks worse there than on the whole stream.
+audit. A plain count over the posts that people read would be misleading: the detectors disagreed on most of these
+posts, so a detector that voted looks worse there than on the whole stream.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ def comparison(
     rates: assumed error rates in unresolved audits, see `join`.
     """
     read = [(gold, rows) for gold, rows in left if gold.population != TRIGGERS]
-    # Apply the coarse classes of both predictors to each of them, so that only distinctions that both make count.
+    # Apply the coarse classes of both predictors to both, so that labels that either predictor merges count as one.
     sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
     both, second_uniform = (side.uniform for side in sides)
     if both and second_uniform:  # add the second predictor's label to each post
@@ -73,10 +73,10 @@ Found = tuple[Difference | None, int, tuple[Difference, ...]]
 def differences(
     both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets] = ({}, {})
 ) -> dict[tuple[str, str], Row]:
-    """Return a mapping that contains the row of each difference between the first and the second predictor.
+    """Return the row of each difference between the first and the second predictor, by measure and label.
 
-    A key is a measure with a label, such as ("recall", "de"). For accuracy, the key contains "with und" or "without
-    und" instead of a label.
+    A key is a tuple such as ("recall", "de"). For accuracy, the key contains "with und" or "without und" instead of a
+    label.
 
     both: the uniform set with the labels of both predictors, None if there is no uniform set.
     sets: the recall-oriented sets of each predictor. Each is a mapping from language to {post id: predicted label}.
@@ -101,8 +101,8 @@ def _row(
 ) -> Row:
     """Return the row of one difference.
 
-    The difference for a label has no interval if it is based on fewer than LEAST_COUNT posts. The same holds for the
-    recall of a single predictor.
+    The difference for a label has no interval if it is based on fewer than LEAST_COUNT posts. The same rule applies to
+    the recall of a single predictor.
     """
     if difference is None:
         return difference_row(measure, slice_keys, None, 0, "unknown for one of the two predictors", None)
@@ -132,8 +132,8 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
     """Return the difference in recall, from the language's recall-oriented set or otherwise from the uniform set."""
     first_predictions, second_predictions = (recall_sets.get(label, {}) for recall_sets in sets)
     if first_predictions:
-        # The difference is the share that only the first predictor has right minus the share that only the second has
-        # right. Both shares come from the same simple random sample, and no post counts in both.
+        # The difference is the share of posts on which only the first predictor is right minus the share on which only
+        # the second is. Both shares come from the same simple random sample, and no post counts in both.
         pairs = Counter(
             (prediction == label, second_predictions[key] == label) for key, prediction in first_predictions.items()
         )

@@ -108,7 +108,7 @@ def _read(
 
     others: ids of items outside the set whose labels are counted as well, see `read_table`.
     """
-    # A system may return languages that no post of the set is in.
+    # A system may return languages that do not occur in the set.
     codes = filter(is_label, LANGUAGES) if units.noun == POST else ()
     labels = list(dict.fromkeys((*units.labels, *codes)))
     if not is_file(spelled):
@@ -289,8 +289,8 @@ def _scored(units: Units, pairs: Paired, table: Floats) -> dict[str, Any]:
 def _with_people(units: Units, pairs: Paired, table: Floats) -> Iterator[Row]:
     """Yield the distances between the scores and people's answers, for units that several people answered."""
     shares = np.array([[votes.get(label, 0.0) for label in units.labels] for votes in units.votes])
-    # A unit whose answers are all the same counts too. But if no unit has two different answers, each may have only
-    # one, and a single answer is not a distribution.
+    # Units with unanimous answers count too. But if all units are unanimous, each may have only one answer, and a
+    # single answer is not a distribution.
     several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3)
     if not len(several) or max(map(len, units.votes)) < 2:
         return

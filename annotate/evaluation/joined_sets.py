@@ -26,7 +26,7 @@ from corpora.draws.language_draws import within_reach
 from corpora.predictions.prediction_rows import folding
 
 EQUAL_RATES = (1.0, 1.0)  # the detectors err as often in unresolved audits as in resolved ones (missing at random)
-# For each pool of single-annotator labels, the option that has a share of the pool adjudicated.
+# For each pool of single-annotator labels, the option that sends a share of the pool to adjudicators.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
 WORDS = texts("posts").words
 
@@ -40,7 +40,7 @@ class Joined:
     asked: mapping from a coarse code that people used to the classes that are right on posts with this code.
     labelled: the uniform set with its labels as exported; None if there is no uniform set.
     uniform: the uniform set from which measures are computed; the same as `labelled` unless `is_naive` is true.
-    is_naive: whether `uniform` takes the detectors' agreement as the truth, because people read too few posts.
+    is_naive: whether `uniform` treats the detectors' agreement as the truth, because people read too few posts.
     recall, precision, reach: see RecallSets, PrecisionSets and Reach in metrics.py.
     verified: mapping from label to {post id: label given by people}. The posts are those to which the predictor gives
         the label while the detectors agree on a different one.
@@ -58,7 +58,7 @@ class Joined:
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
     reach: dict[str, set[str]] = field(default_factory=dict)
-    # For each language with a recall- or precision-oriented set, the greatest share of mistaken Yes answers among them.
+    # For each language with a recall- or precision-oriented set, the largest share of Yes answers that may be mistaken.
     false_yes: dict[str, float] = field(default_factory=dict)
     # Languages whose recall- or precision-oriented set has no answered decoy, so the rate of mistaken Yes is unknown.
     unbounded: set[str] = field(default_factory=set)
@@ -75,7 +75,8 @@ class Joined:
         """Return the uniform set with verified posts counted as read.
 
         Posts that the predictor labels X while the detectors agree on a different label form a separate stratum, and
-        the verified posts are a random sample of it. Such a post that people read for the audit represents only itself.
+        the verified posts are a random sample of it. A post of this stratum that was read for the audit represents only
+        itself.
 
         label: label that is measured, "" for a measure of all labels.
         """
@@ -117,7 +118,7 @@ def join(
     subject: the predictor.
     left: each gold set with its rows, without the rows of vanished posts.
     mappings: the coarse classes of each compared predictor.
-    rates: least and greatest ratio between the detectors' error rate in unresolved audits and in resolved audits.
+    rates: smallest and largest ratio between the detectors' error rate in unresolved audits and in resolved audits.
 
     Raises EvaluationError if the sets cannot measure the predictor, and EvaluationError or CorpusError if the predictor
     has no label for one of the posts.
@@ -332,8 +333,8 @@ def unchecked(name: str, uniform: Uniform) -> list[str]:
         warnings.append(
             f"{posts:,} labels of the gold set {name} come from a single reader, and no check measures how often "
             f"such a label is wrong. If {ASSUMED:.0%} of them were wrong, accuracy could be "
-            f"{in_points(round(off, 4))} lower or higher than stated, and the figures for a language with only such "
-            f"labels {in_points(ASSUMED)}."
+            f"{in_points(round(off, 4))} lower or higher than stated. For a language with only such labels, the "
+            f"figures could change by {in_points(ASSUMED)}."
         )
     if _has_unchecked_adjudicators(uniform):
         warnings.append(
@@ -365,7 +366,7 @@ def _has_unchecked_adjudicators(uniform: Uniform) -> bool:
 
 
 def too_little_read(uniform: Uniform) -> str:
-    """Return a text that lists the labels of which people read too few posts, with counts; "" if there are none.
+    """Return a text that lists the labels with too few posts read by people, with counts; "" if there are none.
 
     People must have read LEAST_READ posts of each label and LEAST_READ_IN_ALL in total, or all posts if there are
     fewer.

@@ -74,8 +74,8 @@ def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
     """Return the corpus that a gold set was drawn from.
 
     name: name of the gold set.
-    manifest_corpus: corpus that the set's manifest names, "" if it names none.
-    corpus: corpus that the user named, "" if the user named none.
+    manifest_corpus: corpus that the set's manifest names, "" for none.
+    corpus: corpus that the user named, "" for none.
 
     Raises EvaluationError if the user named a different corpus than the manifest.
     """
@@ -269,7 +269,7 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
         figure = None if share.value is None else share
         yield row("corpus_share", {"label": label_shares.label, "way": way}, figure, number, why)
     for label_shares, way, share in estimates:
-        enough = "not even a draw of the whole corpus is enough; have a larger share audited"
+        enough = "not even a draw of the whole corpus is enough; increase the audit share"
         note = enough if share.more is None else ""
         yield row("answers_needed", {"label": label_shares.label, "needed": way}, share.more, number, note)
 

@@ -33,7 +33,7 @@ from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
 
 Pair = tuple[str, str]  # training language or JOINT; test language
-Right = Mapping[Pair, Floats]  # for each pair, 1 for each test document whose class is predicted, 0 for other documents
+Right = Mapping[Pair, Floats]  # for each pair, 1 for each test document that is classified correctly, 0 for all others
 TEXTS = texts("pairs")
 
 
@@ -239,8 +239,8 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
             ids_of[language] = ids
     if not ids_of:
         raise EvaluationError(
-            f"The set {gold.name} in {gold.folder} has no test set, and predictions are for its documents; open a task "
-            'with --sets "test …", and export that.'
+            f"The set {gold.name} in {gold.folder} has no test set to predict. Open a task with "
+            '--sets "test …" and export it.'
         )
     units = _units(ids_of, rows)
     test_sets = {}
@@ -286,7 +286,7 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
             f"The folder {folder} does not exist. Specify a folder that contains files such as {_example(tests)}."
         )
     trained = _languages(gold)
-    # A file name cannot stand for two pairs, because only the first part of a language code has two or three lower-case
+    # A file name cannot denote two pairs, because only the first part of a language code has two or three lower-case
     # letters. Codes of the published files, such as zh for zh-CN, are accepted as well.
     pairs = {
         f"{train_code}-{test_code}": (train, test)

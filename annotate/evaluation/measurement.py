@@ -71,7 +71,7 @@ def evaluate(
     predictions: path of a file, folder of published files, or name of a predictor of the corpus such as mine@2.
     gold: folders of the gold sets.
     against: path or name of a second system's predictions; "" for no comparison.
-    judge: labels of the whole corpus by a machine judge that is to be certified; given instead of `predictions`.
+    judge: a machine judge's labels of the whole corpus, to be certified; used instead of `predictions`.
     sequential: whether the intervals must hold at every look at the data.
     options: the options in MEANT_FOR, and `unfinished`.
 

@@ -88,7 +88,7 @@ def accuracy(joined: Joined) -> Iterator[Row]:
         if with_und:
             sources = figure_row.get("width_sources", {})
         yield figure_row
-        # Naive accuracy takes every label of the set as the truth, including those that only the detectors gave.
+        # Naive accuracy treats every label of the set as true, including those that only the detectors gave.
         cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
         right_count, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
         yield row(
@@ -164,7 +164,7 @@ def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., M
 
 
 def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measured]], joined: Joined) -> Iterator[Row]:
-    """Yield the means over the labels whose figure is known, if these include a language.
+    """Yield the means over the labels with a known figure, if any of them is a language.
 
     measure: name of the measure.
     labels: description of the labels, as shown in the report.
@@ -268,7 +268,7 @@ NAIVE = {"recall": "naive_recall", "precision": "naive_precision"}
 
 
 def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
-    """Yield the rows to report if the uniform set takes the detectors' agreement as the truth.
+    """Yield the rows to report if the uniform set treats the detectors' agreement as the truth.
 
     Recall and precision become naive recall and naive precision, and the means are left out. A recall that is measured
     on a recall-oriented set alone is unchanged.

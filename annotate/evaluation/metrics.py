@@ -48,7 +48,7 @@ PrecisionSets = Mapping[str, Mapping[str, str]]
 class Measured:
     """An estimate and the posts behind it.
 
-    posts: number of posts read by people that the estimate rests on.
+    posts: number of posts read by people on which the estimate is based.
     extremes: empty if no post is missing. Otherwise three estimates, which assume that the missing posts resemble those
         that were read, that they lower the share as far as possible, or that they raise it as far as possible (Manski
         2003, Partial Identification of Probability Distributions, section 1.2).
@@ -76,7 +76,7 @@ def counted(hits: int, total: int) -> Measured:
     return Measured(proportion(hits, total), total)
 
 
-# A Turn that affects no post. It stands for "no guess is wrong", because an empty tuple of turns would mean that every
+# A Turn that affects no post. It means that no guess is wrong, because an empty tuple of turns would mean that every
 # guess may be wrong.
 NEVER = Turn(0, 0, 0, 0, 0)
 Interval = TypeVar("Interval", Estimate, Difference)
@@ -165,8 +165,8 @@ def strata_of(
         that affect the share are needed.
     """
     # For each stratum, `read` and `guessed` contain the number of posts in the domain and the number of right posts:
-    # `read` by the labels that people gave, `guessed` by the detectors' labels. `turning` contains the fields of each
-    # Turn.
+    # `read` according to people's labels, `guessed` according to the detectors' labels. `turning` contains the fields
+    # of each Turn.
     read, guessed = (dict[str, list[float]]({name: [0, 0] for name in uniform.drawn}) for _ in range(2))
     turning: dict[str, dict[Way, list[Any]]] = {name: {} for name in uniform.drawn}
 
@@ -258,7 +258,7 @@ def recall_in(predicted: Mapping[str, str], label: str, false_yes: float = 0.0) 
 
     predicted: mapping from post id to predicted label, for the posts that people found in the language.
     label: the language.
-    false_yes: greatest share of these posts that may in fact not be in the language.
+    false_yes: largest share of these posts that may in fact not be in the language.
     """
     plain = counted(sum(prediction == label for prediction in predicted.values()), len(predicted))
     return Measured(in_recall(plain.estimate, false_yes), plain.posts)
@@ -383,7 +383,7 @@ def precision(
     uniform: the uniform set, None if there is none.
     sets: precision-oriented sets.
     with_und: whether posts that people labelled und count as wrong; otherwise they are left out.
-    false_yes: greatest share of wrong posts among those that people confirmed in the precision-oriented set.
+    false_yes: largest share of wrong posts among those that people confirmed in the precision-oriented set.
     """
     truths = sets.get(label, {})
     judged = [truth for truth in truths.values() if with_und or truth != UND]

@@ -1,6 +1,6 @@
 """Evaluation of a predictor on gold sets of posts.
 
-This module chooses the sets for each measure, refuses measures that the sets do not allow, and writes the report's
+This module chooses the sets for each measure, rejects measures that the sets do not allow, and writes the report's
 explanations. The report is a dict that can be written as JSON. measures.py computes the figures, and
 reports/evaluation_report.py renders the report.
 """
@@ -229,8 +229,8 @@ def _measured_on(measure: str, joined: Joined) -> str:
 def _hiding(rows: Iterable[Row], joined: Joined) -> str:
     """Return a sentence on where more audits would narrow recall most.
 
-    The sentence names up to three labels on which the detectors agree. They are those whose unread posts contribute
-    most to the uncertainty, because each post that people read represents many others.
+    The sentence names up to three of the detectors' agreed labels. Their unread posts contribute most to the
+    uncertainty, because each post that people read represents many others.
 
     Returns "" if people read all posts, or if every interval is narrow.
     """
@@ -285,7 +285,7 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
         pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(subject.mapping.items()))
         notes.append(
             f"The predictor uses coarser labels: {pairs}. A coarse label counts as right if people gave any of the "
-            "labels that it stands for."
+            "labels that it includes."
         )
     if voted:
         notes.append(
@@ -393,7 +393,7 @@ def _warnings(
     """Yield the report's warnings.
 
     selected: measures of the report.
-    is_all: whether the user did not choose any measures. Only then is it worth a warning that precision is missing.
+    is_all: whether the user did not choose any measures. A warning about missing precision is useful only in this case.
     """
     for gold in sets:
         if not gold.finished:

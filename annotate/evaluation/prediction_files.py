@@ -29,7 +29,7 @@ from corpora.sources.text import Fault
 
 ROUNDED = 0.005  # rounding error of a score with two decimals
 SUFFIX = ".prediction"
-REFUSED = ""  # stands in place of a label if the system gave none, which counts as a wrong answer
+REFUSED = ""  # used in place of a label if the system gave none, which counts as a wrong answer
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Predictions:
     scores: probability of each label of the set, (n, K); None if the file has only labels.
     notes: sentences for the report about the file.
     others: number of items outside the set with each label, if these are counted.
-    mapping: the labels that each coarse label of an imported predictor stands for.
+    mapping: the labels that each coarse label of an imported predictor includes.
     """
 
     name: str

@@ -190,7 +190,7 @@ class Units(RecordSet):
     offsets: Sequence[int]
 
     def rows(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the units at these places.
+        """Yield the rows of the units at these positions.
 
         The rows are read from the file each time, because 100,000 rows would take a gigabyte of memory.
         """
@@ -264,8 +264,8 @@ def _units(folder: Path, unfinished: bool, split: str) -> Units:
     )
 
 
-# The language of a unit and the probability with which it was drawn. None instead of a probability stands for all units
-# of the language.
+# The language of a unit and the probability with which it was drawn. A probability of None means all units of the
+# language.
 Stratum = tuple[str, float | None]
 
 

@@ -28,7 +28,7 @@ UNFAIR_LOOK = (
 
 
 class EvaluationError(Exception):
-    """Raised if an evaluation is refused. Nothing was written, and the message says why and what to do."""
+    """The evaluation is not possible, and nothing was written. The message explains why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def of_file(
     underscore, for example ar-Latn as ar_LATN.
 
     path: the file.
-    declared: the labels that each coarse label stands for.
+    declared: the labels that each coarse label includes.
     columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
     sets: the gold sets.
@@ -171,7 +171,7 @@ def subject_of(
 
 
 def check_corpus(spelled: str, corpus: str) -> None:
-    """Check that a corpus is known in which the predictor can be looked up.
+    """Check that the corpus in which to look up the predictor is known.
 
     Raises EvaluationError otherwise.
     """

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from annotate.core.estimation.label_errors import Errors, of_adjudicators, scaled, turned, without_slips
 from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 
-# Stands for the true label of a post if that is none of the labels that are considered. No predictor gives this label.
+# Placeholder for a true label that is not among the labels considered. No predictor gives this label.
 ANOTHER = "?"
-# Stands for a predicted label that is unknown.
+# Placeholder for an unknown predicted label.
 NOT_TOLD = "-"
 
 
@@ -79,7 +79,7 @@ class Uniform:
         not among `posts`. If the set does not state their ids, ids are made up.
     slips: adjudicators' error rate, estimated from posts that two adjudicators decided; None if there are no such
         posts.
-    rates: least and greatest ratio between the detectors' error rate in missing posts and in the posts of the same
+    rates: smallest and largest ratio between the detectors' error rate in missing posts and in the posts of the same
         stratum that were read. A ratio has no effect beyond the point at which all missing posts are wrong.
     counts: number of posts per cell, if the caller has counted them already; otherwise `posts` are counted.
     cells: number of posts per cell.

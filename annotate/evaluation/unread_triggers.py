@@ -59,7 +59,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     """Count posts to which the predictor gives a label whose precision-oriented set a different predictor drew.
 
     Returns where posts were counted, which is the uniform set or otherwise the corpus, and rows for each such label.
-    The rows state how many of the posts no person was shown, and how many the different predictor labels differently. A
+    The rows state how many of the posts were shown to nobody, and how many the other predictor labels differently. A
     post was shown if it is in one of the sets, unless it is there only because the detectors agreed.
 
     Returns "" and no rows if there is no such label, or if neither a uniform set nor a corpus is available.
@@ -79,7 +79,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     return over, rows
 
 
-# For each language, the number of posts to which the predictor gives this label, how many of them no person was shown,
+# For each language, the number of posts to which the predictor gives this label, how many of them were shown to nobody,
 # and how many the predictor that drew the set labels differently (None if unknown).
 Counted = dict[str, tuple[int, int, int | None]]
 

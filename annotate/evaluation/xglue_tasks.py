@@ -101,7 +101,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     paths = [path for path in (predictions, against) if path]
     names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
     parts = graded[0]
-    rows = [figure_row for part in parts for figure_row in _rows(part)]  # BLEU has its signature once it has measured
+    rows = [figure_row for part in parts for figure_row in _rows(part)]  # BLEU has a signature only after a measurement
     extra = [
         f"Predictions of {part.task.upper()} in {', '.join(part.extra)} are not measured, because the set "
         f"{part.gold.name} has no test rows in these languages."
