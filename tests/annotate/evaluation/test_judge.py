@@ -98,7 +98,7 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
     assert refusal("--judge", judge, "--gold", gold, "--split", "test").startswith(
         "--split cannot be used with --judge"
     )
-    assert refusal("--gold", gold).startswith("Specify either predictions to measure, or")
+    assert refusal("--gold", gold).startswith("There is nothing to measure.")
 
 
 def test_a_refusal_of_the_judge_is_a_wrong_answer_in_agreement_and_no_label_in_shares(certified, tmp_path, run):
