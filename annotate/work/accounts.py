@@ -39,7 +39,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     rows: the annotators.
     by: manager who adds them, None for the command line.
 
-    Returns (annotator, token) pairs. The token belongs to the invitation link; it is None for an existing annotator.
+    Returns (annotator, token) pairs. The token is that of the invitation link, or None for an existing annotator.
 
     Raises NotAllowed if `by` is not allowed to change one of the annotators, and BadTable if a new user name differs
     from an existing one only in case.
@@ -65,7 +65,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 
 @transaction.atomic
 def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
-    """Replace an annotator's name, email address, languages and role with those of a row, even if these are empty.
+    """Replace an annotator's name, email address, languages and role with the values of a row, even if they are empty.
 
     Raises NotAllowed if `by` is not allowed to change the annotator.
     """
@@ -77,7 +77,7 @@ def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> 
 
 
 def _take_over(annotator: Annotator, row: Row) -> None:
-    """Store a row's values. An empty value leaves the stored value unchanged, but languages are always replaced."""
+    """Store a row's values. Empty values leave stored values unchanged, except that languages are always replaced."""
     user = annotator.user
     if row.name:
         user.first_name, _, user.last_name = row.name.partition(" ")
@@ -95,10 +95,10 @@ def _take_over(annotator: Annotator, row: Row) -> None:
 
 @transaction.atomic
 def add_manager(username: str) -> tuple[User, str | None]:
-    """Create a superuser, or make an existing account one.
+    """Create a superuser, or make an existing account a superuser.
 
-    Returns the user and a generated password, which must be shown now because only its hash is stored. The password is
-    None for an existing account, which keeps its password.
+    Returns the user and a generated password, which must be shown now because only its hash is stored. For an existing
+    account, which keeps its password, the returned password is None.
     """
     user, new = User.objects.get_or_create(username=username)
     user.is_staff = user.is_superuser = user.is_active = True
@@ -112,7 +112,7 @@ def add_manager(username: str) -> tuple[User, str | None]:
 
 
 # The first manager follows a link that `serve` prints, so only the person who runs the server can create this account.
-# A file in the data folder holds the digest of the link's token. Using the link removes it, so the link works once.
+# A file in the data folder contains the digest of its token. Using the link removes the file, so the link works once.
 
 
 def _first_manager_file() -> Path:
@@ -120,7 +120,7 @@ def _first_manager_file() -> Path:
 
 
 def invite_first_manager() -> str:
-    """Create the link for the first manager and return its token. An earlier link stops working."""
+    """Create the link for the first manager and return its token. Any earlier link stops working."""
     token = secrets.token_urlsafe(32)
     path = _first_manager_file()
     path.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ def create_first_manager(token: str, username: str, password: str) -> User:
 
 
 def managers() -> QuerySet[User]:
-    """Return the active managers, who may see everything. Django's permissions decide what each of them may change."""
+    """Return the active managers. They may see everything; Django's permissions determine what each may change."""
     return User.objects.filter(is_staff=True, is_active=True)
 
 
@@ -170,7 +170,7 @@ def may_change_all(user: User | AnonymousUser) -> bool:
 def may_change(by: User | AnonymousUser | None, user: User) -> bool:
     """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
-    All forms and pages check this. A manager who is not a superuser may change neither other managers nor their own
+    All forms and pages check this. Managers who are not superusers may change neither other managers nor their own
     account, because they could gain rights in this way.
 
     by: the manager, None for the command line.
@@ -184,7 +184,7 @@ def may_change(by: User | AnonymousUser | None, user: User) -> bool:
 def check_may_change(by: User | None, users: Iterable[User]) -> None:
     """Check that `by` is allowed to change these accounts.
 
-    Raises NotAllowed otherwise.
+    Raises NotAllowed if they are not.
     """
     if protected := sorted(user.username for user in users if not may_change(by, user)):
         raise NotAllowed(
@@ -223,7 +223,7 @@ def find_invite(token: str) -> Invite:
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
-    """Set the password of the invited account. An invitation works once, even if two people follow the same link."""
+    """Set the password of the invited account. An invitation works only once, even if two people use it at once."""
     invite_found = find_invite(token)
     used = Invite.objects.filter(pk=invite_found.pk, used_at=None).update(used_at=timezone.now())
     if not used:
@@ -271,7 +271,7 @@ class NewPasswordEndsTheRest:
 
 
 def wrong_passwords(username: str) -> int:
-    """Return how many wrong passwords were entered recently for a user name, from all addresses together."""
+    """Return the total number of wrong passwords that were entered recently for a user name, from all addresses."""
     attempts = AccessAttempt.objects.filter(username=username)
     return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
 
@@ -284,7 +284,7 @@ def unlock(username: str) -> int:
 
 
 def locked_until(username: str, address: str | None) -> datetime:
-    """Return when a user name that is locked out at this address can log in again."""
+    """Return the time when a user name that is locked out at this address can log in again."""
     attempts = AccessAttempt.objects.filter(username=username, ip_address=address)
     last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
     until: datetime = last + get_cool_off()
@@ -293,8 +293,8 @@ def locked_until(username: str, address: str | None) -> datetime:
 
 # --- preferences and language requests
 #
-# Annotators cannot add a language themselves, because their languages decide which work they get. They ask for it, and
-# a manager grants or refuses it.
+# Annotators cannot add languages themselves, because their languages determine what work they get. They request a
+# language, and a manager grants or refuses the request.
 
 
 FIELDS = ("text_size", "theme", "keys", "time_zone", "language", "goal")
@@ -303,7 +303,7 @@ WORDS = LanguageRequest._meta.get_field("words").max_length or 0
 
 
 def preferences_of(user: User) -> dict[str, Any]:
-    """Return the value of each of FIELDS for a user, with defaults for preferences that are not set."""
+    """Return a user's value for each field in FIELDS, with defaults for preferences that are not set."""
     preferences = Preferences.objects.filter(user=user).first() or Preferences(user=user)
     return {name: getattr(preferences, name) for name in FIELDS}
 
@@ -311,7 +311,7 @@ def preferences_of(user: User) -> dict[str, Any]:
 def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
     """Store a user's preferences and return them.
 
-    values: validated values for all of FIELDS.
+    values: a validated value for each field in FIELDS.
     """
     Preferences.objects.update_or_create(user=user, defaults={name: values[name] for name in FIELDS})
     return preferences_of(user)
@@ -321,9 +321,9 @@ def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ask_for_language(annotator: Annotator, language: str, level: int | None, message: str = "") -> LanguageRequest:
-    """Ask the managers to add a language to those an annotator reads.
+    """Ask the managers to add a language to an annotator's languages.
 
-    level: the annotator's own rating, 1 to 5 (native).
+    level: self-assessed reading level, 1 to 5 (native).
     message: message to the managers.
 
     Raises InvalidAnswer if the language or level does not exist, if the annotator already reads the language at this
@@ -359,7 +359,7 @@ def waiting_requests() -> QuerySet[LanguageRequest]:
 def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
     """Add the requested language to the annotator's languages.
 
-    level: level to grant, None for the level that the annotator asked for.
+    level: level to grant, None for the level that the annotator requested.
     """
     request = _decided(request_id, by, LanguageRequest.GRANTED)
     if level is not None and level not in LEVELS:

@@ -1,4 +1,4 @@
-"""Adjudication: settling or discarding a unit, and taking such a decision back.
+"""Adjudication: settling or discarding a unit, and undoing such a decision.
 
 Adjudicators decide units that the annotators' answers did not settle, and units that were chosen for a check. A random
 share of their decisions is repeated by a second adjudicator (controls/checks.py). If the two decisions differ, a third
@@ -27,32 +27,32 @@ from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
 from annotate.work.permit import PAUSED, adjudicates_in, check_willing, running
 
-# Cases by which the list of units can be filtered. All units that are decided blind are one case; the others are
+# Cases by which the list of units can be filtered. All units that are decided blind form one case; the others are
 # divided by their answers. If blind units were divided too, for example into checks and second opinions, the list would
-# reveal something about each of them.
+# reveal something about each unit.
 BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
 # Sort order of the list of units, and the fields that determine it.
 _ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
-# Greatest length of a reason, in characters.
+# Maximum length of a reason, in characters.
 REASON = 200
 JUDGED = gettext_noop("You have judged this case as an annotator, so another adjudicator must decide it.")
-# Greatest number of their earlier reasons that adjudicators are offered.
+# Maximum number of earlier reasons that are offered to an adjudicator.
 OWN_REASONS = 9
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:
     """Return the units that an adjudicator may decide, in the order of work.
 
-    Units that are decided blind come first, in the order of the draw, because published figures depend on them. The
-    annotation `blind` marks them. The other units follow, and those that have waited longest come first among them.
+    Units that are decided blind come first, in the order of the draw, because published figures depend on them. They
+    are marked by the annotation `blind`. The other units follow, sorted by waiting time, longest first.
 
     The queue and the waiting time of a blind unit would reveal what detectors or people answered. Blind units are
     therefore not listed under any language, and their waiting time does not affect the order.
 
     task: the task.
     annotator: the adjudicator.
-    language: if not "", only units that were in this queue are returned.
-    case: if not "", only units of this case, one of CASES, are returned.
+    language: return only units that were in this queue; "" for all queues.
+    case: return only units of this case, one of CASES; "" for all cases.
     """
     units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION), annotator))
     if language:
@@ -63,7 +63,7 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by(*_ORDER)
 
 
-Place = tuple[bool, int, int]  # whether it is not blind, when it came, and its position
+Place = tuple[bool, int, int]  # whether the unit is not blind, when it entered adjudication, and its position
 
 
 def place_of(unit: Unit, annotator: Annotator) -> Place:
@@ -111,18 +111,18 @@ def is_blind(unit: Unit, annotator: Annotator) -> bool:
 def _to_be_blind(moves: QuerySet[Transition], annotator: Annotator) -> QuerySet[Transition]:
     """Return the transitions after which a unit is decided blind.
 
-    A transition that this adjudicator's own decision caused does not count. Otherwise, what the adjudicator sees would
-    reveal that a second opinion on the decision was requested.
+    A transition caused by this adjudicator's own decision does not count. Otherwise, the adjudicator could notice that
+    a second opinion on the decision was requested.
     """
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
 def told(units: Iterable[Any], annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Any, list[str]]]:
-    """Return units of `to_adjudicate`, each with the cells that a list shows under the heads in Pages.list_heads.
+    """Return units of `to_adjudicate`, each with its list cells under the headings in Pages.list_heads.
 
     A unit that is decided blind has no cells.
 
-    called: function that returns how a language code is shown.
+    called: function that returns the text to show for a language code.
     """
     listed = list(units)
     answers = _answers(listed, annotator)
@@ -149,15 +149,15 @@ def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
-    """Return the number of units that this adjudicator must leave to others, because they have judged them before."""
+    """Return the number of units that other adjudicators must decide, because this adjudicator has judged them."""
     return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
 
 
 def for_others_told(task: Task, annotator: Annotator) -> int:
-    """Return the number of `for_others` that the adjudicator is shown, which is 0 while the task is open.
+    """Return the result of `for_others` in the form shown to the adjudicator, which is 0 while the task is open.
 
-    In an open task, the true number would reveal checks, because it rises right after the adjudicator gives an answer
-    that is checked or makes a decision that gets a second opinion.
+    In an open task, the true number would reveal checks, because it increases immediately after the adjudicator gives
+    an answer that is checked or makes a decision that gets a second opinion.
     """
     return 0 if task.is_open else for_others(task, annotator)
 
@@ -167,10 +167,10 @@ def _judged(annotator: Annotator) -> QuerySet[Judgment, Any]:
 
 
 def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
-    """Return this adjudicator's decision of a unit, if it is in force and the task is open.
+    """Return this adjudicator's decision on a unit, if it is in force and the task is open.
 
     While the task is open, the page of such a unit shows only what happened before this decision. If adjudicators
-    learned that another one was asked as well, they could correct their own decision.
+    noticed that another adjudicator was asked too, they could correct their own decision.
     """
     if not unit.task.is_open:
         return None
@@ -181,8 +181,8 @@ def adjudicated(task: Task, annotator: Annotator) -> QuerySet[Unit]:
     """Return the units whose votes and judgments this adjudicator may see.
 
     These are the units that wait for an adjudicator or were decided by one. While the task is open, units that the
-    adjudicator answered as an annotator are left out, because a decision about them would reveal which answers are
-    checked.
+    adjudicator answered as an annotator are excluded, because a decision on such a unit would reveal that the answer
+    is checked.
     """
     decided = Judgment.objects.decisions().values("unit")
     seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
@@ -193,7 +193,7 @@ def adjudicated(task: Task, annotator: Annotator) -> QuerySet[Unit]:
 def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
     """Return one of the units of `adjudicated`.
 
-    Raises NotAllowed if the task is open and the adjudicator answered the unit as an annotator, whatever its stage.
+    Raises NotAllowed if the task is open and the adjudicator answered the unit as an annotator, in any stage.
     Raises NotFound for any other unit that is not in `adjudicated`.
     """
     if task.is_open and _read(annotator).filter(unit=unit_id, unit__task=task).exists():
@@ -235,9 +235,9 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **deta
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
-    """Decide on a label for a unit. The unit gets the label now, unless a second adjudicator is asked as well.
+    """Decide on a label for a unit. The unit gets the label now, unless a second adjudicator is asked too.
 
-    answer: the label, and the evidence for it in `reason`, which is required.
+    answer: the label, and in `reason` the evidence for it, which is required.
     """
     return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
@@ -245,7 +245,7 @@ def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
     """Decide to exclude a unit from the gold set because nobody can determine its label.
 
-    If other adjudicators decided on a label for the unit, their decisions count too, see `came_to`.
+    If other adjudicators have decided on a label for the unit, their decisions count too (see `came_to`).
     """
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
@@ -320,13 +320,13 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
         return event_to_ask, stages.ADJUDICATION, ""
     if event_to_ask == "seconded":
         nobody_else(unit)
-    # A label that was given twice wins. If all decisions differ, the third counts, or the first if there is no third.
+    # A label that was chosen twice wins. If all decisions differ, the third counts, or the first if there is no third.
     label = next((label for label in labels if labels.count(label) > 1), labels[-1] if len(labels) > 2 else labels[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
 
 def somebody_else(unit: Unit) -> bool:
-    """Return whether there is an adjudicator who has not judged a unit yet and may decide it."""
+    """Return whether any adjudicator who has not judged the unit yet may decide it."""
     judged = unit.judgments.binding().values("annotator")
     paused = unit.task.pauses.filter(lifted_at=None).values("annotator")
     return adjudicators(unit.task).exclude(pk__in=judged).exclude(pk__in=paused).exists()
@@ -334,7 +334,7 @@ def somebody_else(unit: Unit) -> bool:
 
 @transaction.atomic
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
-    """Take back the adjudicator's own decision, so that the unit waits for an adjudicator again.
+    """Undo the adjudicator's own decision, so that the unit waits for an adjudicator again.
 
     Decisions by other adjudicators remain in force, and count when the unit is decided again.
     """
@@ -352,9 +352,9 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
 
 def locked(unit_id: int) -> Unit:
-    """Return a unit with its row locked until the transaction ends.
+    """Return a unit, and lock its row until the transaction ends.
 
-    Raises NotFound if there is none.
+    Raises NotFound if the unit does not exist.
     """
     # no_key: see judgments.py.
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
@@ -367,7 +367,7 @@ def locked(unit_id: int) -> Unit:
 # --- bulk decisions: cases with the same text, and cases whose answers all agree. `settle` still decides each of them.
 
 
-# Greatest number of cases with the same text that are shown with a case.
+# Maximum number of cases with the same text that are shown with a case.
 OF_ONE_TEXT = 20
 
 
@@ -376,7 +376,7 @@ class Together:
     """Result of settling several cases.
 
     settled: the decisions made.
-    refused: pairs of a case that was not settled and the reason. The case is None if the adjudicator cannot see it now.
+    refused: pairs of an unsettled case and the reason. The case is None if the adjudicator can no longer see it.
     """
 
     settled: list[Judgment] = field(default_factory=list)
@@ -386,7 +386,8 @@ class Together:
 def agreed(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
     """Return the label that all answers to a unit share, for each unit that can be settled in bulk.
 
-    Labels are as this adjudicator sees them. Sensitive texts are left out, because they must be viewed one by one.
+    Labels are in the form that this adjudicator sees. Sensitive texts are excluded, because they must be viewed one by
+    one.
 
     units: units of `to_adjudicate`.
     """
@@ -399,7 +400,7 @@ def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str],
 
     A unit that has changed in the meantime is not settled, and does not affect the other units.
 
-    labels: for each unit, the label that the adjudicator saw.
+    labels: the label that the adjudicator saw for each unit.
     reason: reason for all decisions.
 
     Raises InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
@@ -435,10 +436,10 @@ def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgme
 def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Unit, list[str]]]:
     """Return the units with the same text that this adjudicator may decide, in any task, with their list cells.
 
-    The unit itself must not be one that is decided blind. Such units are also left out of the result, because the
-    answers to the same text would reveal what people answered about them.
+    The unit itself must not be decided blind. Units that are decided blind are also excluded from the result, because
+    the answers to the same text would reveal how people answered them.
 
-    called: as in `told`.
+    called: see `told`.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
@@ -451,14 +452,14 @@ def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] =
 
 
 def nobody_else(unit: Unit) -> None:
-    """Record that the random draw selected a unit for a second opinion but that there is no second adjudicator."""
+    """Record that the random draw selected a unit for a second opinion, but that there is no second adjudicator."""
     commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
 def adjudicators(task: Task) -> models.QuerySet[Annotator]:
-    """Return a task's adjudicators who may log in: the members with this role, and all who have no other role in it.
+    """Return a task's adjudicators who may log in: members with this role, and adjudicators with no role in the task.
 
-    If the task is for members only, they are the members with this role.
+    If the task is for members only, only members with this role are adjudicators.
     """
     members = task.memberships.order_by()
     chosen = Q(pk__in=members.filter(role=Membership.ADJUDICATOR).values("annotator"))

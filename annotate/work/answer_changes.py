@@ -1,12 +1,12 @@
-"""Undo of the last answers, and later changes of answers until the task is closed.
+"""Undo of recent answers, and later changes to answers until the task is closed.
 
-If nobody else has acted on the unit yet, a changed answer replaces the first answer and keeps its number. Otherwise the
-first answer counts until an adjudicator, who sees both answers, decides. If an adjudicator has already decided the
-unit, or a manager has excluded it, that decision remains in force.
+If nobody else has acted on the unit yet, a changed answer replaces the first answer and keeps its number. Otherwise,
+the first answer counts until an adjudicator, who sees both answers, decides. If an adjudicator has already decided the
+unit or a manager has excluded it, this decision remains in force.
 
-The annotator does not learn which of these happened. Changing the answer to a hidden gold answer runs the same
-statements, so that it cannot be recognized. What happens is then determined by the unit of work that the gold answer
-replaced, as if that unit had been answered. For the gold answer itself, the first answer counts.
+The annotator does not learn which of these cases applied. Changing the answer to a hidden gold answer runs the same
+statements, so that the gold answer cannot be recognized. The outcome is then the same as if the annotator had answered
+the unit of work that the gold answer replaced. For the gold answer itself, the first answer counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,17 +32,17 @@ from annotate.work.queue import close_open, open_again
 from annotate.work.routing import ask_again, is_settled
 from corpora.database.statements import insert_one, update_one
 
-# Limits the number of cases that one annotator's changes create for adjudicators.
+# This limits the number of cases that one annotator's changes create for adjudicators.
 CHANGES_A_DAY = 50
-# Undo is possible for this long, while people remember their answer. Afterwards they can still change the answer.
+# Undo is possible during this time, while people remember their answer. Later, they can still change the answer.
 UNDO_MINUTES = 10
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
-    """Return the judgment that Undo takes back: the one with the newest lease.
+    """Return the judgment that Undo takes back, which is the judgment with the newest lease.
 
-    Judgments are ordered by lease instead of by time, because a changed answer keeps its lease and because clocks may
-    be wrong.
+    Judgments are ordered by lease and not by time, because a changed answer keeps its lease and because clocks may be
+    wrong.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
     return judgments.select_related("unit__item").order_by("-lease").first()
@@ -51,7 +51,7 @@ def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
 def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
     """Return whether a judgment is recent enough to be taken back.
 
-    The unit's stage does not matter, because the result would otherwise reveal it.
+    The result does not depend on the unit's stage, because it would reveal the stage.
     """
     return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
@@ -162,7 +162,7 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
 
 
 def changeable(annotator: Annotator, task: Task) -> Judgments:
-    """Return the answers that an annotator may change while the task is open, whatever the stage of the unit."""
+    """Return the answers that an annotator may change while the task is open, regardless of the unit's stage."""
     return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
 
@@ -235,11 +235,11 @@ def _store_change(work: Unit, first: Judgment, answer: Answer) -> Change:
 
 
 def _has_gone_on(work: Unit, first: Judgment) -> bool:
-    """Return whether it is too late for a changed answer to replace the first one.
+    """Return whether it is too late for a changed answer to replace the first answer.
 
-    That is so if others have judged the unit, or if it has left the queue in which it was answered. A unit that needs
-    only one answer leaves its queue with the first. For a unit that a gold answer replaced, the result is the same as
-    if the unit had been answered.
+    It is too late if others have judged the unit, or if the unit has left the queue in which it was answered. A unit
+    that needs only one answer leaves its queue with the first answer. For a unit that a gold answer replaced, the
+    result is the same as if the unit itself had been answered.
     """
     is_judged_by_others = work.judgments.binding().exclude(annotator=first.annotator).exists()
     lease = first.lease
@@ -270,15 +270,15 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     for control in judgment.unit.task.controls:
         for part in control.parts(judgment, answer):
             insert_one(part, keep=keep)
-    # If the change does not take effect, delete the new rows. They were inserted so that the primary keys of later rows
-    # do not show the difference.
+    # If the change does not take effect, delete the new rows. They were inserted only so that the primary keys of later
+    # rows do not reveal the difference.
     for model, pk in ((Judgment, judgment.pk), (Lease, lease.pk)):
         rows = model.objects.filter(pk=NO_ROW if keep else pk)
         rows._raw_delete(rows.db)
 
 
 def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
-    """Return the number under which an annotator finds each changed answer, by unit. It is that of the first answer.
+    """Return the number by which an annotator finds each changed answer, by unit: the number of the first answer.
 
     changes: the changes, as returned by `latest`.
     """
@@ -289,7 +289,7 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
 
 
 def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:
-    """Return the latest change that was made after each judgment, by unit.
+    """Return the latest change made after each judgment, by unit.
 
     judgments: judgments of one annotator.
     """

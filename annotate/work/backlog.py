@@ -1,8 +1,8 @@
 """The backlog of an annotator: how many units wait for them, and how many they have done today.
 
-The numbers are counted occasionally and cached. An exact count after each answer would reveal gold answers, because the
-unit of work that a gold answer replaced would still be counted. The cached number therefore drops by one with each
-answer, and all changes that other people caused appear together at the next full count.
+The units are counted occasionally, and the counts are cached. An exact count after each answer would reveal gold
+answers, because the unit of work that a gold answer replaced would still be counted. Therefore, the cached number drops
+by one with each answer, and changes by other people appear together at the next full count.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     If the new count cannot be stored because a different process is writing to the database, the old count is returned.
 
     Annotators must not be able to trigger an earlier count. While they are stopped, the number is 0, but the cached row
-    is kept. Otherwise they could withdraw their consent and give it again to obtain an exact count.
+    is kept. Otherwise, they could obtain an exact count by withdrawing their consent and giving it again.
     """
     if not permits:
         return []
@@ -48,12 +48,12 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
         row = cached.get(permit.task.pk)
         has_number = row is not None and bool(row.waiting) and row.queues == permit.queues
         if row and permit.stopped:
-            row.waiting = 0  # not saved, so the number is valid again once they are no longer stopped
+            row.waiting = 0  # not saved, so the number is valid again when the annotator is no longer stopped
         elif not (row and has_number and now - KEPT < row.counted_at <= now):
             old.append(permit)
             has_cached_number |= {permit.task.pk} if has_number else set()
     counted = _counted(old)
-    # Store a first count even if that means waiting. If it were not stored, the next answer would cause an exact count.
+    # Store a first count even if this requires waiting. Otherwise, the next answer would cause an exact count.
     first = any(row.waiting and row.task_id not in has_cached_number for row in counted)
     is_kept = _keep(counted, wait=first)
     cached |= {row.task_id: row for row in counted if is_kept or row.task_id not in has_cached_number}
@@ -61,7 +61,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
 
 
 def forget(annotator: Annotator, task: Task) -> None:
-    """Delete the cached count, so that the backlog is counted anew."""
+    """Delete the cached count, so that the backlog is counted again."""
     Backlog.objects.filter(annotator=annotator, task=task).delete()
 
 
@@ -96,7 +96,7 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
 def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
     """Return a function that estimates how many hidden units an annotator will still get in a task.
 
-    Its arguments are the permit, the number of units of work in each queue, and the number of hidden units in each
+    The function takes the permit, the number of units of work in each queue, and the number of hidden units in each
     queue. It counts only hidden units that come before the last unit of work.
     """
     of_control: dict[QualityControl, list[Permit]] = {}
@@ -123,7 +123,7 @@ def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
 
 
 def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
-    """Count the units that one annotator has not judged in the queues that they read.
+    """Count the units in an annotator's queues that the annotator has not judged.
 
     The keys of the result are (task, language, whether the unit is a honeypot) tuples.
     """
@@ -157,9 +157,9 @@ def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int,
 
 @dataclass
 class _Aside:
-    """Numbers of units per queue that need separate counting, because an annotator has had them before.
+    """Numbers of units per queue that are counted separately, because an annotator has received them before.
 
-    The random draw of gold answers does not apply to them.
+    The random draw of gold answers does not apply to these units.
 
     work: units of work that the annotator returned or has open.
     gold: gold answers that the annotator returned or has open and that are not counted under `work`.
@@ -176,7 +176,7 @@ class _Aside:
 def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
     """Return the _Aside of each task for one annotator.
 
-    A gold answer that the annotator returned counts for as long as it waits for them, like a unit of work.
+    A gold answer that the annotator returned counts as long as it waits for this annotator, like a unit of work.
     """
     annotator, now = permits[0].annotator, timezone.now()
     tasks = {permit.task.pk: permit.task for permit in permits}

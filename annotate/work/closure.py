@@ -76,8 +76,8 @@ def _set_open(task: Task, *, is_open: bool) -> bool:
 def _end(task: Task, *, leave_out: bool) -> Counter[str]:
     """Label or exclude the units of a closed task. Returns the number of units per outcome.
 
-    Units that annotators have open are left as they are. Adjudicators can continue in a closed task, so units that wait
-    for them keep waiting unless they are excluded.
+    Units that annotators have open do not change. Adjudicators can continue to work in a closed task, so units that
+    wait for an adjudicator keep waiting unless they are excluded.
     """
     done = Counter[str]()
     waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
@@ -95,7 +95,7 @@ def _end(task: Task, *, leave_out: bool) -> Counter[str]:
 
 
 def _end_of(unit: Unit, *, leave_out: bool) -> str:
-    """Label a unit from the answers that it has, if possible.
+    """Label a unit based on the answers that it has, if possible.
 
     Returns the name of the counter to increase, or "" if the unit does not get a label.
     """
@@ -114,7 +114,7 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
             move(unit, "unconfirmed", stages.LABELLED, label=answers[0].label)
             return "unconfirmed"
         if unit.stage == stages.QUEUED:
-            # Adjudicators decide doubtful audited units in a closed task too.
+            # Adjudicators decide doubted units of the audit even in a closed task.
             move(unit, "doubted", stages.ADJUDICATION)
     return ""
 
@@ -122,7 +122,7 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
 def reopen(task: Task) -> dict[str, Any]:
     """Reopen a task, and return units that were labelled or excluded by closing it to their earlier stage.
 
-    Returns the first five values of `close`.
+    Returns a dict with the first five keys of `close`.
 
     Raises WrongStage if the task consists of imported judgments, or if its secret was published.
     """
@@ -145,7 +145,7 @@ def reopen(task: Task) -> dict[str, Any]:
 
 
 def how_to_go_on(task: Task) -> str:
-    """Return a sentence that tells a manager how people can read more units of a closed task."""
+    """Return a sentence for managers about how people can read more units of a closed task."""
     if task.secret_told_at:
         return "The task cannot be reopened, because an export has disclosed its secret. Open a new task for the rest."
     return f"To reopen it, run `assay reopen {task.name}`."
@@ -182,7 +182,7 @@ def unfinished(task: Task) -> int:
 def _status(task: Task, was: bool) -> dict[str, Any]:
     """Return the status of a task.
 
-    was: whether it was open before.
+    was: whether the task was open before.
     """
     return {
         "task": task.name,
@@ -213,9 +213,9 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
 def check_languages(languages: Collection[str], known: Collection[str], reason: str) -> None:
     """Check that all languages are known.
 
-    reason: start of the message, which the unknown languages follow.
+    reason: start of the error message; the unknown languages are appended.
 
-    Raises NotFound otherwise.
+    Raises NotFound if a language is unknown.
     """
     if unknown := [label for label in languages if label not in known]:
         raise NotFound(
@@ -234,14 +234,14 @@ def units_of(task: Task, unit_ids: dict[str, list[int]]) -> list[Unit]:
 
 # --- deletion of a task that has no answers, with its units, draws and guidelines, in one transaction
 #
-# Answers are never deleted. The drawn items are deleted unless a different task uses them.
+# Answers are never deleted. The drawn items are deleted unless another task uses them.
 
 
 KEYS_AT_ONCE = 5_000  # primary keys per statement
 
 
 def task_to_delete(task: Task) -> dict[str, Any]:
-    """Return a task's name and the numbers of units, draws, gold answers and guidelines that deleting it would delete.
+    """Return a task's name and the numbers of units, draws, gold answers and guidelines to be deleted with the task.
 
     Raises WrongStage if the task cannot be deleted.
     """
@@ -257,7 +257,7 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 
 
 def _reason_to_keep(task: Task) -> str:
-    """Return why a task cannot be deleted and what to do instead, or "" if it can be deleted."""
+    """Return the reason why a task cannot be deleted, with advice, or "" if it can be deleted."""
     instead = f"To end the work on the task, run `assay close {task.name}`."
     for rows, action in (
         (Judgment.objects.filter(unit__task=task), "answered its units"),
@@ -279,7 +279,7 @@ def _reason_to_keep(task: Task) -> str:
 
 @transaction.atomic
 def delete_task(task: Task) -> dict[str, Any]:
-    """Delete a task. Returns what `task_to_delete` returned for it."""
+    """Delete a task. Returns the result of `task_to_delete`."""
     _lock(task)
     counts = task_to_delete(task)
     units = task.units.order_by()
@@ -292,7 +292,7 @@ def delete_task(task: Task) -> dict[str, Any]:
     task.delete()
     for task_draw in draws:
         draw: Draw | None = task_draw
-        # Also delete the draws that this draw extends, unless a different task or draw needs them.
+        # Also delete the draws that this draw extends, unless another task or draw needs them.
         while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
             smaller = draw.extends
             draw.delete()
@@ -304,7 +304,7 @@ def delete_task(task: Task) -> dict[str, Any]:
 
 
 def _lock(task: Task) -> None:
-    """Lock rows so that nobody else can take a unit, begin a test or draw the same items meanwhile.
+    """Lock rows, so that nobody can take a unit, begin a test or draw the same items in the meantime.
 
     Raises WrongStage if somebody is working in the task.
     """

@@ -14,8 +14,8 @@ from annotate.work.permit import Permit
 
 # --- texts seen before
 #
-# A hidden unit (a decoy, a gold answer or an audited post) is not given to annotators who have seen its text before.
-# They could recognize it and look up their earlier answer.
+# A hidden unit (a decoy, a gold answer or an audited post) is not given to annotators who have seen its text before,
+# because they could recognize the text and look up their earlier answer.
 
 # Texts are looked up by their first characters, with the index item_begins of corpora.
 BEGINS = 32  # characters
@@ -41,15 +41,15 @@ _SEEN = """
       ){end}
 )
 """
-# The query goes from the text to its items, then to their units, then to their leases, because there are few of each.
-# The arrays make PostgreSQL keep that order, whatever its statistics suggest.
+# The query goes from the text to its items, then to their units and their leases, because there are few of each. The
+# arrays force PostgreSQL to keep this order, regardless of its statistics.
 _AMONG = {"sqlite": {"among": "IN ", "end": ""}, "postgresql": {"among": "= ANY(ARRAY", "end": ")"}}
 
 
 def seen_sql(unit: str, person: str, vendor: str) -> str:
     """Return an SQL condition that is true if a unit is hidden and the annotator was shown its text in another unit.
 
-    That other unit may be in any task or corpus.
+    The other unit may be in any task or corpus.
 
     unit: name or alias of the unit's table.
     person: primary key of the annotator, or a placeholder for it.
@@ -63,7 +63,7 @@ class Seen(Func):
 
     output_field = BooleanField()
 
-    # Django 5 takes lists of values. The stub has the tuples of Django 6.
+    # Django 5 expects lists of values, whereas the stub has the tuples of Django 6.
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         (unit, _), (person, values) = map(compiler.compile, self.get_source_expressions())
         return seen_sql(unit.rpartition(".")[0], person, connection.vendor), list(values)
@@ -78,9 +78,9 @@ def waiting(permit: Permit) -> Units:
 
 
 def in_own_queues(permit: Permit) -> Units:
-    """Return the units of the annotator's queues that they may still judge, at any stage and including honeypots.
+    """Return the units in the annotator's queues that the annotator may still judge, including honeypots, at any stage.
 
-    Units that they have judged are left out. Disturbing units are left out unless the annotator accepts them.
+    Units that the annotator has judged are excluded. So are disturbing units, unless the annotator accepts them.
     """
     units, person = permit.task.units.filter(language__in=list(permit.queues)), permit.annotator
     preferences = {"may_have_seen": person.has_seen_answers, "takes_disturbing": person.takes_disturbing}
@@ -106,16 +106,16 @@ def unjudged_by(units: Units, annotator: Any, *, may_have_seen: bool, takes_dist
 
 
 def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
-    """Return the units. Disturbing units are left out unless the annotator accepts them."""
+    """Return the units. Disturbing units are excluded unless the annotator accepts them."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
 
 def beyond(permits: Sequence[Permit]) -> Q:
-    """Return a condition that selects the units that `unjudged_by` leaves out because of judgments and reopenings.
+    """Return a condition for the units that `unjudged_by` excludes because of judgments and reopenings.
 
     permits: permits of one annotator.
 
-    It looks these units up by the judgments and transitions, of which there are few, instead of checking each unit.
+    The condition finds these units by their few judgments and transitions instead of checking each unit.
     """
     judged = Judgment.objects.binding().filter(annotator=permits[0].annotator)
     gone = Q(pk__in=judged.order_by().values("unit"))
@@ -125,7 +125,7 @@ def beyond(permits: Sequence[Permit]) -> Q:
 
 
 def with_free_place(units: Units) -> Units:
-    """Return the units that have a free place, which is one that neither an answer nor a running lease holds."""
+    """Return the units with a free place, which is a place that neither an answer nor a running lease holds."""
     current_time = timezone.now()
     holding = Lease.objects.filter(place__isnull=False).filter(
         Q(closed_at__isnull=False) | Q(expires_at__gt=current_time)
@@ -145,13 +145,13 @@ def _number(leases: QuerySet[Lease], field: str) -> Coalesce:
 
 # --- gold answers that replace a unit of work: how long a gold answer waits, and for whom
 #
-# A random draw gives a gold answer to an annotator before the unit that it replaces. If the annotator returns it or
-# lets it expire, it replaces the unit for everybody else: the next annotator gets the gold answer and is not asked
-# about the unit. The gold answer waits as long as the unit would wait if it had been given the same answers.
+# A random draw gives a gold answer to an annotator in place of a unit. If the annotator returns the gold answer or lets
+# it expire, it replaces the unit for everybody else: the next annotator gets the gold answer and is not asked about the
+# unit. The gold answer waits as long as the unit would wait if it had received the same answers.
 
 
 def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
-    """Return whether a gold answer no longer waits, because it has as many answers or skips as the unit would need.
+    """Return whether a gold answer no longer waits, because it has all the answers or skips that the unit would need.
 
     unit: the unit that the gold answer replaces.
     gold: primary key of the gold answer's unit.
