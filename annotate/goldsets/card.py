@@ -54,7 +54,7 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
 
     codes: codes of the set's languages.
     rows: number of rows in the set.
-    digests: digests of the files that hold the rows.
+    digests: digests of the files with the rows.
 
     The version is derived from the digests, because `datasets.load_dataset` identifies a cached set only by its folder
     name and version. If all sets had the same version, it could return the cached rows of a different set from a folder
@@ -113,7 +113,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
 
 
 def _beginning(context: Context) -> Context:
-    """Return the sentence and the plot with which the card begins: how many labels there are, from whom, and which."""
+    """Return the first sentence and plot of the card. They show how many labels there are, their sources and values."""
     counts, noun = context["manifest"]["counts"], context["one"]
     sources = [f"{context['by_people']:,} from people" * bool(context["by_people"])]
     sources += [f"{context['by_machine']:,} on which the detectors agree" * bool(context["by_machine"])]

@@ -21,7 +21,7 @@ from corpora.engines import votes_in
 
 # A placeholder for all exported record fields in a kind's list of columns.
 FIELDS = "fields"
-# The columns that only left-out rows have. They are written to JSON files, but not to Parquet.
+# The columns that only left-out rows have. They are written to JSON files but not to Parquet files.
 LEFT_OUT = ("left_out", "left_out_why")
 
 _TEXT, _NUMBER, _COUNT, _TIME = pa.string(), pa.float64(), pa.int32(), pa.timestamp("us", tz="UTC")
@@ -116,7 +116,7 @@ def _judgments(
         *map(or_none, (judgments["label"], reason, comment)),
         *(judgments[name] for name in ("lease__round", "lease__queue", "shown_at", "answered_at")),
         *(judgments[name] for name in ("active_seconds", "voided_at")),
-        # If annotators withdrew their own answer, nobody is named.
+        # If annotators withdrew their own answers, no name is given.
         map_rows(lambda by: "manager" if by else None, _TEXT, judgments["voided_by"]),
         *(function(rows) for function in functions),
     ]
@@ -137,9 +137,9 @@ def _transitions(rows: Source) -> pa.Array:
 def _chance(rows: Source) -> pa.Array:
     """Return the probability with which each row was drawn.
 
-    The probability is that of the row's draw. A task has a draw for each language, asked about or declared, or a single
-    draw for all rows. A balanced draw has a separate probability for each declared or predicted class. A draw from both
-    sides of a filter has a separate probability for each side.
+    The probability is that of the row's draw. A task has a draw for each language (named by the question or declared by
+    the records), or a single draw for all rows. A balanced draw has a separate probability for each declared or
+    predicted class, and a draw from both sides of a filter for each side.
     """
     unit = rows.unit
     if rows.export.sets:
@@ -220,49 +220,49 @@ COLUMNS: Mapping[str, Column] = {
     "declared": Column(
         pa.list_(_TEXT),
         _listed(_unit("item__declared")),
-        "The labels that came with the record; annotators never saw them.",
+        "The labels that came with the record; annotators never see them.",
     ),
     "apart": Column(
         pa.list_(_TEXT),
         _apart,
-        "The values of the fields named after `apart` in --sets; rows with an equal value are in one split. Omitted "
-        "if the licence keeps the text.",
+        "The values of the fields named after `apart` in --sets; rows with an equal value are in the same split. "
+        "Omitted if the text must not be published.",
         with_text=True,
     ),
-    "label": _text(_if_any(_judged("label")), "The label: given by people, agreed by detectors, or declared."),
+    "label": _text(_if_any(_judged("label")), "The label: given by people, agreed on by detectors, or declared."),
     "concepts": Column(
         pa.list_(_TEXT),
         form_extras.concepts,
-        "The ids of the concepts: in the declared order if declared, else sorted.",
+        "The ids of the concepts: declared concepts in the declared order, others sorted.",
     ),
     "support": Column(
         pa.list_(form_extras.SUPPORT),
         form_extras.support,
-        "Each concept that an annotator chose, with the number who did and the number of valid answers, most chosen "
-        "first; without adjudicators.",
+        "Each concept that annotators chose, with the number of annotators who chose it and the number of valid "
+        "answers, most frequent first; adjudicators are not counted.",
     ),
     "suggested": Column(pa.list_(_TEXT), form_extras.suggested, "The ids of the suggested concepts, best first."),
     "systems": Column(pa.list_(_TEXT), form_extras.systems, "The two compared systems, by name."),
     "replies": Column(
         pa.list_(form_extras.REPLIES),
         form_extras.replies,
-        "The suggestions of each system, best first. Omitted if the licence keeps the text.",
+        "The suggestions of each system, best first. Omitted if the text must not be published.",
         with_text=True,
     ),
     "preferred": Column(
         pa.list_(form_extras.PREFERRED),
         form_extras.preferred,
-        "The number of valid answers for each system and for `tie`; empty if both suggest the same, so that nobody "
-        "was asked.",
+        "The number of valid answers for each system and for `tie`; empty if both systems suggest the same replies, "
+        "because nobody is asked then.",
     ),
     "dawid_skene": _text(
         lambda rows: pa.array([label for label, _ in _likeliest(rows)], _TEXT),
-        "The most likely label by Dawid and Skene's model; null if undecided.",
+        "The most likely label according to Dawid and Skene's model; null if no label is more likely than all others.",
     ),
     "posterior": Column(
         _NUMBER,
         lambda rows: pa.array([posterior for _, posterior in _likeliest(rows)], _NUMBER),
-        "The model's posterior of that label, 0 to 1; not a calibrated probability.",
+        "The model's posterior for that label, from 0 to 1; not a calibrated probability.",
     ),
     "soft_labels": Column(
         pa.list_(SOFT_LABEL),
@@ -272,31 +272,31 @@ COLUMNS: Mapping[str, Column] = {
     "agreement": Column(
         _NUMBER, _agreement, "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two."
     ),
-    "asked": _text(_if_any(_unit("asked")), "The language asked about; null if the question was which language."),
-    "text": _text(_unit("item__text"), "The text as people saw it. Omitted if the licence keeps it.", with_text=True),
+    "asked": _text(_if_any(_unit("asked")), "The language that the question names; null if it asks which language."),
+    "text": _text(_unit("item__text"), "The text as people see it, unless it must not be published.", with_text=True),
     "stage": _text(_judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": _text(
         lambda rows: rows.stratum,
         "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
-        "unconfirmed; null if people were asked in any case.",
+        "unconfirmed; null if people were asked regardless of the detectors.",
     ),
     "agreed": _text(_if_any(_unit("agreed_label")), "The label on which the detectors agree, or null."),
-    "chance": Column(_NUMBER, _chance, "The row's chance of being drawn from its corpus."),
+    "chance": Column(_NUMBER, _chance, "The probability with which the row was drawn from its corpus."),
     "audit_chance": Column(
-        _NUMBER, _audit_chance, "The chance of an audit for agreed posts and declared documents; 1 for all others."
+        _NUMBER, _audit_chance, "The probability of an audit, for agreed posts and declared documents; 1 for others."
     ),
     "decided_by": _text(
         _decision("decided_by"),
-        "Who gave the label: detectors, one (reader), several (readers) or adjudicator; null without a label.",
+        "Who gave the label: detectors, one (reader), several (readers) or adjudicator; null if there is none.",
     ),
     "check_chance": Column(
-        _NUMBER, _decision("check_chance"), "The chance of a check for labels by one reader; 1 for all others."
+        _NUMBER, _decision("check_chance"), "The probability of a check, for labels by a single reader; 1 for others."
     ),
     "checked": Column(
-        pa.bool_(), _decision("checked"), "Whether the label is from an adjudicator who checked a single reader."
+        pa.bool_(), _decision("checked"), "Whether the label is from an adjudicator who checked a single reader's."
     ),
     "first_label": _text(_decision("first_label"), "The reader's label if the row was checked, or null."),
-    "round": Column(_COUNT, _judged("round"), "The last round: how many languages' readers were tried."),
+    "round": Column(_COUNT, _judged("round"), "The last round, which counts the languages whose readers were asked."),
     "judged_as": _text(
         lambda rows: pc.if_else(pc.is_valid(rows.unit["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
         "The id of the post with the same text that gave the label, or null.",
@@ -305,19 +305,19 @@ COLUMNS: Mapping[str, Column] = {
     "posted_at": Column(_TIME, _unit("item__posted_at"), "The time of the post, in UTC."),
     "author": _text(
         _if_any(_unit("item__author")),
-        "The author's id, hashed with the installation's key. Omitted if the licence keeps the text.",
+        "The author's id, hashed with the installation's key. Omitted if the text must not be published.",
         with_text=True,
     ),
     "url": _text(
-        _if_any(_unit("item__url")), "The address of the post. Omitted if the licence keeps the text.", with_text=True
+        _if_any(_unit("item__url")), "The URL of the post. Omitted if the text must not be published.", with_text=True
     ),
     "letters": Column(
-        _COUNT, _unit("item__letters"), "The number of letters in the text, without hashtags; a repetition counts once."
+        _COUNT, _unit("item__letters"), "The number of letters in the text, without hashtags; repetitions count once."
     ),
     "votes": Column(
         pa.list_(VOTE),
         lambda rows: votes_in(rows.unit["item__votes"]).cast(pa.list_(VOTE)),
-        "The languages named by each detector, in order.",
+        "The languages that each detector returned, best first.",
     ),
     "candidates": Column(
         pa.list_(_TEXT),
@@ -325,7 +325,7 @@ COLUMNS: Mapping[str, Column] = {
         "The languages whose readers could be asked, most likely first.",
     ),
     "judgments": Column(
-        pa.list_(JUDGMENT), _judgments, "Every answer, skip and flag, including those undone or voided."
+        pa.list_(JUDGMENT), _judgments, "Every answer, skip and flag, including those that were undone or voided."
     ),
     "transitions": Column(pa.list_(TRANSITION), _transitions, "Every move between stages."),
 }
@@ -365,7 +365,7 @@ def _of_control(texts: Mapping[int, object]) -> Column:
     return Column(
         _TEXT,
         lambda rows: pa.array(map(texts.get, rows.unit["pk"].to_pylist()), _TEXT),
-        "What a quality control says of it.",
+        "What a quality control reports about the row.",
     )
 
 

@@ -64,7 +64,7 @@ class Splitting:
     """The splits of a set.
 
     splits: mapping from the id of each row in the set to its split.
-    off: mapping from language to a sentence that names the splits far from their requested share, and the reason.
+    off: mapping from language to a sentence on the splits that are far from their requested shares, and the reason.
     """
 
     splits: Mapping[str, str]
@@ -105,13 +105,13 @@ def _records(batches: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str
 
 
 def _off(language: str, group: list[Miss]) -> str:
-    """Return a sentence that names the splits far from their share in a language, and the reason.
+    """Return a sentence that names the splits that are far from their shares in a language, and the reason.
 
-    For example: "In English, train has 40% of the records and not 80%: ..."
+    For example: "In English, train has 40% of the records instead of 80%: ..."
     """
     first, reasons = group[0], []
     shares = ", ".join(
-        f"{miss.split} has {percent(miss.actual)} {'of the records ' if miss is first else ''}and not "
+        f"{miss.split} has {percent(miss.actual)} {'of the records ' if miss is first else ''}instead of "
         f"{percent(miss.requested)}"
         for miss in group
     )
@@ -119,7 +119,7 @@ def _off(language: str, group: list[Miss]) -> str:
         untrained = f", and only {TRAINED_IN} is trained on" if language == TRAINED_IN else ""
         reasons.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
     if first.largest > 1 and first.largest > FAR * first.rows:
-        reasons.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
+        reasons.append(f"{first.largest:,} of {first.rows:,} belong together and are in one split")
     reason = "; ".join(reasons) or f"the set has only {first.rows:,} there"
     place = "Without a language" if language == UND else f"In {label_name(language)}"
     return f"{place}, {shares}: {reason}."
@@ -273,7 +273,7 @@ class Export:
         self.split_shares, self.seed = split_shares, given_seed or self.draw.seed
         self.frequent_over, self.tell_secret = frequent_over, tell_secret
         self.design = DESIGNS[self.draw.design]
-        # Where the texts come from, and whether they may be published.
+        # The source of the texts, and whether they may be published.
         name = self.draw.corpus.name
         if file := self.draw.parameters.get("imported"):
             self.corpus = {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}

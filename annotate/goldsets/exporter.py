@@ -83,7 +83,7 @@ def export(
 
 
 def check_export(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
-    """Raise ExportError if the options do not fit the task, or if the task cannot be exported now."""
+    """Raise ExportError if the options do not apply to the task, or if the task cannot be exported now."""
     kind = task.kind
     if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed apply only to sets of records. A set of {kind.noun}s has no splits.")
@@ -104,7 +104,7 @@ def check_export(task: Task, splits: str, seed: str, frequent_over: int | None) 
         )
     if job := Job.objects.contesting(task).first():
         raise ExportError(
-            f"An audit of {task.name} has failed, and the items on which the detectors agreed are about to go to "
+            f"An audit of {task.name} has failed, and the items on which the detectors agreed are about to be sent to "
             f"people (job {job.pk}). Export the set after this job, which `assay serve` or `assay work` runs."
         )
 

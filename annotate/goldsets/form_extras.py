@@ -186,7 +186,7 @@ def apart_table(section: Mapping[str, Any]) -> Table:
         Column("value", "differ by", NUMBER, lambda row: _places(row["value"], 3)),
         Column("chance", "by chance", NUMBER, chance),
     )
-    return table("How far the shares of the labels differ", columns, section["apart"])
+    return table("Differences between the label distributions", columns, section["apart"])
 
 
 def vote_table(by_votes: Mapping[str, int]) -> Table:

@@ -1,6 +1,6 @@
 """Import of published gold files as gold sets.
 
-Each row of such a file is `label<TAB>id` and stands for one post. The file has no header and no texts. Published files
+Each row of such a file is `label<TAB>id` and describes one post. The file has no header and no texts. Published files
 contain invalid rows, and `sift` decides which rows are refused. Each refused row is listed with its line number in
 rejects.jsonl.
 """
@@ -48,19 +48,19 @@ MOST_NEGATIVE = 0.01  # share of the rows
 LONGEST = 1000  # bytes
 
 NOT_UTF8 = "not UTF-8"
-COLUMNS = "not two columns, a label and an id with a tab between them"
+COLUMNS = "a number of columns other than two (a label and an id, separated by a tab)"
 EMPTY_LABEL = "an empty label"
-MISSING_LABEL = "a label such as NaN, which another program writes where there is none"
+MISSING_LABEL = "a label such as NaN, which other programs write for a missing value"
 EMPTY_ID = "an empty id"
-NO_ID = "the id 0, which is no post's"
-ODD_ID = f"an id of more than {MAX_ID} characters, or with one that cannot be seen"
+NO_ID = "the id 0, which no post has"
+ODD_ID = f"an id with more than {MAX_ID} characters, or with an invisible one"
 SPOILT_ID = "an id that another program has rewritten, such as 4.8E+17, 1.0 or NaN"
-NO_LABEL = "a label that is not a language code such as de or zh-CN, nor und, nor not-de"
-NEGATIVE = "a label such as not-de, which only a precision set has"
-TWO_LABELS = "an id with two labels; none of its rows is taken"
-REPEATED = "an id repeated with the same label; its first row is taken"
+NO_LABEL = "a label that is not a language code such as de or zh-CN, und, or a negative such as not-de"
+NEGATIVE = "a label such as not-de, which only precision sets have"
+TWO_LABELS = "an id with two labels; all rows with the id are refused"
+REPEATED = "an id repeated with the same label; its first row is kept"
 
-# The parts of a BCP 47 tag: language, script, region, variants. Labels have no private-use subtags and no extensions.
+# The parts of a BCP 47 tag: language, script, region, variants. Labels have no private-use subtags or extensions.
 _LANGUAGE = re.compile(
     r"(?P<language>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
     r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)",
@@ -94,7 +94,7 @@ def import_gold(
     source, licence: source and licence that the manifest and the card state.
     max_rejects: maximum share of refused rows, not counting repeated rows.
 
-    Raise GoldSetError if an argument is invalid, if the file cannot be read or has no valid row, or if the folder holds
+    Raise GoldSetError if an argument is invalid, if the file cannot be read or has no valid row, or if the folder has
     anything other than an earlier import with this name. Raise TooManyRejected if too many rows are refused.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
@@ -139,7 +139,7 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
         why = "it is empty."
         if sifted.refused:
             line, (reason, _) = min(sifted.refused.items())
-            why = f"line {line:,}, for one, has {words[reason]}. Its rows must be label<TAB>id, without a header."
+            why = f"line {line:,}, for example, has {words[reason]}. Rows must be label<TAB>id, without a header."
         raise GoldSetError(f"{path} has no valid row: {why} {encoding_hint(path, 'tsv')}Nothing was written.")
     del reasons[REPEATED]
     if not too_many(reasons.total(), sifted.rows, most):

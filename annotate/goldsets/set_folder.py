@@ -40,9 +40,9 @@ _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string
 
 
 class GoldSetError(Exception):
-    """A gold set, or a list of ids for it, cannot be used.
+    """The error for a gold set, or a list of ids for it, that cannot be used.
 
-    The message states the reason and what to do, in one sentence.
+    The message states the reason and what to do.
     """
 
 
@@ -156,7 +156,7 @@ SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", 
 
 
 class ExportError(Exception):
-    """The folder cannot be written, and is unchanged. The message is one sentence that states the reason."""
+    """The error for a folder that cannot be written. The folder is unchanged, and the message states the reason."""
 
 
 # Names in the temporary folder: the new folder, and the folder that it replaces.
@@ -249,13 +249,13 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     if strangers := sorted(str(path) for path in present - expected if path.parent in expected):
         names = ", ".join(strangers)
         raise ExportError(
-            f"{out} holds files that are not part of the {kind}: {names}. Move it away, or choose another folder."
+            f"{out} contains files that are not part of the {kind}: {names}. Move them, or choose another folder."
         )
 
 
 # --- Modifications to the files of a gold set since it was written
 #
-# The checks distinguish erased rows from changed rows. If a post has vanished from its source, or if somebody asks for
+# The checks distinguish erased rows from changed rows. If a post has vanished from its source, or if a person asks for
 # its erasure, it may be removed from the files by hand, and the rest of the set stays valid. If a label is changed,
 # however, the set is worthless. gold.digests.txt, which contains no ids or texts, makes it possible to tell these two
 # cases apart.

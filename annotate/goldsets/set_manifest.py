@@ -44,7 +44,7 @@ AGREEMENT = (
 # the same text as another document of their class, and those with the same text as a document of a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 
-# DRAW lists the fields that describe a draw. OF_ROWS lists the parameters that hold the ids of rows.
+# DRAW lists the fields that describe a draw. OF_ROWS lists the parameters that contain the ids of rows.
 DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
 OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
@@ -59,7 +59,7 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mappin
     published: mapping from format to the entry that its `write` returned.
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
     together: field of the records; records with the same value were drawn together.
-    added_languages: languages that are not built in, so that whoever opens the set knows their names.
+    added_languages: languages that are not built in, so that readers of the set know their names.
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}

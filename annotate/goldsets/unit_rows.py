@@ -112,11 +112,11 @@ def where(condition: pa.Array) -> Marks:
 
 
 def cases(type: pa.DataType, *pairs: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:
-    """Return, for each row, the value of the first condition that holds.
+    """Return, for each row, the value of the first condition that is true.
 
     type: type of the scalars.
     pairs: (condition, value) pairs; each value is a scalar or a column.
-    otherwise: value for rows in which no condition holds.
+    otherwise: value for rows in which no condition is true.
     """
     conditions, values = zip(*pairs, strict=True)
     columns = (value if isinstance(value, pa.Array) else pa.scalar(value, type) for value in (*values, otherwise))

@@ -63,8 +63,8 @@ def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
     name = get(place, task, "name", str)
     if lots.get("secret") is None:
         raise GoldSetError(
-            f"{folder} does not contain the secret of its random draws yet. Whoever runs the task can close it and "
-            "export it with --tell-secret."
+            f"{folder} does not contain the secret of its random draws yet. Ask the task's manager to close "
+            "the task and export it with --tell-secret."
         )
     secret, digest = get(place, lots, "secret", str), get(place, lots, "secret_sha256", str)
     changed, missing = differing(folder, get(place, manifest, "files", dict))
@@ -181,7 +181,7 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, section: dict[str, Any]) 
     fixed, others = ([line for line in lines if (line["lot"] == OUTCOME) is kind] for kind in (True, False))
     if not fixed:
         if lines or section.get("outcomes"):
-            yield Checked("what became of drawn units, which was not fixed", True)
+            yield Checked("the outcomes of drawn units, which were not recorded", True)
         return
     last = fixed[-1]
     published = [{"at": line["how"]["at"], "digest": line["how"]["digest"]} for line in fixed]
@@ -221,7 +221,7 @@ def _of_people(rows: Rows, lines: list[Line]) -> Iterator[Checked]:
 
     - A person answered more units in a language with gold answers than were drawn for that person.
     - A person's frame of gold answers differs from the frame of the first person in that language.
-    - A person was passed over with a gold answer, but nobody else received it.
+    - A person was skipped for a gold answer, but nobody else received it.
     """
     frames: dict[str, set[str]] = {}
     work = Counter[tuple[str, str]]()
@@ -232,7 +232,7 @@ def _of_people(rows: Rows, lines: list[Line]) -> Iterator[Checked]:
             yield Checked(f"the gold answers of {person} in {language}", True)
         for key in line["how"].get("passed_over", ()):
             if recipients[key] <= (key in _gold_ids(line)):
-                yield Checked(f"{key}, with which {person} was passed over in {language}", True)
+                yield Checked(f"{key}, for which {person} was skipped in {language}", True)
         work[person, language] += sum(entry[3] for entry in line["drawn"] if isinstance(entry[-1], int))
     judged: dict[tuple[str, str], set[str]] = {}
     for row, judgment in _judgments(rows):

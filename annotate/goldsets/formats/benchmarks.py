@@ -74,8 +74,8 @@ register(Format("twitter2015", TWITTER, write_twitter))
 # A kind of question that publishes these files names one of FORMS.
 #
 # Tabs separate cells, newlines separate rows, and nothing is quoted. Any character that a reader could take for a
-# separator is replaced with a space. The label is the last cell. The labels of a test file, however, are in a file of
-# their own.
+# separator is replaced with a space. The label is the last cell. The labels of a test file, however, are in a
+# separate file.
 
 XGLUE = "XGLUE"
 # The tab, and the characters at which str.splitlines() and line readers break.
@@ -86,7 +86,7 @@ LONGEST_CELL = 131_072
 
 
 class XglueError(Exception):
-    """XGLUE's files cannot be written, or a file is not in XGLUE's format.
+    """The error for XGLUE files that cannot be written, or for a file that is not in XGLUE's format.
 
     The message states the reason in one sentence.
     """
@@ -147,7 +147,7 @@ def write_xglue(folder: Path, export: "Export") -> dict[str, Any]:
     name = export.kind.publication.formats["xglue"]
     entry = {"format": XGLUE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
     if not export.with_text:
-        reason = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
+        reason = "XGLUE's files contain the texts of the records, which must not be published, so they are not written."
         return entry | {"refused": reason}
     rows = export.written_rows(folder, ("language", "split", "label", *export.kind.fields))
     try:
@@ -290,7 +290,7 @@ def write_mldoc(folder: Path, export: "Export") -> dict[str, Any]:
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
         files[file] = len(lines)
     refused = (
-        "" if export.with_text else "The licence keeps the texts here, so there are lists of ids and no documents."
+        "" if export.with_text else "The texts must not be published, so lists of ids are written but no documents."
     )
     return {"format": MLDOC, "files": files, "letters": letters, "refused": refused}
 
@@ -387,13 +387,13 @@ def write_eurlex(folder: Path, export: "Export") -> dict[str, Any]:
 
 def _no_acts(export: "Export") -> str:
     if not export.with_text:
-        return "The files of EURLEX57K hold the texts of the acts, which the licence keeps here; there are descriptors."
+        return "EURLEX57K's acts contain texts that must not be published, so only the descriptors are written."
     for key in export.splits:
-        # The id becomes a file name. It must not lead out of the folder, and must be valid on any system.
+        # The id becomes a file name. It must not point outside the folder, and must be valid on any system.
         if not key.isprintable() or set('/\\:*?"<>|').intersection(key) or key.startswith("."):
-            return f"The files of EURLEX57K are named by ids, and {key!r} cannot be a file's name; no acts are written."
+            return f"EURLEX57K's files are named after ids, but {key!r} cannot be a file name, so no acts are written."
         if len(f"{key}.json".encode()) > MOST_BYTES:
-            return f"The files of EURLEX57K are named by ids, and {key[:40]!r}… is too long; no acts are written."
+            return f"EURLEX57K's files are named after ids, but {key[:40]!r}… is too long, so no acts are written."
     return ""
 
 

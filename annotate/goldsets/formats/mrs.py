@@ -50,7 +50,7 @@ from corpora.threads.thread_import import thread_facts
 # --- Tables and sentences about threads and message-reply pairs, and the dataset card of an exported set of pairs.
 
 
-# A step of the derivation: a description, and a number of messages, replies or pairs.
+# A step of the derivation: its description, and its number of messages, replies or pairs.
 Step = tuple[str, int]
 
 
@@ -252,7 +252,7 @@ def read_struck(path: Path) -> Struck:
                 "language, the reply and the reason."
             )
         if len(cells) == 3 and cells[0] not in LANGUAGES:
-            raise ExportError(f"{path}, line {number}: {cells[0][:40]!r} is not a language code. Write one such as en.")
+            raise ExportError(f"{path}, line {number}: {cells[0][:40]!r} is not a language code such as en.")
         key = "" if len(cells) == 2 else cells[0], cells[-2]
         reasons[key], line_numbers[key] = cells[-1], number
     if not reasons:
@@ -275,7 +275,7 @@ class Pairs:
 def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
     """Write a corpus's message-reply pairs and return the manifest. An earlier export in the folder is replaced.
 
-    Raise ExportError if the folder holds anything other than an earlier export of the corpus's pairs. Raise CorpusError
+    Raise ExportError if the folder contains anything but an earlier export of the corpus's pairs. Raise CorpusError
     if the corpus has no such pairs. In both cases, nothing is written.
     """
     pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)

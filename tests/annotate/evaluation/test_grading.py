@@ -252,7 +252,7 @@ def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predic
     mine = predict("QADSM", en=["Good"])
     empty = exported("qadsm", {}, name="empty")
     assert refusal("--gold", empty, mine).startswith(f"The gold set empty in {empty} has no labelled")
-    refused = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
+    refused = "XGLUE's files contain the texts of the records, which must not be published, so they are not written."
     kept = exported("qadsm", {"en": 1}, refused=refused)
     assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no test files. {refused}"
     for name, published in (("none", None), ("other", {"format": "Other", "files": {}})):

@@ -30,7 +30,7 @@ def test_an_export_does_not_sweep_away_what_people_have_put_beside_the_earlier_o
     (out / "notes").mkdir()
     (out / "analysis.py").write_text("mine")
     before = {path.name for path in out.iterdir()}
-    with pytest.raises(ExportError, match=r"holds files that are not part of the export: analysis\.py, notes\."):
+    with pytest.raises(ExportError, match=r"contains files that are not part of the export: analysis\.py, notes\."):
         export(task, out)
     assert {path.name for path in out.iterdir()} == before
     assert (out / "analysis.py").read_text() == "mine"

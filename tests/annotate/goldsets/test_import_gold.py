@@ -71,7 +71,7 @@ def test_the_datasets_library_gives_the_rows_that_were_imported_last(run, out, t
 
 def test_the_published_uniform_file_has_61_rows_with_id_0_and_17_languages_with_100_posts(run, out):
     said = run(PUBLISHED / "uniformly_sampled.tsv")
-    assert "       61  the id 0, which is no post's\n" in said
+    assert "       61  the id 0, which no post has\n" in said
     assert "1,818 of 1,879 rows written" in said
     assert said.endswith("17 languages other than und have at least 100 posts.\n")
     assert "ar_LATN -> ar-Latn (2)" in said
@@ -90,7 +90,7 @@ def test_the_published_uniform_file_has_61_rows_with_id_0_and_17_languages_with_
 
 def test_the_published_precision_file_has_an_empty_label_and_4_ids_with_two(run, out):
     said = run(PUBLISHED / "precision_oriented.tsv", design="precision")
-    assert "        8  an id with two labels; none of its rows is taken (4 ids)\n" in said
+    assert "        8  an id with two labels; all rows with the id are refused (4 ids)\n" in said
     assert "        1  an empty label\n" in said
     assert "227 of 236 rows written" in said
     assert "not_am -> not-am (2)" in said
@@ -105,22 +105,22 @@ def test_the_published_precision_file_has_an_empty_label_and_4_ids_with_two(run,
 
 def test_each_faulty_row_is_refused_with_its_line_and_why_and_the_others_are_taken(run, out):
     faulty = [
-        (b"de", "not two columns"),
-        (b"de\t1\tx", "not two columns"),
+        (b"de", "a number of columns other than two"),
+        (b"de\t1\tx", "a number of columns other than two"),
         (b"  \t1", "an empty label"),
         (b"de\t", "an empty id"),
         (b"de\t0", "the id 0"),
         (b"de\t000", "the id 0"),
-        (b"de\t" + b"9" * 201, "an id of more than 200"),
-        (b"de\t1\x002", "an id of more than 200 characters, or with one that cannot be seen"),
+        (b"de\t" + b"9" * 201, "an id with more than 200"),
+        (b"de\t1\x002", "an id with more than 200 characters, or with an invisible one"),
         (b"de\t\xff", "not UTF-8"),
         (b"german\t1", "a label that is not a language code"),
         (b"not-\t1", "a label that is not a language code"),
         (b"not-not-de\t1", "a label that is not a language code"),
         (b"d e\t1", "a label that is not a language code"),
-        (b"NaN\t1", "a label such as NaN, which another program writes where there is none"),
-        (b"None\t1", "a label such as NaN, which another program writes where there is none"),
-        (b"not_de\t1", "a label such as not-de, which only a precision set has"),
+        (b"NaN\t1", "a label such as NaN, which other programs write for a missing value"),
+        (b"None\t1", "a label such as NaN, which other programs write for a missing value"),
+        (b"not_de\t1", "a label such as not-de, which only precision sets have"),
     ]
     rows = b"".join(row + b"\n" for row, _ in faulty)
     # More rows than one in a hundred with a label such as not-de make it a precision file.
@@ -205,7 +205,7 @@ def test_the_folder_says_where_it_comes_from_and_digests_every_file(run, out):
     assert (out / "gold.digests.txt").read_text().split() == sorted(map(line_digest, lines))
     _, front, card = (out / "README.md").read_text().split("---\n", 2)
     assert yaml.safe_load(front)["license"] == "cc0-1.0"
-    assert "| an id with two labels; none of its rows is taken | 8 |" in card
+    assert "| an id with two labels; all rows with the id are refused | 8 |" in card
     assert "(SHA-256 `" + manifest["imported"]["sha256"] + "`; langid_eval)" in card
 
 
@@ -219,7 +219,7 @@ def test_the_same_file_gives_the_same_bytes_and_only_an_import_of_that_name_is_r
     with pytest.raises(CommandError, match="is not empty and does not contain the import of other"):
         run("en\t1\n", name="other")
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(CommandError, match=r"holds files that are not part of the import: notes\.txt\."):
+    with pytest.raises(CommandError, match=r"contains files that are not part of the import: notes"):
         run("en\t1\n")
     assert files(out) == before | {"notes.txt": b"mine"}
 
@@ -238,8 +238,8 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, 
     for content, sentence in (
         (b"", "rows.tsv is empty."),
         (b"\n \n", "has no valid row: it is empty"),
-        (b"1\tde\n2\ten\n", "line 1, for one, has a label that is not a language code .* must be label<TAB>id"),
-        ("de\t1\n".encode("utf-16"), "line 1, for one, has bytes that are not UTF-8"),
+        (b"1\tde\n2\ten\n", "line 1, for example, has a label that is not a language code .* must be label<TAB>id"),
+        ("de\t1\n".encode("utf-16"), "line 1, for example, has bytes that are not UTF-8"),
         (gzip.compress(b"de\t1\n" * 100_000)[:-20], "is truncated or damaged, so nothing was imported"),
         (Path("nowhere.tsv"), "nowhere.tsv does not exist or is not a regular file"),
         (Path(__file__).parent, "is a folder. Specify the files in it"),

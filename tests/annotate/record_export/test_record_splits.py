@@ -50,7 +50,7 @@ def test_a_split_far_from_its_share_is_told_of_with_the_reason(opened, answered,
     call_command("export_gold", "ad_relevance", out=out)
     told = capsys.readouterr().err
     assert "Note: In English, train has " in told
-    assert " of the records and not 80.0%, " in told
+    assert " of the records instead of 80.0%, " in told
     sentence = "30 of 50 belong together with records in other languages, and only en is trained on."
     assert told.endswith(f"{sentence}\n")
     assert sentence in card_of(out)[1]
@@ -107,7 +107,7 @@ def test_the_published_files_are_read_back_row_for_row(exported):
 def test_where_the_text_may_not_leave_ids_and_labels_are_written_and_no_published_files(ads, out, capsys):
     write_manifest("ad_relevance", replace(manifest_of("ad_relevance"), text_may_leave=False))
     call_command("export_gold", "ad_relevance", out=out)
-    refusal = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
+    refusal = "XGLUE's files contain the texts of the records, which must not be published, so they are not written."
     assert refusal in capsys.readouterr().err
     assert refusal in card_of(out)[1]
     assert not list(out.glob("xglue.*"))
