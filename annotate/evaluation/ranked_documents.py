@@ -257,7 +257,7 @@ def ranking_of(
     documents: ids of the documents.
     labels: all labels of the vocabulary.
     corpus: name of the corpus.
-    column: columns of a table, as given with --column.
+    column: columns of a table, as specified with --column.
     file_format: format of the file, None to derive it from the file's name.
 
     Raises EvaluationError if there is nothing to measure.
@@ -319,7 +319,7 @@ class _Table:
     """Reader of one table of labels.
 
     scores: for each document, a mapping from label to score. If the file has no scores, the negative rank of a label
-        takes the place of its score.
+        replaces its score.
     """
 
     def __init__(

@@ -289,7 +289,7 @@ def _agreed(
 ) -> Stratum:
     """Return the stratum of the posts that have one label on which the detectors agree.
 
-    is_same: whether the stratum counts as that of the label to estimate; always true for accuracy.
+    is_same: whether this is the label that the estimate is for; always true for accuracy.
     drawn, read: number of posts drawn, and number of posts read.
     mistaken: probability that a post outside the stratum's language is in the language to estimate.
     """

@@ -44,7 +44,7 @@ class Worked:
 
 
 def worked(annotator: Annotator) -> Worked:
-    """Return an annotator's work today and this week, in all tasks. This takes one query."""
+    """Return an annotator's work today and this week, in all tasks. This needs one query."""
     today = midnight()
     week = today - timedelta(days=today.weekday())
     # Adjudicators' decisions are not timed.

@@ -241,7 +241,7 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
     """Return the people who must not be asked about each waiting unit, and the unit's number of answers.
 
-    These people have judged the unit already, or they do not take units that somebody found disturbing.
+    These people have judged the unit already, or they do not accept units that somebody found disturbing.
     """
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()

@@ -2,7 +2,7 @@
 
 SVG plots need neither scripts nor style sheets, so they work under a strict content security policy and in files of
 their own. Colours are presentation attributes that refer to the page's custom properties (--accent, --quiet, --line,
---paper) and have a fallback. Widths are in percent, so that text keeps its size on a phone. Narrow pages hide elements
+--paper) and have a fallback. Widths are percentages, so that text keeps its size on a phone. Narrow pages hide elements
 of the class `plot-wide`. This module estimates nothing, and it keeps the order of the rows.
 """
 
@@ -35,7 +35,7 @@ ACCENT, ON_ACCENT, QUIET, LINE, PAPER = (
     f"var(--{name}, {COLOURS[name][0]})" for name in ("accent", "on-accent", "quiet", "line", "paper")
 )
 
-# Left edge and width of the plot area in a plot of rows, in percent of the width.
+# Left edge and width of the plot area in a plot of rows (% of the width).
 PLOT, PLOT_WIDTH = 25, 42
 LINE_HEIGHT, ROW = 18, 26  # pixels
 NAME = 52  # distance from the start of the code to the start of the name, in pixels
@@ -73,7 +73,7 @@ def tooltip(string: str) -> SafeString:
     return element("title", escaped(string))
 
 
-# --- The rows of a plot, laid out in percent of the width, so that text keeps its size on a phone
+# --- The rows of a plot, laid out relative to the width, so that text keeps its size on a phone
 
 
 def _picture_of_rows(title: str, parts: Iterable[SafeString], bottom: int) -> SafeString:
@@ -114,7 +114,7 @@ def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Lette
     A narrow page shows only the name, or a shorter form of the code. A style sheet reveals these there; without one,
     they are hidden.
 
-    room: space for the code and the name (percent of the width).
+    room: space for the code and the name (% of the width).
     letters: how to shorten the code and the name, see `_letters_of`.
     """
     y, (on_wide, on_narrow), bold = height / 2 + 4, letters, {"font_weight": 600}
@@ -133,16 +133,16 @@ def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Lette
 
 # --- Estimates with intervals
 
-Axis = tuple[int, int]  # start and end, in percent
+Axis = tuple[int, int]  # start and end (%)
 
 # The marks of the series, which can be distinguished without colour: a filled dot, an empty dot and a filled square.
 FILLS = (ACCENT, PAPER, ACCENT)
 SQUARE = 2  # index of the series that is drawn with squares
 INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of the line for a limit
-COUNTS = 78  # right edge of the column of counts, in percent of the width
+COUNTS = 78  # right edge of the column of counts (% of the width)
 SERIES = 20  # height of each series if a row has several, in pixels
 
-# Possible widths of a zoomed axis, which starts at 0 or ends at 100, in percent. TICKS has the distance between ticks
+# Possible widths of a zoomed axis, which starts at 0 or ends at 100 (%). TICKS has the distance between ticks
 # for each width, including those of axes that start below 0.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25, 150: 50, 200: 50}
@@ -150,12 +150,12 @@ MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis; an arrow
 
 # Shades of stacked bars, from finished to not started. They can be distinguished without colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
-END = 99.0  # right end of the longest stacked bar, in percent of the width
+END = 99.0  # right end of the longest stacked bar (% of the width)
 HEIGHT = 160  # height of a plot over time, in pixels
-WIDEST = 12.0  # maximum width of a column, in percent of the width
+WIDEST = 12.0  # maximum width of a column (% of the width)
 BAR, SPARK = 14, 36  # height of a bar without text, and of a sparkline, in pixels
-LEFT = 7.0  # width of the vertical axis of a plot over time, in percent of the width
-LETTER = 2.2  # width of a letter below a plot over time on a phone, in percent of the width: 7 of 320 pixels
+LEFT = 7.0  # width of the vertical axis of a plot over time (% of the width)
+LETTER = 2.2  # width of a letter below a plot over time on a phone (% of the width): 7 of 320 pixels
 
 
 @dataclass(frozen=True)
@@ -492,7 +492,7 @@ def columns(moments: Sequence[Moment], *, title: str) -> SafeString:
         text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
     ]
     width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))
-    free = 0.0  # first position without a label, in percent of the width
+    free = 0.0  # first position without a label (% of the width)
     for index, moment in enumerate(moments):
         x = LEFT + index * width
         height = HEIGHT * moment.count / highest if highest else 0

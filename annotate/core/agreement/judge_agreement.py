@@ -1,8 +1,8 @@
 """Agreement of a judge with annotators, and the alternative annotator test: whether the judge can replace an annotator.
 
-The test is that of Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, Proceedings of
-ACL 2025, arXiv 2501.10970, section 3. It leaves out each annotator in turn. On the units that this annotator answered,
-it checks whether the judge or the annotator is closer to the other annotators.
+The test was proposed by Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge,
+Proceedings of ACL 2025, arXiv 2501.10970, section 3. It leaves out one annotator at a time. On the units that this
+annotator answered, it checks whether the judge or the annotator is closer to the other annotators.
 """
 
 from collections.abc import Hashable

@@ -61,5 +61,5 @@ def hit(share: float, *, lots: Lots, purpose: str, key: str) -> bool:
 
 
 def part_of(share: float, whole: int) -> int:
-    """Return `share` times `whole`, rounded up. The share is taken as a decimal, so 0.07 is exactly 7/100."""
+    """Return `share` times `whole`, rounded up. The share is read as a decimal, so 0.07 is exactly 7/100."""
     return math.ceil(Fraction(str(share)) * whole)

@@ -143,9 +143,9 @@ def equal_key(value: str) -> str:
 def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
     """Assign each row to a split. The result does not depend on the order of the rows.
 
-    Connected components are taken in random order and fill test, then dev, then train. If a component is added, changed
-    or removed, only a few other rows move. For example, if a set is exported again with some more rows, its test split
-    stays nearly the same.
+    Connected components are assigned in random order: they fill test, then dev, then train. If a component is added,
+    changed or removed, only a few other rows move. For example, if a set is exported again with some more rows, its
+    test split stays nearly the same.
 
     Whether a component is in test does not depend on its size, with one exception. Components that have more rows than
     the smallest split should have are assigned before all others, starting with the largest. Each of them goes to the

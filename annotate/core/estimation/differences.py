@@ -45,7 +45,7 @@ class Difference:
         return Difference(value, low, high)
 
     def undecided(self) -> "Difference":
-        """Widen the interval so that it contains zero."""
+        """Return the difference with an interval that is widened to contain zero."""
         return replace(self, low=min(0.0, self.low), high=max(0.0, self.high))
 
     @property
@@ -57,8 +57,8 @@ class Difference:
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
     """Return the difference between two estimates from the same items.
 
-    The interval is that of MOVER, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics in
-    Medicine 27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
+    The interval is computed by MOVER, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics
+    in Medicine 27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
 
     correlation: correlation of the two estimates, from -1 to 1.
 

@@ -90,9 +90,9 @@ class Audit:
 def audit(retained: Part, dropped: Part) -> Audit:
     """Estimate the quality of a filter from its two parts.
 
-    Unresolved items may or may not be positive, so each interval covers both extremes. If nothing was read of a
-    non-empty part, its share and the recall are unknown. If no positive was found in either part, the recall has no
-    value and its interval is 0 to 1.
+    Unresolved items may or may not be positive, so each interval covers both extremes. If no item of a non-empty part
+    was read, its share and the recall are unknown. If no positive was found in either part, the recall has no value and
+    its interval is 0 to 1.
     """
     return Audit(share(retained), share(dropped), recall(retained, dropped))
 
@@ -106,7 +106,7 @@ def share(*parts: Part) -> Estimate:
     from its prior. If they were, the interval for 28 parts of 50 items, with 10 items read in each, would cover a share
     of 1% in only 9% of 300 draws.
 
-    If nothing was read of a part, its share is taken to be the mean of the others. The interval then extends from no
+    If no item of a part was read, its share is assumed to be the mean of the others. The interval then extends from no
     positives in this part to only positives.
     """
     read_parts, blind = [part for part in parts if part.read], sum(part.size for part in parts if not part.read)
@@ -155,7 +155,7 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
 def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
     """Return the effective numbers of items read and of positives among them, for all parts together.
 
-    The effective size is computed from the weights of all items read, from those of the positives and from those of the
+    The effective size is computed three times: from the weights of all items read, of the positives, and of the
     negatives. The smallest of the three is used.
     """
     if len(parts) == 1:
@@ -188,7 +188,7 @@ def _recall_end(retained: Part, dropped: Part, tail: float) -> float:
     some = dropped_numbers > 0
 
     def under(target: float) -> float:
-        """Return the probability of a lower recall plus half the probability of exactly this one."""
+        """Return the probability of a recall below `target`, plus half the probability of exactly `target`."""
         # The recall is lower than `target` if more than `most` positives were kept.
         most = dropped_numbers[some] * ((1 - target) / target)
         slack = 1e-12 * np.maximum(1.0, most)

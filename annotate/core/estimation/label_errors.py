@@ -1,4 +1,4 @@
-"""Errors in labels: those of the detectors on items where they agree, and those of annotators.
+"""Error rates of labels: from the detectors, on items where they agree, and from annotators.
 
 The audited items show how often the detectors are wrong. annotate/controls/audit_report.py counts their answers.
 
@@ -232,7 +232,7 @@ def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
 def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
     """Estimate the error rate over all languages, each weighted by its number of items.
 
-    Unresolved items are treated as in `error`. If a language has items but no resolved audit, its rate is taken to be
+    Unresolved items are treated as in `error`. If a language has items but no resolved audit, its rate is assumed to be
     the mean of the other languages, with an interval from all right to all wrong. The doubted items show how many
     unread items are wrong, and the checked items how many unchecked items are (proportions.Unread). If no check found
     an error, confirmed items are assumed to contain at most as many errors as doubted items. A few checks could not
@@ -298,8 +298,8 @@ def deviation(audit: Audit) -> float:
 def slips_of(decisions: float, differing: float) -> Estimate:
     """Estimate the error rate of adjudicators from items that two of them decided independently.
 
-    Where two adjudicators differ, either of them is equally likely to be wrong. The rate is therefore half the share of
-    differing decisions.
+    If two adjudicators differ, either is equally likely to be wrong. The rate is therefore half the share of differing
+    decisions.
 
     decisions: number of items decided twice.
     differing: number of these on which the adjudicators differ.
@@ -413,7 +413,7 @@ def in_precision(plain: Estimate, false_yes: float) -> Estimate:
 
 
 def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Estimate:
-    """Widen an interval so that it allows for the values that false answers may lead to.
+    """Widen an interval so that it allows for the values that false answers may cause.
 
     ends: function that takes the estimate and returns the lowest and the highest of these values.
     """

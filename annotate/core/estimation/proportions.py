@@ -157,7 +157,7 @@ class Turn(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """The totals of a stratum if the detectors' labels are taken as the truth.
+    """The totals of a stratum if the detectors' labels are right.
 
     domain: number of items in the domain.
     hits: number of these that are right.
@@ -200,7 +200,7 @@ class Unread:
 
     usual: see Turn.
     posts: number of unread items in strata that were read in part.
-    blind: number of unread items in strata of which nothing was read.
+    blind: number of unread items in strata where nothing was read.
     seen: sum of (weight - 1) over the items read.
     off: sum of (weight - 1) over the items read that differ.
     spread, spread_off: the same sums with each term multiplied by its weight.
@@ -347,7 +347,7 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
 
     If the stratum has no guess, the guess is the most common outcome among the items read in `plain`, which are all
     strata without a guess. There is one exception: if all or none of the items read in each of these strata are in the
-    domain, the domain counts as known for their unread items too. A stratum of which nothing was read is then in the
+    domain, the domain counts as known for their unread items too. A stratum where nothing was read is then in the
     domain if all the others are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
@@ -433,7 +433,7 @@ def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, flo
     MOVER (method of variance estimates recovery) adds up the squared distances of the ends from the value.
 
     value: the estimate.
-    ends: for each source, the lowest and the highest value that it leads to.
+    ends: for each source, the lowest and the highest value that it can cause.
     """
     _, down, up = part_by("", value, ends)
     return max(0.0, value - down), min(1.0, value + up)
@@ -442,7 +442,7 @@ def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, flo
 def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> Part:
     """Return the part of an interval that is due to one source.
 
-    ends: pairs of the lowest and the highest value that the source leads to. Their distances from the value are
+    ends: pairs of the lowest and the highest value that the source can cause. Their distances from the value are
         combined as the root of the sum of their squares.
     """
     ends = list(ends)

@@ -60,7 +60,7 @@ def better(measure: str, difference: Difference | None) -> str | None:
 
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
-    """Return the rows of a system whose measure and slice also occur in the comparison."""
+    """Return those rows of a system that have the same measure and slice as a row of the comparison."""
     keys = {(figure["measure"], *figure["of"].items()) for figure in compared}
     return [figure for figure in rows if (figure["measure"], *figure["of"].items()) in keys]
 
@@ -76,7 +76,7 @@ def holm_corrected(rows: list[Row]) -> list[Row]:
 def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
     """Compare the accuracy of two systems on the same units.
 
-    For a simple random sample, the p-value is that of McNemar's test.
+    For a simple random sample, the p-value comes from McNemar's test.
     """
     [(difference, p)] = classes.apart(first, second, classes.accuracy)
     if first.is_plain:
@@ -149,7 +149,7 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
 
 
 TUNED = 100  # sample size at which the interval of a difference is tightest
-OF_MEANS = 1_000  # sample size assumed for a mean of figures, whose row has none
+OF_MEANS = 1_000  # sample size assumed for a mean of figures, whose row states none
 _MISS = -log(1 - LEVEL)
 # This mixture variance minimizes the width at TUNED units.
 _RHO = (2 * _MISS + log(2 * _MISS + 1)) / TUNED
