@@ -41,7 +41,7 @@ OPTIONS = (
 @action(
     "agreement",
     "Show how much the annotators of a task agree, overall and by language, with 95% intervals: Krippendorff's "
-    "alpha, overall and by label, Gwet's AC1, observed agreement, and each annotator against the rest. With true "
+    "alpha, overall and by label, Gwet's AC1, observed agreement, and each annotator against the others. With true "
     "labels, also show how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are right. "
     "For answers with several labels, show alpha with MASI and Jaccard's distance, and the mean F1 of each annotator "
     "and, with true labels, of the majority.",

@@ -89,9 +89,7 @@ def _waits(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudi
     keys = ("queue", "name", "waiting", "missing", "able", "stuck", "said")
     rows = [{key: queue[key] for key in keys} for queue in queues if queue["state"] != DONE]
     if row["adjudication"]:
-        sentence = (
-            "Waiting for adjudicators." if adjudicators else "There is no adjudicator. Make somebody an adjudicator."
-        )
+        sentence = "Waiting for adjudicators." if adjudicators else "There is no adjudicator. Add an adjudicator."
         waiting = {"waiting": row["adjudication"], "missing": row["adjudication"], "able": adjudicators}
         rows.append({"queue": "", "name": "", **waiting, "stuck": not adjudicators, "said": sentence})
     return [{"task": task.name, **queue_row} for queue_row in rows]
@@ -120,7 +118,7 @@ def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudic
     if row["stuck"]:
         return _stuck(task, [queue for queue in queues if queue["stuck"]])
     if row["adjudication"] and not adjudicators:
-        return f"{_wait(row['adjudication'])} for an adjudicator, but there is none. Make somebody an adjudicator."
+        return f"{_wait(row['adjudication'])} for an adjudicator, but there is none. Add an adjudicator."
     if row["queued"]:
         needed = f"In progress: {are(row['missing'], 'more answer is', 'more answers are')} needed."
         return f"{needed} {overview_report.contested(row['contested'])}".rstrip()

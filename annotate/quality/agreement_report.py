@@ -177,7 +177,7 @@ def rest_table(
         measured("agreement", "agreement with the others, 95% interval", digits),
         measured("kappa", "kappa", digits),
     )
-    return table("Each annotator against the rest", columns, rows, slug="rest", asked=sort)
+    return table("Each annotator against the others", columns, rows, slug="rest", asked=sort)
 
 
 def difference_table(
@@ -375,7 +375,7 @@ def rest_plot(report: Section, names: Mapping[int, str]) -> SafeString:
         for row in report[ALL]["against_rest"]
         if row["agreement"]["value"] is not None
     ]
-    return _alphas(rows, "Each annotator against the rest") if rows else NONE
+    return _alphas(rows, "Each annotator against the others") if rows else NONE
 
 
 def _mark(measure: Section) -> Mark:

@@ -155,9 +155,9 @@ def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(de
     assert (failed.audit_limit, failed.audit_share) == (0.5, 0)
     shown = page(desk, reverse("manage-quality", args=[failed.name]))
     assert shown.forbidden == []
-    assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
+    assert "Over the task’s limit: de. Send the languages over the limit to annotators" in shown.text
     assert "more than 50% may be wrong" in shown.text
-    form = led_to(desk, failed, "Have people label")
+    form = led_to(desk, failed, "Send the languages")
     assert f'<input type="hidden" name="task" value="{failed.name}">' in form
     assert re.search(r'name="contest"[^>]* checked', form)
     assert failed.units.filter(stage="AGREED").count() == 12
@@ -208,6 +208,6 @@ def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest_and_a
     staff.user_permissions.add(Permission.objects.get(codename="view_task"))
     shown = page(signed_in(staff), reverse("manage-quality", args=[failed.name])).text
     assert "Over the task’s limit: de." in shown
-    assert "Have people label" not in shown
+    assert "Send the languages" not in shown
     client = signed_in(User.objects.get(username="ann"))
     assert client.get(reverse("manage-quality", args=[failed.name])).status_code == 403

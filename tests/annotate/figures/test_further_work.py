@@ -163,7 +163,7 @@ def test_the_report_names_the_predictor_and_the_width_as_it_was_typed(task):
 def test_the_tasks_page_links_what_begins_the_work(task, client, manager):
     client.force_login(manager)
     shown = client.get("/manage/tasks/task/quality/").content.decode()
-    assert "What narrows accuracy most" in shown
+    assert "Where more answers help most" in shown
     for row in further_work(task)["rows"]:
         if row["work"] == AUDITS and row["label"]:
             assert f"/manage/do/audit/?task=task&amp;add={row['amount']}&amp;languages={row['label']}" in shown

@@ -183,7 +183,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     assert next_of("task") == "In progress: 2 more answers are needed."
     skip(ann, take(ann, task).pk)
     judge(ann, take(ann, task).pk, Answer("fr"))
-    assert next_of("task") == "1 unit is waiting for an adjudicator, but there is none. Make somebody an adjudicator."
+    assert next_of("task") == "1 unit is waiting for an adjudicator, but there is none. Add an adjudicator."
     person("ada", adjudicates=True)
     assert next_of("task") == "1 unit is waiting for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())

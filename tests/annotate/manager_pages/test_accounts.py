@@ -71,7 +71,7 @@ def test_somebody_is_found_by_name_language_and_group(desk, person):
 
 def test_the_empty_list_leads_to_the_invitation(desk):
     shown = desk.get(PEOPLE).text
-    assert "There is nobody yet." in shown
+    assert "No people yet" in shown
     assert f'<a href="{NEW}">Invite people</a>' in shown
 
 
@@ -123,7 +123,7 @@ def test_people_are_invited_and_their_links_are_shown_once(desk, client):
     User.objects.create_user("bob", password="a long password")  # an account that becomes an annotator's
     page = desk.post(NEW, {"people": "bob", "language": "de", "level": "5"}, follow=True)
     assert links(page) == []
-    assert "updated; has an account already" in words(page)
+    assert "existing account updated" in words(page)
     assert User.objects.get(username="bob").check_password("a long password")
     assert languages("bob") == ["de:5"]
     client.logout()
@@ -164,7 +164,7 @@ def test_many_are_invited_by_a_table_of_which_nothing_stays_in_the_inbox(desk, p
     table = HEADER + "ann,Ann Lee,de:5\nold,Old One,en:5\n"
     page = desk.post(NEW, {"table": table}, follow=True) if pasted else by_table(desk, "\ufeff" + table)
     [link] = links(page)
-    assert "Old One old : updated; has an account already." in words(page)
+    assert "Old One old : existing account updated." in words(page)
     assert languages("old") == ["en:5"]
     assert accounts.find_invite(token_of(link)).annotator.user.username == "ann"
     assert pasted or list((data_dir / "inbox").iterdir()) == []
@@ -240,7 +240,7 @@ def test_links_are_made_and_withdrawn_and_people_locked_out_and_let_in(desk, per
     assert "ann can log in again." in words(do("let_in"))
     assert User.objects.get(username="ann").is_active
     AccessAttempt.objects.create(username="ann", ip_address="1.2.3.4", failures_since_start=7)
-    assert "7 wrong passwords were typed for this name of late" in words(desk.get(one(ann)))
+    assert "7 recent login attempts with a wrong password" in words(desk.get(one(ann)))
     assert "7 wrong passwords cleared" in words(do("unlock"))
     assert not AccessAttempt.objects.exists()
     assert do("delete").status_code == 400
@@ -255,7 +255,7 @@ def test_a_manager_who_is_no_superuser_cannot_take_over_one_by_a_link(client, ma
         text = words(client.post(one(boss, "do/"), {"do": act}))
         assert "Only superusers can change managers' accounts or their own: manager. Nothing was changed." in text
     assert "Only superusers can change" in words(client.post(one(boss, "change/"), {"language": "de", "level": "5"}))
-    assert "Make a new link" not in words(client.get(one(boss)))
+    assert "Create a new link" not in words(client.get(one(boss)))
     assert not boss.invites.exists()
 
 

@@ -33,7 +33,7 @@ def test_each_language_of_a_task_has_its_own_version_which_begins_with_the_one_t
 ):
     task = make_records_task(languages=("de", "en"))
     page = words(desk.get(PAGE, {"language": "de"}))
-    assert "There are none in German yet. Starts from the guidelines in use instead." in page
+    assert "There are no guidelines in German yet. Starts from the guidelines in use." in page
     add(desk, task, language="de", text="Lesen.", after=current(task, "de").pk)
     new_version(task, "en", "Read *twice*.", major=False)
     assert typed(desk.get(PAGE, {"language": "de"})) == "Lesen."

@@ -39,11 +39,11 @@ def do(act, *people, **fields):
 
 def test_a_manager_chooses_people_changes_them_and_removes_them(desk, task, people):
     ann, bea, _ = people
-    assert "Everybody who reads the language" in desk.get(PAGE).text
+    assert "Everyone who reads the language" in desk.get(PAGE).text
     desk.post(MEMBERS, do("open", open_to="members"))
     task.refresh_from_db()
     assert task.members_only
-    assert "Nobody is chosen yet" in desk.get(PAGE).text
+    assert "No members yet" in desk.get(PAGE).text
     reply = desk.post(MEMBERS, do("add", ann, bea, role="annotator", quota="50%"), follow=True)
     assert "2 members added, 0 changed." in reply.text
     assert roles(task) == {"ann": ("annotator", 2), "bea": ("annotator", 2)}
@@ -61,7 +61,7 @@ def test_people_are_found_and_all_of_them_added(desk, task, people):
     assert (page.count('type="checkbox" name="person"'), "Add all 2" in page) == (2, True)
     desk.post(MEMBERS, do("add", everybody="1", group="students"))
     assert set(roles(task)) == {"ann", "fay"}
-    assert "Nobody else was found." in desk.get(PAGE, {"language": "de", "find": "ann"}).text
+    assert "No other people match." in desk.get(PAGE, {"language": "de", "find": "ann"}).text
 
 
 @pytest.mark.parametrize("fields", [{"do": "add"}, {"do": "fly"}, {"do": "open", "open_to": "some"}, {}])

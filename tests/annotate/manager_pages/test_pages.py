@@ -89,7 +89,7 @@ def test_every_page_shows_a_crowd_task_by_few_queries_with_sound_plots_and_no_ma
         "Seconds per answer, by annotator",
         "Accuracy on gold answers",
         "Krippendorff’s alpha (nominal)",
-        "Each annotator against the rest",
+        "Each annotator against the others",
     }
     assert reply.text.count("<small>this task</small>") == 4
     assert "the 20th is an annotator’s 80th unit" in words(reply)
@@ -243,7 +243,7 @@ def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, d
     done = words(act(desk, crowd, max_, "void", reason="random"))
     units = "1 unit was" if to_reopen == 1 else f"{to_reopen} units were"
     assert f"Voided {count} answers of Max; {units} returned to the queue." in done
-    assert "has no answers here that count" in words(desk.get(at))
+    assert "has no answers in this task that count" in words(desk.get(at))
     assert ["Void their answers" in desk.get(at).text for at in pages] == [False, False]
     for at in ("tasks/other/", "tasks/crowd/people/0/", "tasks/crowd/people/0/void/"):
         assert desk.get(f"/manage/{at}").status_code == 404
@@ -357,7 +357,7 @@ def test_what_people_wrote_is_listed_by_task_and_by_person(make_records_task, pe
     task, other = make_records_task(count=3), make_records_task(count=1, name="other")
     ann, bea = person("ann", "en"), person("bea", "en")
     page = "/manage/tasks/crowd/comments/"
-    assert "There are no comments yet." in words(desk.get(page))
+    assert "No comments yet." in words(desk.get(page))
     judge(ann, take(ann, task).pk, Answer("1", comment="odd, <b>very</b>"))
     judge(ann, take(ann, task).pk, Answer("0"))
     judge(bea, take(bea, task).pk, Answer("0", comment="a dialect"))

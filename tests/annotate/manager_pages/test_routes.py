@@ -31,7 +31,7 @@ def test_routes_show_what_waits_beside_who_reads_it_and_warn_where_nobody_does(d
     assert "fr fr 1" not in shown
     assert "queues without waiting units</summary>" in page.text
     LanguageRoute.objects.all().delete()
-    assert "There is no route: each language has its own queue." in words(desk.get(ROUTES))
+    assert "No routes yet. Each language has its own queue." in words(desk.get(ROUTES))
 
 
 def test_of_many_readers_the_first_are_named_and_the_others_counted(desk, make_task, person):

@@ -135,7 +135,7 @@ def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
 def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back(desk, make_task):
     task = make_task([DISPUTED, DISPUTED])
     page = words(desk.get(page_of(task)))
-    assert "Leave out 2 items without a label Items whose answers are enough get that label." in page
+    assert "Leave out 2 items without a label Items with enough answers get their label." in page
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
     assert "Excluded without a label: 2 units." in words(page)
     assert "Leave out" not in words(page)

@@ -595,7 +595,7 @@ def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudi
         desk, demo_corpus, size="50", audit_share="0.02", **least
     )
     assert few not in foreseen(desk, demo_corpus, audit_share="1")
-    unadjudicated = "Nobody adjudicates yet: "
+    unadjudicated = "will need an adjudicator, but there is none."
     assert unadjudicated in foreseen(desk, demo_corpus)
     assert unadjudicated not in foreseen(desk, demo_corpus, audit_recheck="0", check_share="0")
     person("ada", "de", adjudicates=True)

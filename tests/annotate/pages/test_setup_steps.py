@@ -151,7 +151,7 @@ def test_people_are_invited_to_a_task_by_its_languages_and_the_work_is_shared(de
 def test_people_are_asked_to_make_an_adjudicator_if_items_will_wait_for_one(desk, make_task, person):
     make_task([AGREED] * 20, name="t", audit_share=1.0, audit_recheck=1.0)
     page = desk.get(reverse("manage-new-accounts"), {"task": "t"})
-    assert "Nobody adjudicates yet: 20 items will wait." in words(page)
-    assert f'<a href="{reverse("manage-people", args=["t"])}">Make somebody an adjudicator</a>' in page.text
+    assert "20 items will need an adjudicator, but there is none." in words(page)
+    assert f'<a href="{reverse("manage-people", args=["t"])}">Add an adjudicator</a>' in page.text
     person("ada", "de", adjudicates=True)
-    assert "Nobody adjudicates" not in words(desk.get(reverse("manage-new-accounts"), {"task": "t"}))
+    assert "will need an adjudicator" not in words(desk.get(reverse("manage-new-accounts"), {"task": "t"}))

@@ -107,7 +107,7 @@ def test_managers_see_who_has_agreed_who_took_it_back_and_how_much_is_given_on_a
     interventions.agree(bea, task.name)
     interventions.withdraw(bea, task.name)
     people = client.get(f"{page}people/").text
-    rows = people[people.index("Agreed to work that may hurt") :]
+    rows = people[people.index("Consent to upsetting content") :]
     assert rows.index(">bea<") < rows.index(">ann<")
     assert rows.count(f"{timezone.localdate():%Y-%m-%d}") >= 3
 
