@@ -409,9 +409,7 @@ def lift(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
         return redirect("manage-person", task.name, person.pk)
     for pause in running:
         interventions.lift(pause, by=request.user)
-    return _decided(
-        request, task, person, f"{person} can continue. Only gold answers from now on count for the pause rule."
-    )
+    return _decided(request, task, person, f"{person} can continue. Only future gold answers count for the pause rule.")
 
 
 def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:

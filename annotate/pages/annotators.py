@@ -94,10 +94,10 @@ def _rest(annotator: Annotator) -> dict[str, Any]:
 def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any]]:
     """Return a row for each open task.
 
-    Tasks with work come first, then tasks with a test to take, then the others. Within each group, the task that the
-    annotator used last comes first.
+    Tasks with work come first, then tasks with a test to take, then all other tasks. Within each group, the most
+    recently used task comes first.
 
-    own_permits: the annotator's permits for the open tasks that are theirs
+    own_permits: permits for the annotator's open tasks
     """
     tasks = [permit.task for permit in own_permits]
     trials = _by_task(annotator, [task for task in tasks if task.test_items])
@@ -140,7 +140,7 @@ def _by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
 
 
 def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None) -> dict[str, Any]:
-    """Return whether the annotator may work on the task, and the state of their tests.
+    """Return the template context with what the annotator can do in a task, and the states of the tests.
 
     If the annotator is stopped or the task is closed, the result offers no action, because it would be refused.
 
@@ -435,7 +435,7 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     _check_sheets(task)
     leases = [whole_number(text) for text in request.POST.getlist("lease")]
     if not leases or None in leases:
-        raise InvalidAnswer(_("The form does not identify its posts. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify the posts. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in leases if lease is not None}
     refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)

@@ -22,7 +22,7 @@ MOST_USUAL = 9  # number of languages, one for each digit key
 REASONS = {
     "exhausted": gettext_lazy("No reader left."),
     "conflicted": gettext_lazy("Answers differ."),
-    "named": gettext_lazy("No other reader for the language that was named."),
+    "named": gettext_lazy("No other reader for the named language."),
     "changed": gettext_lazy("An answer was changed."),
 }
 # Event -> its description in the history of a case.
@@ -73,7 +73,7 @@ def event_text(move: Transition) -> str:
 def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -> list[str]:
     """Return sentences on why a unit needs a decision and who gave which answer.
 
-    judgments: judgments with the attribute `seen`, the label as the adjudicator sees it
+    judgments: judgments with an attribute `seen`: the label as the adjudicator sees it
     """
     events = [move.event for move in moves if move.to_stage == stages.ADJUDICATION and move.event in REASONS]
     live = [judgment for judgment in judgments if judgment.voided_at is None]

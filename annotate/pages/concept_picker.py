@@ -5,10 +5,10 @@ sent. The form has these fields:
 
 answer: keys of the concepts that are chosen
 way: how the annotator found each of these concepts
-view: the tab that is open
-at: the place in the vocabulary that is open
+view: the open tab
+at: the open place in the vocabulary
 typed: text of the search
-do: command of the button that was pressed (add KEY WAY, drop KEY, open PLACE, show VIEW or find)
+do: command of the pressed button (add KEY WAY, drop KEY, open PLACE, show VIEW or find)
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -226,8 +226,8 @@ class State:
     """The state of the panel, read from its form.
 
     ways: mapping from the key of each chosen concept to how it was found, in the order in which they were chosen
-    view: the tab that is open
-    at: the place in the vocabulary that is open
+    view: the open tab
+    at: the open place in the vocabulary
     typed: text of the search
     is_sure: whether the user confirmed choosing both a concept and a broader one
     """

@@ -326,36 +326,36 @@ Keys = list[tuple[object, object]]  # (labels of the keys, action)
 _CTRL_ENTER = format_lazy("{} ↵", _lazy("Ctrl"))
 _EVERYWHERE: Keys = [
     ("G", _lazy("guidelines")),
-    (_lazy("Esc"), _lazy("closes what is open")),
-    ("?", _lazy("these keys")),
+    (_lazy("Esc"), _lazy("close the open dialog")),
+    ("?", _lazy("show these shortcuts")),
 ]
 _ON_A_SHEET: Keys = [
-    ("↑ ↓, J K", _lazy("move from post to post")),
-    ("N", _lazy("marks No")),
-    ("U", _lazy("marks Undefined")),
-    ("S", _lazy("skips the post")),
-    ("Y", _lazy("removes a mark")),
-    (_CTRL_ENTER, _lazy("submits the sheet")),
+    ("↑ ↓, J K", _lazy("move between posts")),
+    ("N", _lazy("mark No")),
+    ("U", _lazy("mark Undefined")),
+    ("S", _lazy("skip the post")),
+    ("Y", _lazy("remove a mark")),
+    (_CTRL_ENTER, _lazy("submit the sheet")),
 ]
 _OF_CONCEPTS: Keys = [
-    ("F", _lazy("search by the beginnings of words")),
-    ("S B", _lazy("suggestions, or browse the vocabulary")),
-    ("1 – 9", _lazy("choose a concept that is shown, or remove it")),
+    ("F", _lazy("search by beginnings of words")),
+    ("S B", _lazy("show suggestions, or browse the vocabulary")),
+    ("1 – 9", _lazy("choose or remove a listed concept")),
     ("↑ ↓", _lazy("move through the list")),
     ("→ ←", _lazy("open a concept, and go back up")),
-    ("X", _lazy("removes the last one")),
-    ("M", _lazy("confirms a concept together with a broader one")),
-    (_CTRL_ENTER, _lazy("done, from anywhere")),
+    ("X", _lazy("remove the last chosen concept")),
+    ("M", _lazy("confirm a concept together with a broader one")),
+    (_CTRL_ENTER, _lazy("finish, from anywhere on the page")),
 ]
-_UNDEFINED: Keys = [("Q", _lazy("undefined, and then the reason"))]
-_OTHER_LANGUAGES: Keys = [("W", _lazy("any other language, by its name"))]
+_UNDEFINED: Keys = [("Q", _lazy("undefined, then a reason"))]
+_OTHER_LANGUAGES: Keys = [("W", _lazy("any other language, by name"))]
 _ADJUDICATION_KEYS: Keys = [
     ("⇧ 1 – 9", _lazy("choose a reason on the page")),
-    ("1 – 9", _lazy("decide on one of the first answers")),
-    ("0", _lazy("discards the case")),
-    (",  .", _lazy("the previous and the next case, without deciding")),
-    ("T", _lazy("another case of the same text, if there is one")),
-    ("Z", _lazy("undoes the last decision")),
+    ("1 – 9", _lazy("choose one of the first answers")),
+    ("0", _lazy("discard the case")),
+    (",  .", _lazy("previous or next case, without a decision")),
+    ("T", _lazy("another case with the same text, if any")),
+    ("Z", _lazy("undo the last decision")),
     ("C", _lazy("comment")),
 ]
 
@@ -369,20 +369,20 @@ def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) ->
     if on_sheet:
         return [*_ON_A_SHEET, *everywhere]
     undo = [
-        ("Z", _lazy("undoes the last answer")),
+        ("Z", _lazy("undo the last answer")),
         ("C", _lazy("comment")),
-        ("↵", _lazy("starts, or checks again for items")),
+        ("↵", _lazy("start, or check again for items")),
     ]
     flag = (
         "⇧ F" if task.kind.flag_needs_shift else "F",
-        _lazy("flags the item for the manager; a digit then chooses the kind of flag"),
+        _lazy("flag the item for the manager; then choose the kind of flag with a digit"),
     )
-    return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skips")), *undo, *everywhere]
+    return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skip")), *undo, *everywhere]
 
 
 def test_keys(task: Task) -> Keys:
     """Return the shortcuts of practice and tests. Items cannot be skipped and answers cannot be undone there."""
-    return [*_answers(task), ("↵", _lazy("continues")), *_EVERYWHERE]
+    return [*_answers(task), ("↵", _lazy("continue")), *_EVERYWHERE]
 
 
 def adjudication_keys(task: Task) -> Keys:
@@ -390,7 +390,7 @@ def adjudication_keys(task: Task) -> Keys:
     return [
         *_ADJUDICATION_KEYS,
         *_language_keys(task),
-        *([("V", _lazy("shows who chose what"))] if task.vocabulary_id else []),
+        *([("V", _lazy("show who chose what"))] if task.vocabulary_id else []),
         *_EVERYWHERE[1:],
     ]
 
@@ -398,7 +398,7 @@ def adjudication_keys(task: Task) -> Keys:
 def _answers(task: Task) -> Keys:
     if task.vocabulary_id:
         return _OF_CONCEPTS
-    return [("1 – 9", _lazy("the answers, as on their buttons")), *_language_keys(task)]
+    return [("1 – 9", _lazy("choose an answer by its number")), *_language_keys(task)]
 
 
 def _language_keys(task: Task) -> Keys:

@@ -208,7 +208,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if request.path.startswith(API):
         detail = "The request body is too large, so nothing was saved. Send less data."
         return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)
-    refusal = InvalidAnswer(_("The form is too large, so nothing was saved. Reload the page, and send less."))
+    refusal = InvalidAnswer(_("The form is too large, so nothing was saved. Reload the page, and send less data."))
     return render(request, "annotate/refusal.html", {"refusal": refusal}, status=400)
 
 

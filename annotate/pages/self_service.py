@@ -261,9 +261,9 @@ def tongues() -> list[tuple[str, str]]:
 
 
 class PreferencesForm(_ModelForm):
-    text_size = forms.ChoiceField(label=gettext_lazy("Size of the text"), choices=TEXT_SIZES, required=False)
+    text_size = forms.ChoiceField(label=gettext_lazy("Text size"), choices=TEXT_SIZES, required=False)
     theme = forms.ChoiceField(label=gettext_lazy("Theme"), choices=THEMES, required=False)
-    keys = forms.ChoiceField(label=gettext_lazy("Keys that answer"), choices=KEYS, required=False)
+    keys = forms.ChoiceField(label=gettext_lazy("Answer shortcuts"), choices=KEYS, required=False)
     language = forms.ChoiceField(
         label=gettext_lazy("Language of the pages"),
         choices=lambda: [("", _("same as the browser")), *tongues()],

@@ -102,7 +102,7 @@ def test_of_two_who_write_at_once_the_second_is_told_and_loses_nothing(desk, tas
     assert typed(page) == "Theirs."
     assert current(task, "en").text == "Mine."
     again = add(desk, task, text="Theirs.", after=page.text.split('name="after" value="')[1].split('"')[0])
-    assert "Version 1.2 holds" in words(again)
+    assert "Version 1.2 is now in effect" in words(again)
 
 
 def test_the_preview_shows_what_annotators_will_see_and_runs_nothing(desk, task):

@@ -132,7 +132,7 @@ def test_a_label_is_corrected_at_the_desk_which_says_what_follows(desk, honeypot
     assert honeypot.item.fields["passage"] in page
     assert re.findall(r'<option value="(\w)"[^>]*>([^<]*)</option>', page) == [("1", "Yes"), ("0", "No")]
     after = desk.post(path, {"label": "0", "explanation": "Looked at again."}, follow=True)
-    assert "1 of the existing answers are now right and 1 wrong" in words(after)
+    assert "1 of the existing answers are now right and 1 are wrong" in words(after)
     assert GoldAnswer.objects.get(pk=honeypot.pk).label == "0"
     assert "Select a valid choice" in words(desk.post(path, {"label": "5", "explanation": ""}))
     assert desk.get(f"{ADMIN}/goldanswer/add/").status_code == 403

@@ -129,8 +129,8 @@ def test_a_second_sheet_with_other_marks_is_refused_and_one_answer_can_be_taken_
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda fields: {}, "does not identify its posts"),
-        (lambda fields: fields | {"lease": ["x"]}, "does not identify its posts"),
+        (lambda fields: {}, "does not identify the posts"),
+        (lambda fields: fields | {"lease": ["x"]}, "does not identify the posts"),
         (lambda fields: {"lease": fields["lease"]}, "has no answer, so nothing was saved"),
         (lambda fields: fields | {f"answer-{fields['lease'][1]}": ""}, "has no answer, so nothing was saved"),
         (lambda fields: fields | {f"answer-{fields['lease'][1]}": "de\x00"}, "NUL character"),
