@@ -133,11 +133,11 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     queued = Unit.objects.queued().filter(anywhere).order_by()
     annotator = permits[0].annotator
     left = _by_queue(queued, annotator)
-    # Subtract the units that the annotator has judged instead of checking each waiting unit. They are few, while a
-    # million units may wait.
+    # Subtract the units that the annotator has judged, which are few, instead of checking each waiting unit. A million
+    # units may be waiting.
     gone = beyond(permits)
-    # In these tasks, there may be hidden units, which are not given to people who have seen their texts. A task of
-    # records has such units only if it has gold answers.
+    # These tasks may have hidden units, which are not given to people who have seen the text. A task of records has
+    # hidden units only if it has gold answers.
     tasks = [permit.task for permit in permits]
     if hiding := [task.pk for task in tasks if task.gold_share or not task.kind.routing.waits]:
         gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))

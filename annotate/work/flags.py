@@ -1,7 +1,7 @@
-"""Messages between annotators and managers: flags about units, what managers do about them, and managers' notes.
+"""Messages between annotators and managers: flags on units, managers' responses to flags, and managers' notes.
 
-A unit that is flagged as disturbing is passed on to other people at once (judgments.close). A unit that is flagged for
-any other reason stays with the annotator.
+A unit that is flagged as disturbing is immediately passed on to other people (judgments.close). A unit that is flagged
+for any other reason stays with the annotator.
 """
 
 import re
@@ -26,7 +26,7 @@ from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, permit_of
 from annotate.work.queue import close
 
-MOST_WORDS = 2000  # greatest length of a message, reply or note, in characters
+MOST_WORDS = 2000  # maximum length of a message, reply or note, in characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
 # Kinds of flags and their labels, in the order in which the panel shows them.
@@ -53,7 +53,7 @@ def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_sec
     """Flag the unit of a lease, within the annotator's transaction. A retry changes nothing.
 
     permit: the annotator's permit.
-    lease_id: primary key of the lease. The lease may have ended already, unless the text is flagged as disturbing.
+    lease_id: primary key of the lease. The lease may have ended, unless the text is flagged as disturbing.
     kind: one of KINDS.
     message: the annotator's message, required for a question.
     active_seconds: see `judgments.judge`.
@@ -90,8 +90,8 @@ def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_sec
 def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
     """Accept or decline units that others found disturbing. A retry changes nothing.
 
-    If the annotator declines them, their open disturbing units return to the queues, including gold answers. The
-    backlog is not counted again at once, because an exact count would reveal gold answers.
+    If the annotator declines them, the annotator's open disturbing units return to the queues, including gold answers.
+    The backlog is not counted again immediately, because an exact count would reveal gold answers.
     """
     with transaction.atomic():
         annotator.one_at_a_time()
@@ -125,7 +125,7 @@ def put_away(annotator: Annotator, flag_id: int) -> None:
 
 
 def reply(flag_id: int, message: str, *, by: User) -> Flag:
-    """Reply to a flag, which settles it. A retry changes nothing. A second reply with a different text is refused."""
+    """Reply to a flag, which resolves it. A retry changes nothing. A second reply with a different text is refused."""
     message = _checked(message, "reply", "the annotator")
     with transaction.atomic():
         stored = _locked(flag_id)
@@ -153,7 +153,7 @@ def _checked(text: str, name: str, readers: str) -> str:
 
 
 def dismiss(flag_id: int, *, by: User) -> Flag:
-    """Settle a flag without action. A retry changes nothing."""
+    """Resolve a flag without action. A retry changes nothing."""
     with transaction.atomic():
         stored = _locked(flag_id)
         _settle(stored, by, timezone.now())
@@ -161,7 +161,7 @@ def dismiss(flag_id: int, *, by: User) -> Flag:
 
 
 def discard(flag_id: int, *, by: User) -> Flag:
-    """Exclude a flagged unit from the gold set, whatever its answers, and settle the flag. A retry changes nothing."""
+    """Exclude a flagged unit from the gold set, regardless of its answers, and resolve the flag. Retries do nothing."""
     with transaction.atomic():
         unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first() or NO_ROW
         # no_key: see judgments.py. Lock the unit before the flag, in the same order as when a disturbing unit is
@@ -169,7 +169,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
         stored = _locked(flag_id)
-        assert unit  # the flag has one
+        assert unit  # every flag has a unit
         if unit.honeypot:
             raise NotAllowed(
                 "This unit is a hidden gold answer, which is not part of any gold set. Remove it from the gold "
@@ -186,7 +186,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
 def make_example(flag_id: int, *, by: User) -> Guidelines:
     """Add the text of a flagged unit, the annotator's question and the reply to the guidelines, as an example.
 
-    This makes a new minor version of the guidelines that apply to the unit. A retry changes nothing.
+    This creates a new minor version of the guidelines that apply to the unit. A retry changes nothing.
     """
     with transaction.atomic():
         stored = _locked(flag_id)
@@ -210,7 +210,7 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
 def _example(stored: Flag) -> str:
     """Return the example as Markdown: the item as a quotation, the question in italics, and the reply.
 
-    Markdown in these texts is escaped. No other words are added, because guidelines are in many languages.
+    Markdown in these texts is escaped. No further text is added, because guidelines are in many languages.
     """
     question = _escaped(" ".join(stored.words.split()))
     return f"{_quotation(stored.unit.in_a_line)}\n\n*{question}*\n\n{_escaped(stored.reply)}"
@@ -269,7 +269,7 @@ def notes_of(task: Task) -> QuerySet[Note]:
 def notes_to_read(permits: Sequence[Permit]) -> list[Note]:
     """Return the notes that an annotator has not dismissed, newest first.
 
-    permits: the annotator's permits, one for each task whose notes are wanted.
+    permits: the annotator's permits, one for each task for which to return notes.
     """
     if not permits:
         return []

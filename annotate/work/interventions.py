@@ -26,9 +26,9 @@ REASON = 200  # characters
 def stop(permit: Permit, right: int, asked: int, **details: Any) -> Pause:
     """Pause an annotator and return their open units.
 
-    right: number of units with a known answer that they answered correctly since their last pause was lifted.
-    asked: number of units with a known answer that they answered in that time, correctly or not.
-    how: the manager (`by`) and the reason. Both are left out for an automatic pause.
+    right: number of units with a known answer that they have answered correctly since their last pause was lifted.
+    asked: number of units with a known answer that they have answered in that time, correctly or not.
+    details: the manager (`by`) and the reason. Both are omitted for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
@@ -61,7 +61,7 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
 
 @transaction.atomic
 def lift(pause: Pause, *, by: User | None) -> None:
-    """End a pause. Only answers that the annotator gives from now on can lead to an automatic pause."""
+    """End a pause. Only answers given after this can lead to an automatic pause."""
     Pause.objects.filter(pk=pause.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
@@ -79,17 +79,17 @@ class Voided(NamedTuple):
 def _voidable(annotator: Annotator, task: Task) -> Judgments:
     """Return the judgments that voiding affects, which are answers and skips.
 
-    Skips are included because they may have exhausted a unit. Flags are not, because a careless annotator may still be
-    right that a text is disturbing.
+    Skips are included because they may have exhausted a unit. Flags are not included, because a careless annotator may
+    still be right that a text is disturbing.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return judgments.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
 def _depends_on(unit: Unit, judgment: Judgment) -> bool:
-    """Return whether people must be asked about a unit again if a judgment of it is voided.
+    """Return whether people must be asked about a unit again if a judgment on it is voided.
 
-    That is so if the judgment is an answer, or if it is a skip in the round in which the unit was exhausted.
+    This is the case if the judgment is an answer, or if it is a skip in the round in which the unit was exhausted.
     """
     if judgment.kind == Judgment.ANSWER:
         return True
@@ -100,18 +100,18 @@ def _depends_on(unit: Unit, judgment: Judgment) -> bool:
         return False
     last = unit.transitions.last()
     assert last is not None
-    # If a manager gave the unit up for lack of readers, the transition has no judgment.
+    # If a manager gave up on the unit for lack of readers, the transition has no judgment.
     return last.event == "exhausted" and last.judgment_id is not None
 
 
 def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
-    """Return what voiding an annotator's judgments would do now, as a dict of counts.
+    """Return the effects that voiding an annotator's judgments would have now, as a dict of counts.
 
-    answers: answers that would be voided, including those to hidden gold answers.
-    known: how many of these are answers to hidden gold answers.
+    answers: answers that would be voided, including answers to hidden gold answers.
+    known: answers to hidden gold answers that would be voided.
     skips: skips that would be voided.
     reopened: units that would return to the queue.
-    settled: units that the remaining answers would decide at once.
+    settled: units that the remaining answers would decide immediately.
     waiting: units that would lose a judgment but are still in the queue.
     decided: units that would keep an adjudicator's decision.
     reused: units of other tasks whose labels were taken from units that would lose an answer.
@@ -127,7 +127,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     counts: Counter[str] = Counter()
     annotated: QuerySet[Any] = units.annotate(decided=Exists(decided))
     for unit in annotated:
-        unit.task = task  # one object, since its fields are read for every unit
+        unit.task = task  # the same object for all units, so that it is not loaded for each unit
         if not _depends_on(unit, by_unit[unit.pk]):
             continue
         if unit.decided:
@@ -182,7 +182,7 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
 
 
 def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
-    """Return when the annotator consented to a task, or None if they did not or have withdrawn their consent."""
+    """Return the time when the annotator consented to a task, or None if there is no consent or it was withdrawn."""
     running = Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None)
     return running.values_list("at", flat=True).first()
 

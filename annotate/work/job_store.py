@@ -1,11 +1,11 @@
 """Storage of background jobs, which managers or the program itself start. actions/job_worker.py runs the jobs.
 
-Django's own tasks are not used, because they do not report progress and do not end a job whose worker was killed.
+Django's own tasks are not used, because they do not report progress and do not end a job after its worker was killed.
 
 The files of the jobs:
 
     DATA_DIR/jobs/bell               touched when there is work; annotate/job_watcher.py watches it
-                  NUMBER/lock        held as long as the job's process lives
+                  NUMBER/lock        locked while the job's process is running
                          cancel      present if the job should end
                          pid         process id
                          progress.json    see `progress`
@@ -43,7 +43,7 @@ KILLED = (
     "Finished work is kept and the rest was rolled back. Start the job again."
 )
 STOPPED = "The job was stopped. Finished work is kept and the rest was rolled back."
-MOST_OF_LOG = 4_000  # number of characters that are kept from the end of the log
+MOST_OF_LOG = 4_000  # number of characters at the end of the log that are kept
 
 
 def jobs_folder() -> Path:
@@ -60,7 +60,7 @@ def begin(action: str, options: Mapping[str, Any], *, corpus: str = "", by: User
     """Queue an action.
 
     action: name of the action.
-    options: its options, as JSON values.
+    options: options of the action, as JSON values.
     corpus: name of the corpus that the action works on, "" if there is none.
     by: manager who starts it, None for the program itself.
     """
@@ -95,9 +95,9 @@ def progress(job: Job) -> dict[str, Any]:
 
 @transaction.atomic
 def cancel(job: Job) -> None:
-    """Cancel a job. A waiting job ends at once, and a running job is interrupted as if by Ctrl-C.
+    """Cancel a job. A waiting job ends immediately, and a running job is interrupted as if by Ctrl-C.
 
-    Raises WrongStage if it has ended.
+    Raises WrongStage if the job has ended.
     """
     locked_job = Job.objects.select_for_update().get(pk=job.pk)
     if locked_job.state == Job.WAITING:
@@ -112,7 +112,7 @@ def cancel(job: Job) -> None:
 def remove(job: Job) -> None:
     """Remove a job and its folder.
 
-    Raises WrongStage unless it has ended.
+    Raises WrongStage if the job has not ended.
     """
     locked_job = Job.objects.select_for_update().get(pk=job.pk)
     if not locked_job.has_ended:
@@ -185,7 +185,7 @@ def _end(job: Job, state: str, **fields: Any) -> None:
     Job.objects.filter(pk=job.pk, ended_at=None).update(state=state, ended_at=timezone.now(), **fields)
 
 
-# --- links through which anybody can read a single output file, until they expire or a manager withdraws them
+# --- links, each of which lets anybody read a single output file until it expires or a manager withdraws it
 
 
 DAYS = 30  # default lifetime of a link (days)
@@ -212,12 +212,12 @@ def open_shares(**fields: Any) -> QuerySet[Share]:
 
 
 def find_share(token: str) -> Share | None:
-    """Return the share to which a token belongs, or None if there is none or its link no longer works."""
+    """Return the share with a token, or None if there is no such share or its link no longer works."""
     return open_shares(digest=token_digest(token)).first()
 
 
 def withdraw_share(job: Job, number: int) -> None:
-    """Make a link useless at once.
+    """Withdraw a link, which stops working immediately.
 
     number: primary key of the share.
     """

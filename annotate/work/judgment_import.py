@@ -1,4 +1,4 @@
-"""Import of judgments that were made with a different tool, which are attached to the units of a task.
+"""Import of judgments that were made with a different tool. They are added to the units of a task.
 
 actions/judgment_files.py decides which rows of a file are judgments. The workers who made them become annotators who
 cannot log in. routing.py treats imported judgments like any other judgments.
@@ -32,7 +32,7 @@ from corpora.storage.layout import read_manifest
 
 # --- the closed task that is created for the items of a file
 #
-# Only the ids of these items are known. They also serve as the items' texts.
+# Only the ids of these items are known. The ids also serve as the texts of the items.
 
 
 def systems_of(key: str) -> tuple[str, str]:
@@ -66,9 +66,9 @@ def imported_task(
     """Create the closed task for imported judgments and its corpus, within the caller's transaction.
 
     name: name of the task.
-    items: language of each item id, "" if it is unknown.
+    items: language of each item, by id; "" if it is unknown.
     labels: labels of the task.
-    in_order: whether somebody chose the order of the labels.
+    in_order: whether the labels are in an order that somebody chose.
     source: name of the file.
     digest: digest of the file.
     pairs: whether each item compares two systems.
@@ -172,7 +172,7 @@ class _NewJudgment:
 def add_judgments(
     imported: Imported, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
 ) -> None:
-    """Attach judgments to the units and decide the units that have all their answers, within the caller's transaction.
+    """Add judgments to the units, and decide the units that have all their answers, within the caller's transaction.
 
     imported: the result, which is updated.
     rows: the judgments.
@@ -205,15 +205,15 @@ def _keys(units: Iterable[Unit]) -> RawSQL:
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
-    """Return the unit of each item that is in the task, by the item's id, and lock the units' rows."""
+    """Return the units of the items that are in the task, by item id, and lock their rows."""
     units = task.units.filter(item__key__in=listed(set(keys))).select_related("item", "task").order_by("pk")
     return {unit.item.key: unit for unit in units.select_for_update(of=("self",), no_key=True)}
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
-    """Return the annotator of each worker. Missing annotators are created.
+    """Return the annotator for each worker. Missing annotators are created.
 
-    Their user names contain a colon, which is not allowed in other user names, so they never clash with these.
+    Their user names contain a colon, which is not allowed in other user names, so the two never conflict.
     """
     prefix = f"imported:{task.name}:"
     names = {f"{prefix}{worker}": worker for worker in workers}
@@ -273,7 +273,7 @@ def _earlier_answers(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list
 
 
 def _store(answers: list[_NewJudgment], repeats: list[_NewJudgment], progress: Progress) -> None:
-    """Store each answer with a closed lease for the next free place of its unit. Store repeats without a lease."""
+    """Store each answer with a closed lease that holds the unit's next free place. Store repeats without a lease."""
     held = Lease.objects.filter(unit__in=_keys(answer.unit for answer in answers), place__isnull=False).order_by()
     places = Counter(dict(held.values_list("unit_id").annotate(Max("place"))))
     current_time = timezone.now()
@@ -297,7 +297,7 @@ def _judgment(new: _NewJudgment, lease: Lease | None) -> Judgment:
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
-    """Route the units that have all their answers. In a new task, these are all units, whatever their redundancy."""
+    """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy."""
     answers: defaultdict[int, list[Judgment]] = defaultdict(list)
     for judgment in Judgment.objects.live().answers().filter(unit__in=_keys(units)).order_by("pk"):
         answers[judgment.unit_id].append(judgment)

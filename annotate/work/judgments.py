@@ -27,11 +27,11 @@ from corpora.database.statements import insert_one, prepared, tell, update_one
 
 _COUNT = sql("said")
 _answers = count(1)  # counts the judgments that this process stores
-COMMENT = 2000  # greatest length of a comment, in characters
-LONGEST = 10_000  # greatest length of an answer, in characters; an answer may list the ids of many labels
+COMMENT = 2000  # maximum length of a comment, in characters
+LONGEST = 10_000  # maximum length of an answer, in characters; an answer may list the ids of many labels
 GONE_ON = gettext_noop("This item no longer needs your answer, so it was not counted. Please take the next one.")
 
-# After its lease has expired, an answer still counts for this long, unless somebody else has the unit.
+# An answer still counts during this time after the lease has expired, unless somebody else has the unit.
 GRACE_MINUTES = 120
 
 
@@ -73,7 +73,7 @@ def judge_sheet(
 
     Each answer is a separate judgment, so a refused answer does not affect the others.
 
-    answers: the answer for each lease, by the lease's primary key; None to skip the unit.
+    answers: the answer for each lease, by primary key; None to skip the unit.
     active_seconds: working time on the whole sheet.
     """
     seconds_per_answer = None if active_seconds is None else active_seconds / len(answers)
@@ -91,7 +91,7 @@ def judge_sheet(
 class Closed:
     """Result of an answer, a skip or a flag.
 
-    permit: the annotator's permit afterwards. It may be new, because the judgment may have caused a pause.
+    permit: the annotator's permit after the judgment, which may have caused a pause.
     judgment: the judgment.
     is_new: whether the judgment was stored now. If not, the request was a retry.
     lease: the lease for which the judgment was sent.
@@ -107,8 +107,8 @@ class Closed:
 
 # The outcome of a lease for each kind of judgment.
 OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG: "flagged"}
-# Messages that refuse a second answer for the same lease, by the kind of the first judgment. TAKEN_BACK is for a first
-# judgment that was taken back, STANDS for one that is in force.
+# Messages that refuse a second answer for the same lease, by the kind of the first judgment. TAKEN_BACK applies if the
+# first judgment was taken back, and STANDS if it is in force.
 TAKEN_BACK = {
     Judgment.ANSWER: gettext_noop(
         "You answered %(answer)s and then undid it. Please answer the item that is open now."
@@ -151,8 +151,8 @@ def close(
         raise refusals.NotFound(_("You do not have this item."))
     [unit] = work
     unit.task = task
-    # Read the leases after the unit is locked, in a separate statement, because the transaction that held the lock
-    # before may have changed them.
+    # Read the leases in a separate statement after the unit is locked, because the transaction that held the lock
+    # before may have changed the leases.
     leases_around = [other for other in _around(annotator.pk, unit.pk, unit.shown) if other.unit.task_id == task.pk]
     leases = [other for other in leases_around if unit.pk in (other.unit_id, other.instead_of_id)]
     lease = next(each for each in leases_around if each.pk == lease_id)
@@ -167,8 +167,8 @@ def close(
         return Closed(permit, _retried(first, kind, answer, shown_unit), False, lease, held)
     if permit.stopped:
         raise permit.stopped
-    # If the lease expired, the same annotator may have been given the unit again in another tab. Use the open lease
-    # then.
+    # If the lease has expired, the same annotator may have received the unit again in another tab. In this case, use
+    # the open lease.
     lease = next((each for each in own_leases if each.closed_at is None), lease)
     binding = (getattr(each, "judgment", None) for each in own_leases)
     if earlier := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
@@ -178,16 +178,16 @@ def close(
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
     other_leases = [each for each in leases if each.pk != lease.pk]
-    # As for a unit of work, others may have given all answers that are needed after this lease of a gold answer
-    # expired.
+    # After this lease of a gold answer expired, others may have given all the answers that are needed, as can happen
+    # for a unit of work.
     is_late_gold = lease.instead_of_id and is_late
     is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown_unit.pk, other_leases))
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown_unit)
-        # A gold answer holds no place. It is too late if an answer to the unit that it replaces would be too late. Both
-        # cases run the same statements, because the lease changes only after the check.
+        # A gold answer does not hold a place. An answer to it is too late if an answer to the replaced unit would be
+        # too late. Both cases run the same statements, because the lease changes only after the check.
         place = lease.place
         if is_late:
             free = free_place(unit, other_leases, stand_in=lease.instead_of_id and shown_unit.pk)
@@ -200,7 +200,7 @@ def close(
     else:
         lease.place = None
     if active_seconds is not None:
-        # In this order of arguments, max and min turn NaN into 0.
+        # With the arguments in this order, max and min turn NaN into 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
@@ -239,7 +239,7 @@ def close(
 
 
 def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
-    """Update the annotator's backlog after an answer, a skip or a flag. A flag counts neither as answer nor as skip.
+    """Update the backlog after an answer, a skip or a flag. A flag counts neither as an answer nor as a skip.
 
     number: 1, or -1 if the judgment is taken back.
     """
@@ -254,8 +254,8 @@ def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
 def _mark_disturbing(shown: Unit, work: Unit) -> None:
     """Restrict the unit that was shown to people who accept disturbing texts.
 
-    If it is a gold answer, the unit of work that it replaced is marked as well, but not stored. It is then routed as if
-    it had been flagged itself.
+    If this unit is a gold answer, the unit of work that it replaced is marked too, without being stored. The unit of
+    work is then routed as if it had been flagged itself.
     """
     shown.disturbing = work.disturbing = True
     update_one(shown, "disturbing")
@@ -263,7 +263,7 @@ def _mark_disturbing(shown: Unit, work: Unit) -> None:
 
 @prepared
 def _work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
-    """Lock a lease's unit of work. The annotation `shown` is the unit that the annotator saw."""
+    """Lock the unit of work of a lease. The annotation `shown` is the unit that the annotator saw."""
     leases = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
     units = Unit.objects.filter(pk__in=leases.values(of=Coalesce("instead_of_id", "unit_id")))
     is_audit = Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited"))
@@ -284,9 +284,9 @@ def _around(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
 
 
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
-    """Check that the annotator may still work in the language in which they were given a unit.
+    """Check that the annotator may still work in the language in which they received a unit.
 
-    A late answer counts only for GRACE_MINUTES, and only if the annotator could still be given the unit.
+    A late answer counts only during GRACE_MINUTES, and only if the annotator could still receive the unit.
 
     Raises NotAllowed or NotQualified if the annotator is no longer allowed to work in the language, and WrongStage or
     LeaseExpired if a late answer does not count.
@@ -330,7 +330,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 
 
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
-    """Return the first judgment if the new one is a retry of it, otherwise raise a refusal that states the first."""
+    """Return the first judgment if the new one is a retry of it. Otherwise, raise a refusal that states it."""
     [label] = seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
@@ -353,11 +353,11 @@ def read_answer(
 ) -> Answer:
     """Parse the answer that a page or client sent.
 
-    If only a reason was sent, the answer is the label that takes a reason.
+    If only a reason was sent, the answer is the label that allows a reason.
 
     details: other fields of Answer.
 
-    Raises InvalidAnswer if it cannot be parsed or stored. `check` decides whether it fits a unit.
+    Raises InvalidAnswer if the answer cannot be parsed or stored. `check` decides whether it fits a unit.
     """
     if reason and not any(sent):
         sent = [kind.undefined.label]
@@ -378,9 +378,9 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
 
     posted: a QueryDict.
 
-    Raises InvalidAnswer if it cannot be parsed.
+    Raises InvalidAnswer if the answer cannot be parsed.
     """
-    # Browsers count a line break as one character and send two.
+    # Browsers count a line break as one character but send two.
     comment = posted.get("comment", "").replace("\r\n", "\n")
     return read_answer(kind, posted.getlist("answer"), posted.get("reason", ""), comment, **kind.form.details(posted))
 
@@ -388,9 +388,9 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
 def check_words(*texts: str) -> None:
     """Check that text fields can be stored.
 
-    words: the text fields. The last one is the comment.
+    texts: the text fields. The last one is the comment.
 
-    Raises InvalidAnswer otherwise.
+    Raises InvalidAnswer if a field cannot be stored.
     """
     if len(texts[-1]) > COMMENT:
         raise refusals.InvalidAnswer(
@@ -403,7 +403,7 @@ def check_words(*texts: str) -> None:
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
     """Check that an answer fits a unit.
 
-    Raises InvalidAnswer otherwise.
+    Raises InvalidAnswer if it does not.
     """
     try:
         kind.rules.check(answer, unit)

@@ -17,14 +17,14 @@ from annotate.work.accounts import check_may_change, is_manager
 from annotate.work.queue import close_open
 
 EVERYBODY, MEMBERS = OPEN_TO = ("everybody", "members")
-MOST = 2_000_000_000  # largest quota that every database stores
+MOST = 2_000_000_000  # largest quota that every supported database can store
 
 
 @transaction.atomic
 def open_to(task: Task, *, members_only: bool) -> bool:
-    """Open a task to everybody who reads its languages, or to its members only. Return whether this changed it.
+    """Open a task to everybody who reads its languages, or to its members only. Return whether the task changed.
 
-    Units that people have open who may no longer work on the task are returned.
+    People who may no longer work on the task return their open units.
     """
     changed = Task.objects.filter(pk=task.pk).exclude(members_only=members_only).update(members_only=members_only)
     task.members_only = members_only
@@ -52,7 +52,7 @@ def quota_of(task: Task, text: str) -> int | None:
 
 
 def answers_asked(task: Task) -> int:
-    """Return the number of answers that people are asked for in a task, given or not."""
+    """Return the total number of answers that a task requires, including answers that have been given."""
     units = task.units.work().filter(reused_from=None).exclude(stage__in=[stages.NEW, stages.AGREED, stages.COPIED])
     return units.aggregate(number=Sum("redundancy"))["number"] or 0
 
@@ -60,10 +60,10 @@ def answers_asked(task: Task) -> int:
 def check_may_choose(by: User, people: Iterable[Annotator], task: Task, role: str = "") -> None:
     """Check that a user may add, change and remove these members of a task.
 
-    role: the role that the user wants to give.
+    role: the role that the user wants to assign.
 
-    Raises NotAllowed if the user may not change one of the accounts, or if a manager of the task alone would make or
-    change another such manager.
+    Raises NotAllowed if the user may not change one of the accounts, or if a user who manages only this task would add
+    or change another manager of it.
     """
     listed = list(people)
     check_may_change(by, [person.user for person in listed])
@@ -83,11 +83,11 @@ def add(
 ) -> tuple[int, int]:
     """Make people members of a task, or change their role and quota in it.
 
-    role: their role; None keeps that of members, and makes the others annotators.
-    quota: their quota, None for none.
-    keep_quota: whether members keep their quota instead.
+    role: the role of these people; None to keep the role of members and make the others annotators.
+    quota: the quota of these people, None for no limit.
+    keep_quota: whether people who are already members keep their quota instead.
 
-    Returns how many people are new members, and how many members were changed.
+    Returns the number of new members and the number of changed members.
     """
     listed = _locked(people)
     if role in (Membership.ADJUDICATOR, Membership.MANAGER):
@@ -111,9 +111,9 @@ def add(
 
 @transaction.atomic
 def remove(task: Task, people: Iterable[Annotator]) -> int:
-    """End memberships, and return the open units of these people if the task is for members only.
+    """End memberships. If the task is for members only, these people's open units are returned.
 
-    Answers that they gave remain. Returns the number of memberships ended.
+    Their answers remain. Returns the number of memberships that were ended.
     """
     ended = task.memberships.filter(annotator__in=_locked(people))
     leaving = [member.annotator for member in ended.select_related("annotator")]
@@ -124,7 +124,7 @@ def remove(task: Task, people: Iterable[Annotator]) -> int:
 
 
 def _locked(people: Iterable[Annotator]) -> list[Annotator]:
-    """Lock people in the same order everywhere, so that answers that are being stored are stored first."""
+    """Lock people, always in the same order. This waits until answers that are being stored have been stored."""
     listed = sorted(people, key=lambda person: person.pk)
     for person in listed:
         person.one_at_a_time()
@@ -132,7 +132,7 @@ def _locked(people: Iterable[Annotator]) -> list[Annotator]:
 
 
 def _release(people: Iterable[Annotator], task: Task) -> None:
-    """Return the open units of people. This must be the last step of a transaction, see queue.close."""
+    """Return the open units of people to the queues. This must be the last step of a transaction (see queue.close)."""
     for person in people:
         close_open(person, task)
 
@@ -152,9 +152,9 @@ def groups_of(person: Annotator) -> list[str]:
 
 @transaction.atomic
 def set_groups(person: Annotator, names: Iterable[str]) -> None:
-    """Put a person into exactly these groups, apart from groups with permissions. Groups without people are deleted.
+    """Set a person's groups, except for groups with permissions. Groups without people are deleted.
 
-    Raises InvalidAnswer if a name is that of a group with permissions or is too long.
+    Raises InvalidAnswer if a name is too long or is that of a group with permissions.
     """
     chosen, longest = [], Group._meta.get_field("name").max_length or 0
     for name in dict.fromkeys(names):

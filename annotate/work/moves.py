@@ -1,7 +1,7 @@
 """Moves of units between stages. Only this module writes Unit.stage, and it stores a Transition for each move.
 
-Callers must hold the lock of the unit's row. This is not necessary while a task is being opened, because no other
-transaction can see its units yet. routing.py decides where a unit goes.
+Callers must have locked the unit's row. This is not necessary while a task is being opened, because no other
+transaction can see the units yet. routing.py decides where a unit goes.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,7 +27,7 @@ CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "rech
 # The event for each first stage of a new unit. If the unit starts in a queue, the task's kind defines the event.
 _BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 _BEGUN = sql("begun")
-# A primary key that no row has, since they start at 1.
+# A primary key that no row has, because primary keys start at 1.
 NO_ROW = 0
 
 
@@ -43,8 +43,8 @@ def move(
 ) -> None:
     """Move a unit whose row the caller has locked, and store the transition.
 
-    changes: new values of label, round, language, visited and redundancy. Unless a label is given, the unit has no
-        label afterwards.
+    changes: new values of label, round, language, visited and redundancy. Without a new label, the unit has no label
+        afterwards.
     keep: whether to store the move. If not, the same statements run without effect.
     """
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
@@ -65,7 +65,7 @@ def moved(
 ) -> Any:
     """Move a unit in memory and return the transition. The caller saves both.
 
-    of: class of the transition; PLAIN is faster and is used for bulk insertion.
+    of: class of the transition; PLAIN is a faster class for bulk insertion.
     """
     stages.check_move(unit.stage, event, to_stage)
     from_stage = unit.stage
@@ -104,7 +104,7 @@ def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
 
 
 def begun(task: Task, first: int) -> None:
-    """Store the first transitions of a task's new units in one statement, since there may be a million.
+    """Store the first transitions of a task's new units in a single statement, because there may be a million.
 
     first: position of the first new unit.
     """
@@ -117,7 +117,7 @@ def begun(task: Task, first: int) -> None:
 
 
 def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
-    """Return the labels of units as they are shown to an annotator."""
+    """Return the labels of units in the form that an annotator sees."""
     pairs = list(labelled)
     for control in dict.fromkeys(control for unit, _ in pairs for control in unit.task.controls):
         pairs = [(unit, label) for (unit, _), label in zip(pairs, control.seen(annotator, pairs), strict=True)]
@@ -142,22 +142,22 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
 
 
 def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[str]) -> None:
-    # Use an upsert instead of bulk_update, which takes many times as long while people wait.
+    # Use an upsert, because bulk_update takes many times as long and people are waiting.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     insert(transitions)
 
 
 def contested_labels(task: Task) -> set[str]:
-    """Return the labels that failed their audit. People label all posts to which the detectors gave them."""
+    """Return the labels that failed their audit. People label all posts with such a label from the detectors."""
     contested = task.units.filter(transitions__event="contested")
     return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
 
 
 def unread(task: Task) -> QuerySet[Unit]:
-    """Return the posts whose label comes from the detectors' agreement alone (stratum `agreed` of an exported set).
+    """Return the posts that have a label only from the detectors' agreement (stratum `agreed` of an exported set).
 
-    These posts were not chosen for the audit, and people do not label them because of a failed audit either. People may
-    still have read the text of such a post, if another post has the same text.
+    These posts were not chosen for the audit, and people do not label them because of a failed audit either. However,
+    people may have read the text of such a post in another post.
     """
     alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~Q(agreed_label__in=contested_labels(task))
     return task.units.exclude(agreed_label="").filter(alone, audited=False)

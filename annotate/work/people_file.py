@@ -1,4 +1,4 @@
-"""Tables of annotators, from which many accounts are created at once. All faults of a table are reported together."""
+"""Tables of annotators, from which many accounts are created at once. All errors in a table are reported together."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ NAMELESS = "a column without a name, between or after commas"
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
-LONGEST = 150  # greatest length of a name, in characters, which is Django's own limit
+LONGEST = 150  # maximum length of a name, in characters, which is Django's own limit
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
 
 
 def _missing(columns: Sequence[str]) -> str:
-    """Return the message for a table whose first line does not name all required columns.
+    """Return the message for a table without all required columns in its first line.
 
-    The message says so if the columns seem to be separated by semicolons or tabs, because spreadsheet programs in many
-    countries save tables with semicolons.
+    The message mentions if the columns seem to be separated by semicolons or tabs, because in many countries,
+    spreadsheet programs save tables with semicolons.
     """
     message = (
         f"The first line must contain the columns {', '.join(COLUMNS)}, but contains {', '.join(columns) or 'none'}."
@@ -112,9 +112,9 @@ def _missing(columns: Sequence[str]) -> str:
 
 
 def twin(username: str, other: str) -> str:
-    """Return the message for a user name that differs from another one only in case.
+    """Return the message for a user name that differs from another user name only in case.
 
-    Such names are refused because people would log in to the wrong account.
+    Such names are refused because people could log in to the wrong account.
     """
     return f"the user name {username} differs from {other} only in case. Use {other} if it is the same person."
 
@@ -124,7 +124,7 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[
 
     cells: the cell in each column.
     used_names: user names of earlier rows, by their case-folded form.
-    codes: result of `_codes_by_name`, to which other spellings are added, so that each is looked up once per table.
+    codes: result of `_codes_by_name`. Other spellings are added to it, so that each is looked up once per table.
     """
     # Normalize the name in the same way as Django's login form does.
     username = User.normalize_username((cells["username"] or "").strip())

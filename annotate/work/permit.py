@@ -1,6 +1,6 @@
 """Permits: what a person may do in a task now, read once per request in a few statements.
 
-Functions that receive a permit do not query routes, languages, pauses, qualifications or guideline versions again.
+Functions that receive a permit need not query routes, languages, pauses, qualifications or guideline versions again.
 pages/access.py decides who may act as annotator, adjudicator or manager.
 """
 
@@ -55,8 +55,8 @@ class Permit:
     majors: major version of the guidelines in force in each language; empty if the task has no test.
     passed: languages whose test the annotator has passed under these versions; empty if the task has no test.
     has_agreed: whether the annotator has consented to the work; True if the work is not sensitive.
-    read_today: number of units of a sensitive task that the annotator answered, skipped or decided since midnight.
-        Units whose judgment was voided count too.
+    read_today: number of units of a sensitive task that the annotator has answered, skipped or decided since midnight.
+        A unit counts even if the judgment was voided.
     role: the annotator's role as a member of the task, None if they are not a member.
     quota: maximum number of answers in the task, None for no limit.
     answered: number of valid answers in the task, if there is a quota.
@@ -92,7 +92,7 @@ class Permit:
 
     @cached_property
     def stopped(self) -> NotAllowed | None:
-        """The reason why the annotator gets no units of the task now, None if nothing stops them."""
+        """The reason why the annotator gets no units of the task now, None if there is no such reason."""
         sensitive = self.task.kind.sensitive
         if self.is_outsider:
             return NotAllowed(_(NOT_A_MEMBER))
@@ -124,15 +124,15 @@ class Permit:
 
     @cached_property
     def read_queues(self) -> list[str]:
-        """Queues of the languages that the annotator reads, starting with the language that they read best."""
+        """The queues of the languages that the annotator reads, best-read language first."""
         read_by = self.task.kind.routing.read_by
         return list(dict.fromkeys(queue for code in self.reads for queue in read_by(code, self.task, self.routes)))
 
     @cached_property
     def queues(self) -> list[str]:
-        """Queues in which the annotator may work, which are those whose test they have passed.
+        """The queues in which the annotator may work, because they have passed the test.
 
-        If the task has no test, they may work in all queues that they read. While they are stopped, there are none.
+        If the task has no test, they may work in all queues that they read. While they are stopped, the list is empty.
         """
         if self.stopped:
             return []
@@ -154,7 +154,7 @@ class Permit:
         )
 
     def to_revise(self) -> "Permit":
-        """Return the permit for revising earlier answers, to which no quota applies."""
+        """Return a permit for revising earlier answers, without a quota."""
         return replace(self, quota=None)
 
 
@@ -167,8 +167,7 @@ def permit_of(annotator: Annotator, task: Task) -> Permit:
 def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     """Return an annotator's permits for several tasks, with as many statements as for one task.
 
-    tasks: the tasks. If they come from Tasks.for_work, they already have the annotator's standing, which saves a
-        statement.
+    tasks: the tasks. Tasks from Tasks.for_work already contain the annotator's standing, which saves a statement.
     """
     listed, levels = list(tasks), dict(_levels(annotator.pk))
     # Records in no language wait in the same queue as posts in no language.
@@ -224,9 +223,10 @@ def _answered(annotator: Annotator, tasks: list[int]) -> dict[int, int]:
 
 
 def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
-    """Return the annotator's permits for the open tasks that are theirs, newest first.
+    """Return the annotator's permits for their own open tasks, newest first.
 
-    A task is theirs if they are a member or adjudicate in it, or if it is for everybody and has one of their languages.
+    Their own tasks are those in which they are a member or an adjudicator, and those that are open to everybody and
+    contain one of their languages.
 
     annotations: annotations to add to the tasks.
     """
@@ -260,9 +260,9 @@ def check_member(annotator: Annotator, task: Task) -> None:
 
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """Return the major versions of the guidelines in force, and the languages whose test was passed under these.
+    """Return the major versions of the guidelines in force, and the languages in which a test on these was passed.
 
-    Both are mappings from a task's primary key.
+    Both are mappings with the task's primary key as key.
     """
     columns = ("task_id", "language", "major")
     held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
@@ -278,7 +278,7 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
 
 
 def midnight() -> datetime:
-    """Return the last midnight in the installation's time zone.
+    """Return the most recent midnight in the installation's time zone.
 
     The annotator's own time zone is not used, because annotators could change it to get more units on the same day.
     """
@@ -300,11 +300,11 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
 
 
 def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """Check that a person may act as an adjudicator in a task. This needs no permit, so it is checked separately.
+    """Check that a person may act as an adjudicator in a task. No permit is needed for this.
 
     to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
 
-    Raises NotAllowed if they are no adjudicator in the task, Paused if they are paused, NotAgreed if the work is
+    Raises NotAllowed if they are not an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
     sensitive and they have not consented, and EnoughToday if they have reached the daily limit.
     """
     if not adjudicates_in(annotator, task):
@@ -323,13 +323,13 @@ def acting(user: User, task: str) -> Iterator[Permit]:
     """Open a transaction in which a user acts in a task, and yield the permit.
 
     A second request by the same user waits until the transaction ends. Because of this, two tabs show the same unit,
-    and no answer is missed when the annotator is paused or their answers are voided.
+    and no answer is overlooked when the annotator is paused or their answers are voided.
 
     user: the user.
     task: name of the task.
 
-    Raises NotAllowed if the user is not an annotator or not a member of a task that is for members only, NotFound if
-    there is no such task.
+    Raises NotAllowed if the user is not an annotator, or not a member although the task is for members only. Raises
+    NotFound if the task does not exist.
     """
     with transaction.atomic():
         rows = _locked(user.pk)
@@ -355,7 +355,7 @@ def _task(annotator: Any, name: str) -> QuerySet[Task]:
 def _locked(user: int) -> QuerySet[Annotator]:
     """Lock the annotator's row.
 
-    no_key is used because otherwise transactions that hold a unit's lock and refer to the annotator would wait too.
+    Without no_key, transactions that hold the lock of a unit and refer to the annotator would have to wait too.
     """
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
 

@@ -1,4 +1,4 @@
-"""The queue: assigning units to annotators, returning them, and the leases that annotators hold."""
+"""The queue: assigning units to annotators, taking units back, and the leases that annotators hold."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -21,16 +21,16 @@ from annotate.work.permit import Permit, acting
 from annotate.work.sql import sql
 from corpora.database.statements import insert_one, prepared, update_one
 
-# Function that returns what is shown in place of a unit. Its arguments are all leases of the unit, and the annotator's
-# own leases among them.
+# Function that returns the unit to show in place of another one. Its arguments are all leases of the replaced unit, and
+# the annotator's own leases among them.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]
-# Greatest number of posts on a sheet.
+# Maximum number of posts on a sheet.
 SHEET = 20
-# Number of units that are tried over all queues. Others are not likely to have locked so many at one moment, because
-# each process handles one request at a time and locks only the unit that is answered and the next one.
+# Number of units that are tried in all queues together. Others are unlikely to lock this many at the same time, because
+# each process handles one request at a time and locks only the answered unit and the next one.
 HEADS = 16
 # A unit that an annotator returned, or that a gold answer replaced, comes back to the annotator after a random number
-# of other answers. These are the least and the greatest number.
+# of other answers between these limits.
 BACK_AFTER = (10, 40)
 # The condition of Lease.is_wanted for use in queries.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
@@ -54,7 +54,7 @@ def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> Quer
 
 
 def open_lease(annotator: Annotator, task: Task, queues: Queues = None) -> Lease | None:
-    """Return the annotator's open lease if there is one. Leases on a sheet do not count."""
+    """Return the annotator's open lease, except for leases on a sheet, or None if there is none."""
     return _of(open_leases(annotator, task, queues).filter(sheet=False).first(), task)
 
 
@@ -71,20 +71,20 @@ def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
 
 
 def _of(lease: L, task: Task) -> L:
-    """Set the task of a lease's unit, so that it is not read from the database again."""
+    """Set the task of a lease's unit, so that the task is not read from the database again."""
     if isinstance(lease, Lease):
         lease.unit.task = task
     return lease
 
 
-# --- the first units of an annotator's queues, in the order of the draw, which reveals nothing about votes
+# --- the first units of an annotator's queues, in the order of the draw, which does not reveal votes
 
 
-# Query for the first units in one queue that an annotator may be given. One statement runs it for several queues.
+# Query for the first units in a queue that an annotator may receive. One statement runs it for several queues.
 _HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}
 # Condition that a unit is among the first units of some queues. It is written so that each database finds the units of
 # each queue with an index. The index is in the order of the queue, so the cost does not grow with the number of waiting
-# units. The array makes PostgreSQL look up units by primary key, whatever its statistics suggest.
+# units. The array forces PostgreSQL to look up units by primary key, regardless of its statistics.
 _FIRST = f"WITH put_off AS MATERIALIZED ({sql('put_off')}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
 _IS_HEAD = {
     "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
@@ -97,7 +97,7 @@ _IS_HEAD = {
 def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[Any]:
     """Return the first `number` units of each of the annotator's queues.
 
-    Units that the annotator returned recently are left out, unless there are no other units.
+    Units that the annotator returned recently are excluded, unless there are no other units.
 
     find: the query to run, either _locked_head or _head_ids.
     """
@@ -132,8 +132,8 @@ def _first(values: Sequence[Any]) -> QuerySet[Unit]:
 def take(annotator: Annotator, task: Task) -> Lease | None:
     """Lease the next unit to the annotator, or return the lease that they already hold.
 
-    Returns None if there is nothing to lease. Each attempt is a separate transaction. Otherwise two annotators who each
-    hold a lock could wait for each other.
+    Returns None if there is nothing to lease. Each attempt is a separate transaction. Otherwise, two annotators who
+    each hold a lock could wait for each other.
     """
     while True:
         with acting(annotator.user, task.name) as permit:
@@ -145,8 +145,8 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
                 # Count the backlog again.
                 Backlog.objects.filter(annotator=annotator, task=task).delete()
                 return None
-        # Other transactions are judging or assigning all of these units. Wait for the first, which may have a free
-        # place afterwards.
+        # Other transactions are judging or assigning all of these units. Wait for the first unit, which may then have a
+        # free place.
         with acting(annotator.user, task.name) as permit:
             head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
             head = not_left_to_others(head, takes_disturbing=permit.annotator.takes_disturbing)
@@ -172,8 +172,7 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     held = list(held)
     now = timezone.now()
     for earlier in held:
-        # A lease in a queue where the annotator may no longer work is not returned, because any answer would be
-        # refused.
+        # Ignore a lease in a queue in which the annotator may no longer work, because any answer would be refused.
         if not earlier.sheet and earlier.expires_at > now and earlier.is_wanted and earlier.queue in permit.queues:
             return _of(earlier, task)
     lease: Lease | None = None
@@ -186,7 +185,7 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
             is_theirs = unit.language in permit.queues and (annotator.takes_disturbing or not unit.disturbing)
             lease = lease_locked(unit, permit) if is_theirs and unit.stage == stages.QUEUED else None
     if held:
-        # The annotator's earlier leases have expired, or their units have moved on without an answer.
+        # The annotator's earlier leases have expired, or the leased units have moved on without an answer.
         close(held, [lease] if lease else [], "expired")
     return lease
 
@@ -198,7 +197,7 @@ def _held(annotator: int, task: int) -> QuerySet[Lease]:
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
-    """Lease a sheet of up to `size` units that ask about one language, or return the sheet that is already open."""
+    """Lease a sheet of up to `size` units that ask about the same language, or return the sheet that is open."""
     with acting(annotator.user, task.name) as permit:
         return hand_out_sheet(permit, size)
 
@@ -206,14 +205,14 @@ def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Leas
 def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     """Lease a sheet within the annotator's transaction, or return the open one.
 
-    All units are leased in one transaction, so that a second tab shows the whole sheet. The transaction can lock many
-    units without a deadlock, because it skips those that others have locked.
+    All units are leased in one transaction, so that a second tab shows the whole sheet. Locking many units does not
+    cause a deadlock, because the transaction skips units that others have locked.
     """
     annotator, task = permit.annotator, permit.task
     if leases := open_sheet(annotator, task, permit.queues):
         return leases
     size = size if permit.left is None else min(size, permit.left)
-    # Look up enough units for several people who start a sheet at the same moment.
+    # Look up enough units for several people who start a sheet at the same time.
     heads = _heads(permit, 8 * size, _head_ids) if task.is_open else []
     first = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
     first = not_left_to_others(first, takes_disturbing=annotator.takes_disturbing)
@@ -237,7 +236,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     is replaced.
 
     Places are counted in a separate statement after the row was locked. Under READ COMMITTED, the statement that locks
-    the row may have waited for another transaction, and would not count a place that this transaction took.
+    the row may have waited for another transaction, and would not count a place taken in that transaction.
 
     Returns None if the last place was taken in the meantime.
     """
@@ -261,7 +260,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     if place is None:
         return _open(unit, unit, permit, number, times=len(own_leases), **how)
     placed = place(leases, own_leases)
-    # Read the unit even if it is the unit of work itself, so that both cases run the same statements.
+    # Read the unit even if it is the unit of work, so that both cases run the same statements.
     [shown_unit] = _shown(placed.shown)
     shown_unit.task = permit.task
     return _open(shown_unit, unit, permit, number, times=len(own_leases), **how, **placed.how)
@@ -277,8 +276,8 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
 
     shown: the unit that the annotator sees.
     work: the unit of work, which differs from `shown` if a quality control replaced it.
-    place: place of the unit of work that the lease holds.
-    times: how many times the annotator was given the unit of work before.
+    place: place that the lease holds on the unit of work.
+    times: how many times the annotator has already received the unit of work.
     """
     for control in permit.task.controls:
         control.shown(shown, permit.annotator)
@@ -304,8 +303,8 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
 def open_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
     """Lease a unit again to an annotator who has just undone their answer to it. The caller has locked the unit.
 
-    The annotator gets a place in addition to those that others hold, so a waiting unit may need one more answer
-    afterwards. They answer in the queue and round of the earlier lease, wherever the unit is now.
+    The annotator gets a place in addition to the places of others, so a waiting unit may need one more answer
+    afterwards. The new lease is for the queue and round of the earlier lease, regardless of where the unit is now.
 
     A gold answer replaces the same unit of work as before if that unit still waits, and otherwise the next waiting
     unit, if there is one. Gold answers and units of work run the same statements.
@@ -353,11 +352,11 @@ def _leases(unit: int) -> QuerySet[Lease]:
 
 
 def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = None) -> int | None:
-    """Close the expired leases of a unit and return its lowest free place, or None if there is none.
+    """Close the expired leases of a unit and return its lowest free place, or None if no place is free.
 
     unit: the unit, locked by the caller.
     leases: all current leases of the unit.
-    stand_in: primary key of a gold answer that replaces the unit. Its answers then hold places as well.
+    stand_in: primary key of a gold answer that replaces the unit. Answers to it then hold places too.
     """
     now = timezone.now()
     if run_out := [lease for lease in leases if lease.closed_at is None and lease.expires_at <= now]:
@@ -368,7 +367,7 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
         if is_over(unit, stand_in, leases):
             return None
         number += answered_instead(unit, stand_in, leases)
-    # Places need not be consecutive. After a voiding, other people may hold places beyond the unit's redundancy.
+    # Places need not be consecutive. After answers were voided, others may hold places beyond the unit's redundancy.
     return min(set(range(1, len(held) + 2)) - held) if number < unit.redundancy else None
 
 
@@ -384,17 +383,17 @@ def _give_back(leases: list[Lease], outcome: str) -> None:
 
 
 def close_open(annotator: Annotator, task: Task, leases_to_keep: Iterable[Lease] = ()) -> None:
-    """Return the units that the annotator has open in the task, except those of leases to keep. See `close`."""
+    """Return the annotator's open units in the task to the queues, except for leases to keep. See `close`."""
     open_now = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
     close(open_now, leases_to_keep, "released")
 
 
 def close(leases: Iterable[Lease], leases_to_keep: Iterable[Lease], outcome: str) -> None:
-    """Close open leases of one annotator, except those to keep.
+    """Close open leases of one annotator, except for leases to keep.
 
     This must be the last step of a transaction, because it changes leases without locking their units. It does not wait
-    for locked leases: if two annotators are given each other's returned units, they would wait for each other. A
-    transaction that has locked a lease is about to close it, so the lease can be skipped.
+    for locked leases. Otherwise, two annotators who receive each other's returned units would wait for each other.
+    Skipping a locked lease is safe, because the transaction that has locked it is about to close it.
     """
     stay = {lease.pk for lease in leases_to_keep}
     to_close = [lease.pk for lease in leases if lease.pk not in stay]
@@ -406,14 +405,14 @@ def close(leases: Iterable[Lease], leases_to_keep: Iterable[Lease], outcome: str
 
 
 def release_all(annotator: Annotator, task: Task) -> None:
-    """Return all units that the annotator has open in the task, without judging them."""
+    """Return all of the annotator's open units in the task to the queues, without judging them."""
     with acting(annotator.user, task.name):
         close_open(annotator, task)
 
 
 @transaction.atomic
 def release(annotator: Annotator, lease_id: int) -> None:
-    """Return a unit without judging it. If its lease has already been closed, nothing changes."""
+    """Return a unit to its queue without judging it. If the lease is already closed, nothing changes."""
     closed = Lease.objects.filter(pk=lease_id, annotator=annotator, closed_at=None).update(
         closed_at=timezone.now(), place=None, outcome="released"
     )

@@ -18,8 +18,8 @@ from corpora.database.statements import prepared
 
 # --- languages that are not on the list but are added by the file of a task
 #
-# A process registers the languages of a task's file when it uses the task's kind. Code that may need such a language
-# earlier, for example when people or routes are entered, calls these functions.
+# A process registers the languages of a task's file when it first uses the task's kind. Code that may need such a
+# language earlier, for example when people or routes are entered, calls these functions.
 
 
 def learn_languages() -> None:
@@ -40,7 +40,7 @@ def is_language(code: str) -> bool:
 
 
 def language_named(code: str) -> str:
-    """Return the language code for a code of any standard, or the code itself if it is unknown."""
+    """Return the listed code for a language code of any standard, or the same code if it is unknown."""
     return code if is_language(code) else code_of(code) or code
 
 
@@ -56,8 +56,8 @@ def unknown_code(code: str) -> str:
 
 # --- changes of routes
 #
-# A change of the queue or the candidates applies to all open tasks at once. A change of `never_agree` applies only to
-# tasks that are opened later. Units that wait stay in their queues until they are rerouted.
+# A change to the queue or the candidates immediately applies to all open tasks. A change to `never_agree` applies only
+# to tasks that are opened later. Waiting units stay in their queues until they are rerouted.
 
 
 def route_of(language: str) -> LanguageRoute:
@@ -76,10 +76,10 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
 
     language: language that the route is for.
     queue: queue in which texts in the language wait.
-    extra_candidates: languages whose queues are tried after that of `language`.
+    extra_candidates: languages with queues to try after the queue of `language`.
     never_agree: whether to ignore the detectors' agreement on the language, in tasks that are opened later.
 
-    Raises InvalidAnswer for an unknown code, or if the language has a route already.
+    Raises InvalidAnswer if a code is unknown or the language already has a route.
     """
     _check([*([] if language == UND else [language])])
     values = _values(queue, extra_candidates, never_agree=never_agree)
@@ -125,7 +125,7 @@ def _check(codes: Iterable[str]) -> None:
 
 
 class Route(NamedTuple):
-    """The columns of a LanguageRoute that people's work depends on. Reading a model instead takes ten times as long."""
+    """The columns of a LanguageRoute that affect people's work. Reading a model instead takes ten times as long."""
 
     queue: str
     extra_candidates: list[str]
@@ -143,7 +143,7 @@ def _rows() -> QuerySet[LanguageRoute, Any]:
 
 @dataclass(frozen=True)
 class Routes:
-    """The LanguageRoute table as it applies to one task, whose kind determines the queues."""
+    """The LanguageRoute table as it applies to one task. The task's kind determines the queues."""
 
     rows: dict[str, Route]
     task: Task
@@ -161,8 +161,8 @@ class Routes:
     def queue_of(self, language: str) -> str:
         """Return the queue of a language.
 
-        If a code has no route but stands for several finer labels, its queue is that of the first label. If the task's
-        file adds several languages under one code, they share a queue, because detectors cannot distinguish them.
+        A code without a route that covers several finer labels has the queue of the first label. If the task's file
+        adds several languages under one code, they share a queue, because detectors cannot distinguish them.
         """
         if route := self.rows.get(language):
             return route.queue
@@ -181,14 +181,14 @@ class Routes:
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:
-        """The languages of each queue. People who read one of these languages are the readers of the queue."""
+        """The languages of each queue. People who read one of the languages are readers of the queue."""
         languages_of_queue: dict[str, list[str]] = defaultdict(list)
         for language in self.task.languages or self.task.labels:
             languages_of_queue[self.queue_in(language)].append(language)
         return dict(languages_of_queue)
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
-        """Return the candidates, each followed by the languages that its route says to try next, without duplicates."""
+        """Return the candidates, each followed by the languages to try next according to its route; no duplicates."""
         widened: dict[str, None] = {}
         for code in candidates:
             route = self.rows.get(code)
@@ -204,10 +204,10 @@ class Routes:
 class Readers:
     """The readers of one task. Each field contains the ids of active annotators for each queue.
 
-    reads: annotators who read one of the queue's languages well enough and whose task it is.
+    reads: annotators who may work on the task and read one of the queue's languages well enough.
     passed: annotators in `reads` who have passed the test; all of them if there is no test.
     agreed: annotators in `passed` who have consented to the work; all of them if it is not sensitive.
-    able: annotators in `agreed` who are not paused and have not reached their quota. They may work in the queue.
+    able: annotators in `agreed` who are not paused and have not reached their quota, so that they can work now.
     """
 
     reads: dict[str, set[int]]
@@ -251,11 +251,11 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     return readers
 
 
-PAUSED, FULL = "paused", "full"  # paused in a task; in place of the role of a member who has reached their quota
+PAUSED, FULL = "paused", "full"  # a person is paused in a task; replaces the role of a member whose quota is reached
 
 
 def _standing(tasks: Iterable[Task]) -> tuple[dict[int, set[int]], dict[int, dict[int, str]]]:
-    """Return for each task who is paused, and the role of each member."""
+    """Return two mappings by task: the people who are paused, and the role of each member."""
     is_full = When(quota__lte=F("answered"), then=Value(FULL))
     paused = Pause.objects.filter(task__in=tasks, lifted_at=None).order_by()
     members = Membership.objects.filter(task__in=tasks).with_answers().order_by()
@@ -274,12 +274,12 @@ def _standing(tasks: Iterable[Task]) -> tuple[dict[int, set[int]], dict[int, dic
 
 
 def is_outsider(task: Task, role: str | None) -> bool:
-    """Return whether a task is for its members only and a person with this role, None for no role, is not a member."""
+    """Return whether a task is for members only and a person with this role (None for no role) is not a member."""
     return task.members_only and role is None
 
 
 def may_annotate(task: Task, role: str | None) -> bool:
-    """Return whether a task is for a person with this role to annotate, if they read one of its languages."""
+    """Return whether a person with this role may annotate in a task, provided that they read one of its languages."""
     return role != Membership.MANAGER and not is_outsider(task, role)
 
 

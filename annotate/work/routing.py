@@ -1,6 +1,6 @@
-"""Routing: where a unit goes after a judgment, after answers were voided, or when its queue has too few readers.
+"""Routing: where a unit goes after a judgment, after answers were voided, or if its queue has too few readers.
 
-Callers must hold the lock of the unit's row. moves.py makes the moves.
+Callers must have locked the unit's row. moves.py performs the moves.
 """
 
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ class Reach(NamedTuple):
 
     routes: routes of the unit's task.
     readers: ids of the readers of each queue.
-    not_asked: ids of people who are not asked, whatever languages they read.
+    not_asked: ids of people who must not be asked, regardless of the languages that they read.
     """
 
     routes: Routes
@@ -42,7 +42,7 @@ class Reach(NamedTuple):
 def _reach(unit: Unit, *judged: int) -> Reach:
     """Return the people who can still be asked about a unit.
 
-    judged: ids of people who have just judged the unit, or a gold answer that replaced it.
+    judged: ids of people who have just judged the unit or a gold answer that replaced it.
     """
     routes = Routes.load(unit.task)
     return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
@@ -56,22 +56,22 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
     unit: the unit.
     judgment: the new judgment.
     judgments: all judgments of the unit that are in force, with their leases, including the new one.
-    keep: False if the judgment is of a gold answer that replaced the unit. In that case the same statements run as if
-        the unit itself had been judged, but without effect.
+    keep: False if the judgment is on a gold answer that replaced the unit. The same statements are then run as if the
+        unit itself had been judged, but without effect.
     """
     if unit.stage != stages.QUEUED:
-        return  # an answer was taken back and given again, but the unit has moved on without it
+        return  # an answer was undone and given again, but the unit has moved on in the meantime
     task = unit.task
     how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
     skipped = [other for other in judgments if other.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
-    # If the answer may name the language of a different queue, the readers are always looked up, even if something else
-    # decides about the unit. Otherwise the statements would reveal what kind of unit it is.
+    # If the answer may name the language of a different queue, the readers are always looked up, even if the
+    # result does not depend on them. Otherwise, the statements would reveal the type of the unit.
     if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", _queue(judgment)):
         decide(unit, answers, **how)
         return
-    # Skips count towards the task's limit if they were made in the current round, and since the unit was last reopened.
+    # Skips count towards the task's limit if they were made in the current round and after the last reopening.
     skipped = [other for other in skipped if other.lease and other.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or other.answered_at > reopened.at for other in skipped)
@@ -98,7 +98,7 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
             move(copy(unit), "skipped", stages.QUEUED, **how | {"keep": False})
         return
     if task.overlap_share and len(answers) >= task.redundancy:
-        # Nobody can give the second answer of the overlap, so the first one decides.
+        # Nobody can give the second answer of the overlap, so the first answer decides.
         unit.redundancy = len(answers)
         decide(unit, answers, **how, reach=reach)
     elif (queue := _next_queue(unit, reach, answers)) and unit.round < task.rounds:
@@ -116,17 +116,17 @@ def _queue(judgment: Judgment) -> str | None:
 def decide(
     unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, asks: bool = True, **how: Any
 ) -> None:
-    """Decide a unit that has all its answers: label it, ask one more person, or send it on.
+    """Decide a unit that has all its answers: label it, ask one more person, or send it to its next stage.
 
     answers: the unit's answers, with their leases.
     reach: people who can still be asked; required if a single answer may name the language of a different queue.
-    asks: whether a quality control may ask more people.
+    asks: whether a quality control may request answers from more people.
     how: `by`, `judgment` and `keep`, see `moves.move`.
     """
     came_to = _came_to(unit, [answer.label for answer in answers], asks=asks)
     # If a reader names a different language, readers of that language are asked, even about a doubted post, which an
-    # adjudicator decides later. If audited posts were the only ones not to reach these readers, two readers who compare
-    # notes could recognize them.
+    # adjudicator decides later. If only audited posts did not reach these readers, two readers could recognize audited
+    # posts by comparing notes.
     event = "" if isinstance(came_to, int) else came_to[0]
     if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
         language = unit.task.kind.routing.named(answers[0].label)
@@ -143,7 +143,7 @@ def decide(
 
 
 def _send_to_named(unit: Unit, queue: str, reach: Reach, **how: Any) -> None:
-    """Ask a second person, who reads the language that the first reader named, to confirm it."""
+    """Ask a second person, who reads the language named by the first reader, to confirm this language."""
     if reach.readers.get(queue, set()) - reach.not_asked:
         visited = list(dict.fromkeys([*unit.visited, queue]))
         number = unit.round + 1
@@ -153,26 +153,26 @@ def _send_to_named(unit: Unit, queue: str, reach: Reach, **how: Any) -> None:
 
 
 def is_unconfirmed(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Return whether the only answer to a unit named the language of a different queue, and nobody has confirmed it."""
+    """Return whether a unit's only answer named the language of a different queue and nobody has confirmed it."""
     return len(answers) == 1 and _is_named(unit, answers)
 
 
 def _is_named(unit: Unit, answers: Iterable[Judgment]) -> bool:
-    """Return whether one of the answers named a language and so sent the unit to that language's queue."""
+    """Return whether one of the answers sent the unit to the queue of the language that the answer named."""
     return unit.transitions.filter(event="named", judgment__in=answers).exists()
 
 
 def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Return whether missing answers cannot change a unit's label.
+    """Return whether a unit's label no longer depends on the missing answers.
 
-    That is so if more than half of the people who should be asked have given the same answer.
+    This is the case if more than half of the people who should be asked have given the same answer.
     """
     asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
     return len(answers) > 1 and majority([answer.label for answer in answers], people=asked) is not None
 
 
 def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
-    """Decide a unit from the answers that it has, without asking anybody else."""
+    """Decide a unit based on the answers that it has, without asking anybody else."""
     unit.redundancy = len(answers)
     decide(unit, answers, asks=False, **how)
 
@@ -199,7 +199,7 @@ def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str,
 
     If the answers do not decide the unit yet, return the number of answers that it needs now.
 
-    asks: whether a quality control may ask more people.
+    asks: whether a quality control may request answers from more people.
     """
     task = unit.task
     asked = task.redundancy if task.stop_early else len(answers)
@@ -224,7 +224,7 @@ def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str,
 def _checked_label(unit: Unit, answers: Sequence[str], result: object) -> str:
     """Return the label that an aggregation returned.
 
-    Raise CorpusError, which names the package of the unit's form, if it is not a possible answer.
+    If it is not a possible answer, raise a CorpusError that names the package of the unit's form.
     """
     form, name = unit.task.kind.form, unit.task.aggregation
     try:
@@ -241,10 +241,10 @@ def _checked_label(unit: Unit, answers: Sequence[str], result: object) -> str:
 
 
 def ask_again(unit: Unit, *, keep: bool = True) -> None:
-    """Set again how many answers a unit needs, after it has lost answers.
+    """Reset the number of answers that a unit needs after it has lost answers.
 
-    If people are asked one by one, some may have been asked only because the lost answers differed from others. Their
-    answers are no longer needed.
+    If people are asked one by one, some may have been asked only because the lost answers differed from the others. The
+    answers of these people are no longer needed.
 
     keep: see `after_judgment`.
     """
@@ -257,10 +257,10 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
 
 
 def left_decides(unit: Unit, answers: list[str]) -> bool:
-    """Return whether the answers that remain after a voiding decide a unit, so that nobody is asked again.
+    """Return whether the answers that remain after voiding decide a unit, so that nobody needs to be asked again.
 
-    This is possible if people are asked one by one, because the remaining answers may agree. An imported unit is
-    decided by its remaining answers if it has left its queue, because nobody else can be asked about it.
+    This is possible if people are asked one by one, because the remaining answers may agree. An imported unit that has
+    left its queue is always decided by its remaining answers, because nobody else can be asked about it.
     """
     task = unit.task
     if not task.kind.answered_here:
@@ -278,8 +278,8 @@ def is_settled(unit: Unit) -> bool:
 def reopen(unit: Unit, by: User | None = None) -> None:
     """Return a unit to its last queue after answers were voided, so that people are asked about it again.
 
-    If the remaining answers decide the unit, it is decided at once. Decisions by adjudicators and managers remain in
-    force, because they do not depend on the answers. The caller has locked the unit.
+    If the remaining answers decide the unit, it is decided immediately. Decisions by adjudicators and managers remain
+    in force, because they do not depend on the answers. The caller has locked the unit.
     """
     live = unit.judgments.live()
     if unit.honeypot or is_settled(unit):
@@ -292,8 +292,8 @@ def reopen(unit: Unit, by: User | None = None) -> None:
     else:
         ask_again(unit)
         if unit.transitions.filter(event="named").exists():
-            # One annotator named a language, and a second person was asked to confirm it. If the first annotator's
-            # answer is void, there is nothing to confirm.
+            # One annotator named a language, and a second person was asked to confirm it. If the annotator's answer was
+            # voided, there is nothing to confirm.
             unit.redundancy = min(unit.redundancy, len(answers) + 1)
             unit.save(update_fields=["redundancy"])
     if unit.stage != stages.QUEUED:
@@ -303,7 +303,7 @@ def reopen(unit: Unit, by: User | None = None) -> None:
 
 
 def is_audit(unit: Unit) -> bool:
-    """Return whether people label the unit because it, or a copy of it, was chosen for the audit."""
+    """Return whether people label the unit because the unit or a copy of it was drawn for the audit."""
     cached: Any = unit  # some queries annotate it
     if not hasattr(cached, "is_audit"):
         cached.is_audit = unit.transitions.filter(event="audited").exists()
@@ -313,7 +313,7 @@ def is_audit(unit: Unit) -> bool:
 def _when_exhausted(unit: Unit) -> str:
     """Return the stage to which a unit moves if nobody else can be asked about it.
 
-    A disturbing unit goes to an adjudicator, because it must not be given up only for being disturbing.
+    A disturbing unit goes to an adjudicator, because it must not be discarded only for being disturbing.
     """
     if unit.disturbing and not unit.known_answer:
         return stages.ADJUDICATION
@@ -321,10 +321,10 @@ def _when_exhausted(unit: Unit) -> str:
 
 
 def _not_asked(unit: Unit) -> set[int]:
-    """Return the ids of the people who are not asked about a unit, whatever languages they read.
+    """Return the ids of the people who must not be asked about a unit, regardless of the languages that they read.
 
-    These are people who have judged the unit. If the unit is disturbing, people who do not accept disturbing units are
-    added. Otherwise, if it is hidden, people who have seen its text in another unit are added.
+    These are people who have judged the unit. For a disturbing unit, they also include people who do not accept
+    disturbing units. For other hidden units, they also include people who have seen the text in another unit.
     """
     judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:
@@ -339,15 +339,15 @@ def _not_asked(unit: Unit) -> set[int]:
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
-    """Return whether enough readers of the unit's queue may still judge it to give the missing answers."""
+    """Return whether the unit's queue has enough readers who may still judge it for the missing answers."""
     return len(readers.get(unit.language, set()) - not_asked) >= unit.redundancy - answers
 
 
 def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | None:
     """Return the queue to try next, which is that of the first suitable candidate, or None if there is none.
 
-    A queue is suitable if the unit has not visited it and if one of its readers may still judge the unit. A unit that
-    waits for the confirmation of a language has no next queue, because only readers of that language can confirm it.
+    A queue is suitable if the unit has not visited it and one of its readers may still judge the unit. A unit that
+    waits for confirmation of a language has no next queue, because only readers of that language can confirm it.
     """
     if _is_named(unit, answers):
         return None
@@ -359,9 +359,9 @@ def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | 
 
 
 def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
-    """Return the queue of each queued unit that has fewer possible readers than missing answers, in the order of ids.
+    """Return the queued units that have fewer possible readers than missing answers, in the order of ids.
 
-    The keys of the result are the primary keys of the units.
+    The result is a mapping from the primary key of the unit to its queue.
 
     readers: ids of the readers of each queue.
     """
@@ -390,13 +390,13 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
 
 @transaction.atomic
 def reroute(task: Task) -> dict[str, int]:
-    """Send on the units whose queues have too few readers left. This does not use up a round.
+    """Move units from queues with too few readers left. This does not use up a round.
 
-    A manager must start this, because a queue may lack readers only until the next person is invited. Decoys about
-    which nobody can be asked are discarded.
+    Only managers start this, because a queue may lack readers only until the next person is invited. Decoys are
+    discarded if nobody can be asked about them.
 
-    Returns the numbers of units that were sent to other "queues", that went to "adjudication", and that were "decided"
-    by the answers that they have.
+    Returns the number of units that were moved to other queues ("queues"), that were sent to adjudicators
+    ("adjudication"), and that were decided based on the answers that they have ("decided").
 
     Raises WrongStage in a task of records if no unit could be decided. Records are not sent on, because each has one
     language, and more people may pass the test in this language later.

@@ -36,14 +36,14 @@ from corpora.predictions.rankings import ranked_for
 from corpora.storage.layout import manifest_of
 
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # by system, the labels of each document, best first
-Progress = Callable[[int], object]  # called with the number of units made; an exception from it rolls them back
+Progress = Callable[[int], object]  # called with the number of units created; an exception from it rolls them back
 
-FEW = 3  # a generated title names at most this many languages
-DEPTH = 20  # greatest number of labels per system that are stored with a unit
+FEW = 3  # maximum number of languages in a generated title
+DEPTH = 20  # maximum number of labels per system that are stored with a unit
 
 
 class TaskError(Exception):
-    """Raised if a task cannot be opened or extended. Nothing was changed, and the message says what to do.
+    """Raised if a task cannot be opened or extended. The message states what to do. Nothing was changed.
 
     option: name of the option that must be changed, "" if unknown.
     """
@@ -66,11 +66,11 @@ class Opened:
     """Result of opening or extending a task.
 
     stages: number of units per stage.
-    samples: the samples that were drawn, one for each language if each language is drawn separately.
+    samples: the samples that were drawn; one per language if languages are drawn separately.
     decoys: number of decoys in each language.
     wanted: number of decoys that were wanted in each language.
     reused: number of reused labels in each language.
-    contested: for each language that had failed its audit, the number of posts that people now label although the
+    contested: for each language that had already failed its audit, the number of posts that people label although the
         detectors agree on them.
     """
 
@@ -88,13 +88,13 @@ class Entry:
     """Items that are about to enter a task. The task's quality controls may change them.
 
     items: items that were drawn.
-    asked: language that people are asked about for all items, "" if an answer may be any language.
+    asked: language that the question about all items names, "" if any language is a possible answer.
     gold: records with a known answer.
     reuses: whether labels of other tasks are reused.
-    suggested: for each item id, the replies that each system suggests.
+    suggested: the replies that each system suggests, by item id.
     shared: data that controls pass from one entry to the next.
     known_answers: the known answer of each item that is hidden among the others, by the item's primary key.
-    reused: for each item whose label is reused, the unit of a different task that has the label, and the label.
+    reused: the unit of a different task from which a label is reused, and the label, by the item's primary key.
     """
 
     task: Task
@@ -139,8 +139,8 @@ def open_task(
     kind: kind of the task.
     seed: seed of the draw.
     design: name of the design, "" for the first design of the kind.
-    size: number of units, in total or per language. If the kind keeps records together, it is the number of groups.
-        None for the design's default, which may be all units.
+    size: number of units, in total or per language, or number of groups if the kind keeps records together; None for
+        the design's default, which may be all units.
     languages: languages to draw for, None for all.
     chosen: options of the draw.
     gold: records with a known answer.
@@ -151,12 +151,12 @@ def open_task(
     then: called with the result before the transaction is committed.
     fields: title, labels and options of the task, and whether it is for members only.
 
-    Raises TaskError, GoldAnswerError or CorpusError if the task is refused. Nothing is changed in that case.
+    Raises TaskError, GoldAnswerError or CorpusError if the task is refused. In this case, nothing is changed.
     """
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
     wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=frozenset(row.id for row in gold))
-    # Read files before the transaction begins, because nobody else can write to the database during the transaction.
+    # Read files before the transaction begins, because nobody else can write to the database while it is open.
     opened = _drawn(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
     rankings = _rankings(task, corpus.name, suggest_from, [*keys, *wanted.leave_out]) if suggest_from else {}
@@ -184,7 +184,7 @@ def unsaved_task(
     options: Mapping[str, Any] = MappingProxyType({}),
     members_only: bool = False,
 ) -> Task:
-    """Return the unsaved task, before anything is drawn for it.
+    """Return a new, unsaved task for which nothing has been drawn yet.
 
     options: options that differ from the kind's defaults.
 
@@ -247,7 +247,7 @@ def _check_fields(kind: Kind, corpus: Corpus) -> None:
 
 
 def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
-    """Return the possible answers if the draw defines classes, which are the classes and the kind's own answers."""
+    """Return the possible answers if the draw defines classes: the classes and the kind's own answers."""
     if conflicts := [label for label in classes if label in kind.answers]:
         raise TaskError(
             f"The class {conflicts[0]} has the same name as a different answer of {kind.slug}. Give the class another "
@@ -257,7 +257,7 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
 
 
 def _unread(name: str, corpus: Corpus) -> dict[str, str]:
-    """Return the label on which the detectors agree for each unread post of a uniform task, by the post's id."""
+    """Return the label that the detectors agree on for each unread post of a uniform task, by post id."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise TaskError(f"There is no task {name!r}. Specify a uniform task of {corpus}.")
@@ -275,8 +275,8 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
 def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress: Progress) -> None:
     """Record the samples, and create the units of a question.
 
-    entry: the question's entry into the task, still without items.
-    samples: the samples about whose items it asks.
+    entry: the entry for the question, still without items.
+    samples: the samples that contain the items of the question.
     """
     task, controls = entry.task, entry.task.kind.quality_controls
     in_memory = design.asks_each or any(control.hides for control in controls)
@@ -314,9 +314,9 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
 
 
 def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
-    """Return a task without a name, with which the effect of its options on posts can be tried.
+    """Return an unnamed task with which to try out the effect of options on posts.
 
-    Raises TaskError if they are refused.
+    Raises TaskError if the options are refused.
     """
     options = with_defaults(kind, given)
     if kind.routing.is_routed:
@@ -336,7 +336,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
 
 
 def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of a kind with their values.
+    """Return all options of a kind with their values, with the kind's defaults for options that are not set.
 
     Raises TaskError for an option that the kind does not have, and for an invalid value.
     """
@@ -359,7 +359,7 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
 def check_task(task: Task) -> None:
     """Validate a task's fields.
 
-    Raises TaskError with all faults.
+    Raises a TaskError that lists all errors.
     """
     try:
         task.full_clean()
@@ -383,14 +383,14 @@ FAULTS = {
 def _fault(field: str, fault: ValidationError) -> str:
     subject = f"The task's {field.replace('_', ' ')}"
     if fault.code == "max_length":
-        assert fault.params  # Django sets them for a limit of length
+        assert fault.params  # Django sets this for maximum lengths
         length, limit = fault.params["show_value"], fault.params["limit_value"]
         return f"{subject} has {length:,} characters. The limit is {limit:,}."
     return f"{subject} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{subject}: {' '.join(fault.messages)}"
 
 
 def save_new(task: Task, *others: Model) -> None:
-    """Save a checked task, and other rows that have the same name.
+    """Save a validated task, and other rows with the same name.
 
     Raises TaskError if somebody else has created a task with this name in the meantime.
     """
@@ -421,7 +421,7 @@ def extend_task(
 ) -> Opened:
     """Enlarge a task's draw to `size` posts, from the same frame and with the same seed.
 
-    If a language has failed its audit, people also label the new posts on which the detectors agree on this language.
+    If a language has failed its audit, people also label the new posts that the detectors agree are in this language.
 
     size: number of posts in the enlarged draw.
     progress: called with the number of units created.
@@ -433,7 +433,7 @@ def extend_task(
     draw = task.draw
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
-        # Lock the task first. An answer to an audited post locks the post before the task.
+        # Lock the task first. In contrast, an answer to an audited post locks the post before the task.
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
@@ -461,15 +461,15 @@ def check_extension(task: Task, size: int) -> None:
 
 # --- suggestions of ranked predictors for a task's documents, stored when the task is opened
 #
-# Because they are stored, the task keeps its suggestions if the predictors are removed. controls/concept_suggestions.py
+# The suggestions are stored, so that the task keeps them if the predictors are removed. controls/concept_suggestions.py
 # decides who sees them.
 
 
 def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[str]) -> Rankings:
-    """Return the labels that each predictor suggests for each document, best first. Deprecated concepts are left out.
+    """Return the labels that each predictor suggests for each document, best first. Deprecated concepts are omitted.
 
-    Raises CorpusError if there is no such predictor or if it has no rankings, and TaskError if a label is not in the
-    task's vocabulary.
+    Raises CorpusError if a predictor does not exist or has no rankings, and TaskError if a label is not in the task's
+    vocabulary.
     """
     keys = list(ids)
     if duplicates := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
@@ -491,7 +491,7 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
 
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
-    """Store the suggestions for each unit about which people may be asked, including hidden gold answers."""
+    """Store the suggestions for all units that people may be asked about, including hidden gold answers."""
     insert(
         Suggestion(unit_id=unit, system=system, ranked=rankings_of_system[key][:DEPTH])
         for unit, key in task.units.filter(copy_of=None).values_list("pk", "item__key")

@@ -1,4 +1,4 @@
-"""Settings of a task that can be changed while people work: the title, the labels, and options that are not fixed.
+"""Task settings that can be changed while people work: the title, the labels, and options that are not fixed.
 
 A fixed option cannot be changed once the task is open, because draws and published figures depend on it.
 """
@@ -34,7 +34,7 @@ def fixed(task: Task) -> list[Option]:
 def may_relabel(task: Task) -> bool:
     """Return whether the labels can be changed.
 
-    They cannot be changed if each language has its own draw, or if the task's kind defines them.
+    They cannot be changed if each language has a separate draw, or if the task's kind defines them.
     """
     return task.kind.routing.is_routed and not DESIGNS[task.draw.design].asks_each
 
@@ -45,7 +45,7 @@ def is_extendable(task: Task) -> bool:
 
 
 def told(task: Task, name: str) -> str:
-    """Return the value of a setting as it is shown in a form."""
+    """Return the value of a setting in the form in which a page shows it."""
     value = getattr(task, name)
     if value is None:
         return "as many as needed"
@@ -54,11 +54,11 @@ def told(task: Task, name: str) -> str:
 
 @transaction.atomic
 def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Change settings of a task. Returns the names of those that changed.
+    """Change settings of a task. Returns the names of the settings that changed.
 
     task: the task.
     values: the new value of each setting, by name. The labels are codes, and options may be texts or values.
-    was: the value of each setting that the manager was shown, as returned by `told`.
+    was: the value that the manager saw of each setting, as returned by `told`.
 
     Raises InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
     Nothing is changed in either case.

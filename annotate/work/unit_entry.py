@@ -25,7 +25,7 @@ from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
 from corpora.models import Item, same
 
-# Redundancy of a unit that everybody should answer. It is the largest number that the column can hold.
+# Redundancy of a unit that everybody should answer: the largest number that the column can store.
 EVERYBODY = 32767
 CHUNK = 2000  # units written at once
 _Plain = plain(Unit)
@@ -34,7 +34,7 @@ _Plain = plain(Unit)
 Orders = Mapping[str, Mapping[str, list[str]]]  # by language and class, the ids of items in the order of the draw
 
 
-# --- a compact index of the texts in a task, which takes 24 bytes per text, a tenth of what a dictionary takes
+# --- a compact index of the texts in a task, which uses 24 bytes per text, a tenth of the memory of a dictionary
 
 
 _Run = tuple[NDArray[np.bytes_], NDArray[np.int64]]  # 16-byte digests in sorted order, and their keys
@@ -48,7 +48,7 @@ class Seen:
     runs: list[_Run] = field(default_factory=list)
 
     def find(self, digests: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the keys of the given digests. Digests that were not added before are left out."""
+        """Return the key of each digest. Digests that were never added are omitted."""
         wanted = list(dict.fromkeys(digests))
         wanted_array = np.array(wanted, "S16")
         keys_found: dict[bytes, int] = {}
@@ -59,7 +59,7 @@ class Seen:
         return keys_found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
-        """Add digests and their keys. The digests must be new."""
+        """Add digests and their keys. None of the digests may have been added before."""
         if not keys:
             return
         run = np.array([*keys], "S16"), np.array([*keys.values()], np.int64)
@@ -71,7 +71,7 @@ class Seen:
 
 
 class _Original(NamedTuple):
-    """The values that are needed of a unit when other units become copies of it."""
+    """The values of a unit that are needed when other units become copies of it."""
 
     pk: int
     agreed_label: str
@@ -94,19 +94,19 @@ def add_units(
 
     task: the task.
     items: the items.
-    asked: language that people are asked about for all items, "" if an answer may be any language.
+    asked: language that the question about all items names, "" if any language is a possible answer.
     known_answers: the known answer of each item that is hidden among the work, by the item's primary key.
     honeypots: whether the units are hidden gold answers.
-    reuse: for each item whose label is reused, the unit of a different task that people labelled, and its label as it
-        applies in this task.
-    predicted: for each id of an item that a predictor selected, the predicted class. People label all of these items.
-    suggested: if people compare systems, the replies that each system suggests for each item id. A unit is then created
-        for each pair of systems.
+    reuse: the unit of a different task from which a label is reused, and the label in the form that this task uses, by
+        the item's primary key.
+    predicted: the predicted class of each item that a predictor selected, by item id. People label all of these items.
+    suggested: if people compare systems, the replies that each system suggests, by item id. A unit is then created for
+        each pair of systems.
     asks_all: whether people label all items, even those on which the detectors agree.
     """
     first = task.units.count() + 1
     texts = _texts_of(task, asked) if first > 1 else Seen()
-    # One more person reads a share of the units that one person reads.
+    # A second person reads a share of the units that a single person reads.
     overlap_share = task.overlap_share if task.redundancy == 1 and not honeypots else 0
     fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
     if honeypots:
@@ -144,7 +144,7 @@ def _route(
 
     If the task already has a unit with the same text, the new unit becomes a copy of it, because people judge each text
     only once. If the detectors disagree about a unit, it enters the queue of its most likely language, even if nobody
-    reads that language. The manager is warned about such units and can reroute them.
+    reads this language. The manager gets a warning about such units and can reroute them.
 
     units: the new units, a few thousand at most, so that memory is not exhausted.
     compared: the two sets of replies that each unit compares, None for a unit that does not compare systems.
@@ -180,7 +180,7 @@ def _route(
 
 
 def _texts_of(task: Task, asked: str) -> Seen:
-    """Return an index of the texts of the task's units. Units with a known answer are left out."""
+    """Return an index of the texts of the task's units, except for units with a known answer."""
     texts = Seen()
     units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
     while some := list(islice(units, CHUNK)):
@@ -189,7 +189,7 @@ def _texts_of(task: Task, asked: str) -> Seen:
 
 
 def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]:
-    """Return the unit that has each digest. Digests that no unit of the task has are left out."""
+    """Return the task's unit for each digest. Digests without a unit are omitted."""
     keys = texts.find(digest for digest in digests if digest)
     if not keys:
         return {}
@@ -201,9 +201,9 @@ def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]
 def _questions(
     task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
 ) -> Iterable[tuple[Item, int, Compared | None]]:
-    """Return the questions of a task that compares systems, each of which becomes a unit.
+    """Return the questions of a task that compares systems. Each question becomes a unit.
 
-    There is one for each item and pair of systems, in a random order that does not reveal the systems.
+    There is a question for each item and pair of systems, in a random order that does not reveal the systems.
     """
     pairs = [
         (item, number, sets)
@@ -214,7 +214,7 @@ def _questions(
 
 
 def _digest(unit: Any, sets: Compared | None) -> bytes:
-    """Return a digest of what a reader sees. Units that look the same have the same digest."""
+    """Return a digest of the content that a reader sees. Units that look the same have the same digest."""
     item = unit.item
     content: tuple[Any, ...] = same(item)
     if sets is not None:
@@ -241,7 +241,7 @@ def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str
 def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
     """Return the items in a random order, so that items that were drawn together are not next to each other.
 
-    Otherwise, a page of a different query among the pages of one query could be recognized as a hidden gold answer, and
-    the items next to an item could reveal its class.
+    Otherwise, a page for a different query among the pages for one query could be recognized as a hidden gold answer,
+    and neighbouring items could reveal an item's class.
     """
     return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))
