@@ -63,8 +63,8 @@ class ProgressSerializer(serializers.Serializer):
     answered_today = integer()
     skipped_today = integer()
     waiting = integer(
-        "the number of units in your languages that you have not judged; the effect of other people's work shows after "
-        "up to ten minutes"
+        "the number of units in your languages that you have not judged; other people's work is counted with a delay "
+        "of up to ten minutes"
     )
 
 

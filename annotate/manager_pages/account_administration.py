@@ -165,7 +165,7 @@ def _rows(request: UserRequest) -> list[Row]:
 
 
 def _check_are_new(rows: Iterable[Row]) -> None:
-    """Raise InvalidAnswer if a person is already an annotator, whose languages the form would replace."""
+    """Raise InvalidAnswer if a person is already an annotator. The form would replace the person's languages."""
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows]).select_related("user")
     if existing := people.first():
         raise InvalidAnswer(

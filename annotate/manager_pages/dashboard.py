@@ -115,7 +115,7 @@ def manage_page(
     """Render a manager page, or return one of its tables as CSV if the query string asks for it.
 
     name: name of the page's template
-    task: if the page belongs to a task, that task, so that the page shows its tabs
+    task: the task, if the page belongs to a task; the page then shows the tabs of the task
     refusal: error to show; also determines the default HTTP status
     status: HTTP status
     """
@@ -251,7 +251,7 @@ def manage(request: UserRequest) -> HttpResponse:
 
 
 def _matching(rows: list[dict[str, Any]], words: str) -> list[dict[str, Any]]:
-    """Return the rows whose title, name or kind contains each of the words."""
+    """Return the rows that contain all words in the title, name or kind."""
     return [
         row
         for row in rows

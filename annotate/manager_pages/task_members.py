@@ -30,7 +30,7 @@ SEARCH = ("find", "language", "group")  # fields of the search for people to add
 def context(request: UserRequest, task: Task) -> dict[str, Any]:
     """Return the context of _members.html.
 
-    ?members=: page of the list of members
+    ?members=: page number in the list of members
     ?find=, ?language=, ?group=: search for people to add, by parts of the name, language and group
     """
     page = Paginator(task.memberships.order_by("pk"), ON_A_PAGE).get_page(request.GET.get("members"))
@@ -58,7 +58,7 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     do: open, add, change or remove
     open_to: everybody or members, if `do` is open
     person: primary key of an annotator to add, change or remove; repeated to add several
-    everybody: present to add all results of the search, which is repeated with find, language and group
+    everybody: present to add all people that the search with find, language and group returns
     role, quota: new role and quota
     """
     posted = request.POST

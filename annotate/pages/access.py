@@ -108,7 +108,7 @@ Right = Callable[[Any, Annotator | None, bool], bool]
 
 
 def _manager_with(*permissions: str, in_task: bool = False) -> Right:
-    """Return a right that managers with these permissions have and, if `in_task`, also managers of the single task."""
+    """Return a right for managers with these permissions and, if `in_task`, for managers of only the task."""
     required = [f"annotate.{permission}" for permission in permissions]
     return lambda user, annotator, manages: (in_task and manages) or (is_manager(user) and user.has_perms(required))
 

@@ -342,7 +342,7 @@ def way_back(request: HttpRequest) -> str:
 
 
 def nearest(path: str) -> str:
-    """Return the path if it is that of a page, otherwise the nearest parent path that is."""
+    """Return the path if it shows a page, otherwise the nearest parent path that shows one."""
     while not _is_page(urlsplit(path).path):
         above = urlsplit(path).path.rstrip("/").rpartition("/")[0] + "/"
         if above == "/":
@@ -352,7 +352,7 @@ def nearest(path: str) -> str:
 
 
 def _is_page(path: str) -> bool:
-    """Return whether a URL shows a page on GET."""
+    """Return whether a GET request to this URL shows a page."""
     try:
         view = resolve(path).func
     except Resolver404:

@@ -122,7 +122,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
         }
         row["has_work"] = bool(row["adjudication"] or (row["may_work"] and progress.waiting))
         row["to_test"] = any(state.step not in SETTLED for state in row.get("states", ()))
-        # Do not ask people to read the warning who would receive no units anyway.
+        # Do not ask people to read the warning if they would receive no units anyway.
         if not (permit.reads or permit.adjudicates):
             row["stopped"] = None
         is_held = row["stopped"] and not isinstance(row["stopped"], QuotaReached)

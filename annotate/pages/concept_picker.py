@@ -109,7 +109,7 @@ class Listing:
     ) -> list[Row]:
         """Return a row for each concept, in the same order.
 
-        way: how these concepts were found; if empty, `chosen` provides this for the chosen concepts
+        way: how these concepts were found; if empty, the value from `chosen` is used for chosen concepts
         found: mapping from concept key to the label that matched the search
         votes: mapping from concept key to the annotators who chose the concept
         """

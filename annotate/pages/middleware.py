@@ -182,7 +182,7 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     ),
     "throttled": (
         429,
-        "The account, or without a token the IP address, has exceeded the maximum number of requests per minute.",
+        "The account (or the IP address, if there is no token) has exceeded the request limit per minute.",
         "Wait for the number of seconds in the header `Retry-After`, then send the request again.",
     ),
     "server_error": (500, "Something went wrong on the server.", "Send the request again, or contact the manager."),

@@ -56,7 +56,7 @@ def test_what_a_person_sends_beyond_the_rate_is_refused_until_the_next_minute(an
     assert statuses(partial(ann.get, "tasks/"), 5) == [200] * 3 + [429] * 2
     refused = ann.get("tasks/")
     assert (refused.json()["code"], refused["Retry-After"]) == ("throttled", "50")
-    assert refused.json()["detail"].startswith("The account, or without a token the IP address, has exceeded")
+    assert refused.json()["detail"].startswith("The account (or the IP address, if there is no token) has exceeded")
     assert "Retry-After" in refused.json()["detail"]
     clock.now = BEGUN + 59.9
     assert ann.get("tasks/")["Retry-After"] == "1"

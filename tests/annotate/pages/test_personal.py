@@ -238,8 +238,8 @@ def test_a_question_mark_shows_all_keys_of_the_page_and_again_hides_them(make_ta
     assert not page.locator("#keys dl").is_visible()
     page.keyboard.press("?")
     listed = " ".join(page.inner_text("#keys dl").split())
-    assert "F flags the item for the manager" in listed
-    assert "Z undoes the last answer" in listed
+    assert "F flag the item for the manager" in listed
+    assert "Z undo the last answer" in listed
     assert faults(page) == []
     page.keyboard.press("Escape")
     assert not page.locator("#keys dl").is_visible()
