@@ -262,7 +262,7 @@ class Option:
     def help_text(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
         """Return the help text followed by the default value.
 
-        differing: for each kind whose default differs from the one declared here, its default.
+        differing: default values by kind, for kinds with a default other than the one declared here.
         """
         unsaid = self.default in (None, "", ()) or self.default is False
         if unsaid and not differing:

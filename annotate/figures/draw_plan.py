@@ -104,7 +104,7 @@ def cheapest(
     is_enough: Callable[[Draw], bool],
     checks: Checks = NO_CHECKS,
 ) -> Draw | None:
-    """Return the sufficient draw with the least reading. Return None if no draw is sufficient.
+    """Return the sufficient draw that requires the least reading, or None if no draw is sufficient.
 
     stream: the posts to draw from, which determine the sizes to try.
     is_enough: function that returns whether a draw is sufficient; if a size is sufficient, all larger sizes must be
@@ -122,7 +122,7 @@ def cheapest(
 
 
 def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
-    """Return the sufficient draw with the smallest audit share. Return None if no share is sufficient.
+    """Return the sufficient draw with the smallest audit share, or None if no share is sufficient.
 
     The shares to try are multiples of a thousandth.
     """
@@ -188,8 +188,8 @@ def plan(
     done: function that is called with 1 after each row.
 
     rows: a row for each measure and language, see _Planner.row.
-    draw: draw with the least reading that gives the required width in more than half of the rows, see _Planner.draw.
-        Rows for which no draw is sufficient do not count. None if there is no such draw.
+    draw: the draw with the least reading among those with the required width in more than half of the rows, see
+        _Planner.draw. Rows for which no draw is sufficient do not count. None if there is no such draw.
     recall: languages for which that draw does not give the required width of recall, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
@@ -239,9 +239,9 @@ class _Planner:
 
         measure, language: the measure and the language; the language is "" for all languages together.
         share: share of posts in the language.
-        needs: sufficient draw with the least reading; None if there is none. It has size, audit_share, audit_least and
-            reading over all languages, and for this language posts, disputed, audits, checks, hours and weeks (of one
-            person).
+        needs: the sufficient draw that requires the least reading; None if there is none. It has size, audit_share,
+            audit_least and reading over all languages, and for this language posts, disputed, audits, checks, hours and
+            weeks (of one person).
         why: FEW or HIDDEN if there is no sufficient draw, otherwise "".
         alone: number of posts in a set for this language only; None if the corpus has too few, or if no design
             estimates the measure.

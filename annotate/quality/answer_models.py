@@ -176,7 +176,7 @@ def second_opinions(fit: Fitted) -> dict[int, dict[str, float]]:
 
 
 def vote_shares(fit: Fitted) -> dict[int, dict[str, float]]:
-    """Return the share of a unit's answers that each label has, by unit key. Shares of 0 are left out."""
+    """Return the share of each label among a unit's answers, by unit key. Shares of 0 are left out."""
     table = tabled(fit.responses, fit.labels)
     counts = table.counts()
     return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), fit.labels)

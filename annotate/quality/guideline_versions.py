@@ -117,7 +117,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
     newest = current(task, language)
     if after is not None and newest is not None and newest.pk != after:
         raise WrongStage(
-            f"Version {newest.version} was added in the meantime, but your text is based on the version before. Check "
+            f"Version {newest.version} was added in the meantime, but your text is based on an older version. Check "
             "what has changed, update your text, and add it again."
         )
     if newest is None:

@@ -204,7 +204,7 @@ def agreement_words(report: Section) -> list[str]:
     return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}. For more figures, run `agreement`."]
 
 
-TIES = {"left_out": "Without ties", "half": "With ties as half a win for both"}
+TIES = {"left_out": "Without ties", "half": "Counting ties as half a win for both"}
 
 
 def order_words(order: Mapping[str, Section]) -> list[str]:

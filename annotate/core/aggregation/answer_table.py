@@ -89,7 +89,7 @@ def credit(weights: Ints | Floats, truth: Ints) -> Floats:
 
 
 def needed(people: int) -> int:
-    """Return how many of this number of people must agree: more than half."""
+    """Return how many of `people` annotators must agree, which is more than half of them."""
     return people // 2 + 1
 
 

@@ -162,8 +162,8 @@ class Guess(NamedTuple):
     domain: number of items in the domain.
     hits: number of these that are right.
     turns: ways in which the truth may differ from the guess. If it is empty, no item that was read differs and the
-        domain is known for all items. The only possible differences are then hits that are misses and misses that are
-        hits.
+        domain is known for all items. The only possible differences are then hits that turn out to be misses, and vice
+        versa.
     """
 
     domain: float

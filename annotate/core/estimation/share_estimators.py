@@ -70,7 +70,7 @@ class ReadSample:
             )
         for places, number in ((self.judge, len(self.corpus)), (self.people, size)):
             if len(places) and not (places.min() >= 0 and places.max() < number):
-                raise ValueError(f"An index is not one of the {number} labels. Indices must be from 0 to {number - 1}.")
+                raise ValueError(f"A label index is out of range. Indices must be from 0 to {number - 1}.")
         if not np.all((self.chances > 0) & (self.chances <= 1)):
             raise ValueError(
                 "An inclusion probability is not above 0 and at most 1. Specify the probabilities of the design."
@@ -333,7 +333,7 @@ def _distances(hit: Estimate, false: Estimate) -> tuple[tuple[float, float], tup
 
 @dataclass(frozen=True)
 class LabelShares:
-    """The share of a label in the corpus by each of the three estimators.
+    """The share of a label in the corpus according to each of the three estimators.
 
     label: the label.
     correlation: correlation of the judge's and people's labels (0 or 1 for this label); None if either is constant.

@@ -69,7 +69,7 @@ class ByLabel(NamedTuple):
     """A measure of each label against all others.
 
     labels: figure of each label, in the order of the columns.
-    macro: unweighted mean of the figures, without labels that have none.
+    macro: unweighted mean of the figures, without labels that have no figure.
     """
 
     labels: tuple[Figure, ...]
