@@ -154,7 +154,7 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
         )
     if not is_sample:
         raise EvaluationError(
-            f"All units of the gold set {name} have the chance 1, so they are not a sample of the {labelled:,} items "
+            f"All units of the gold set {name} have probability 1, so they are not a sample of the {labelled:,} items "
             f"that {machine} labelled. Draw a sample with open_task --size and export it."
         )
     if labelled != size:
@@ -320,8 +320,8 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
     if short or not joined.tells_read:
         raise EvaluationError(
             f"People read too few posts of the gold set {gold.name} on which the detectors "
-            f"agree{f' ({short})' if short else ''}, and agreed labels that nobody read cannot certify a judge. Have "
-            "more posts read with assay audit TASK --add N, and export the set again."
+            f"agree{f' ({short})' if short else ''}, and agreed labels that nobody read cannot certify a judge. Audit "
+            "more posts with assay audit TASK --add N, and export the set again."
         )
     fold = joined.fold
     counted = Counter(joined.said[row.id] for row in gold.rows)

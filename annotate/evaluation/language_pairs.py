@@ -277,7 +277,7 @@ def classes_of(gold: PublishedSet) -> list[str]:
 
 
 def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
-    """Return, for each pair, which test documents are predicted with the right class.
+    """Return which test documents are classified correctly, for each pair.
 
     Raises EvaluationError if a file does not fit the set.
     """

@@ -72,7 +72,7 @@ def evaluate(
     gold: folders of the gold sets.
     against: path or name of a second system's predictions; "" for no comparison.
     judge: a machine judge's labels of the whole corpus, to be certified; used instead of `predictions`.
-    sequential: whether the intervals must hold at every look at the data.
+    sequential: whether the intervals must be valid at every look at the data.
     options: the options in MEANT_FOR, and `unfinished`.
 
     Raises EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
@@ -118,7 +118,7 @@ def checked(
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row whose interval holds at every look at the data, clipped to the range of the measure or difference.
+    """Return a row with an interval that is valid at every look at the data, clipped to the range of the figure.
 
     If posts are missing, the row also has bounds that allow any labels for these posts. The bounds are widened in the
     same way, and the interval is clipped to them.

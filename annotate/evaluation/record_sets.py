@@ -206,7 +206,7 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
     folder: folder of the set.
     unfinished: whether to accept an unfinished set.
     split: name of the split, "" for all units.
-    sequential: whether the intervals must hold at every look at the data.
+    sequential: whether the intervals must be valid at every look at the data.
 
     Raises GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """

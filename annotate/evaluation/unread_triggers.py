@@ -39,7 +39,7 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
         )
         if not (joined.tells_read or subject.corpus):
             sentences.append(
-                f"Posts that {subject.spelled} labels with these languages but that nobody was shown cannot be "
+                f"Posts that {subject.spelled} labels with these languages but that nobody has read cannot be "
                 "counted. Add an exported uniform set that marks the posts people read, or import the predictions "
                 "with import_predictions."
             )

@@ -99,7 +99,7 @@ def _letters_of(rows: Iterable["AnyRow"], wide: int, narrow: int) -> Letters:
 
     A row without a name shows its code on a narrow page too.
 
-    Both results are tuples of the maximum number of letters, and how many of these are from the end.
+    Both results are tuples: the maximum number of letters, and the number of letters to keep from the end.
 
     wide, narrow: maximum number of letters on a wide and on a narrow page.
     """

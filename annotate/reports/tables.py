@@ -101,7 +101,7 @@ class Column:
         return content if isinstance(content, Cell) else Cell(content, content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the column without its function. A pickled table does not need it, because it has its cells."""
+        """Pickle the column without its function, because a pickled table already contains its cells."""
         return Column, (self.key, self.heading, self.kind, None, self.method)
 
 

@@ -148,4 +148,4 @@ def test_the_page_shows_the_shares_side_by_side(certified, tmp_path):
 
 def test_a_set_that_is_no_sample_is_refused(crowd, tmp_path):
     judge = written(tmp_path / "judge.tsv", [*((row["id"], row["label"]) for row in rows_of(crowd)), ("another", "1")])
-    assert "have the chance 1, so they are not a sample of" in refusal("--judge", judge, "--gold", crowd)
+    assert "have probability 1, so they are not a sample of" in refusal("--judge", judge, "--gold", crowd)

@@ -85,7 +85,7 @@ def test_posts_on_which_no_judge_can_be_certified_are_refused(judged, world, tmp
     gold, judge = judged(unread)
     told = refusal("--judge", judge, "--gold", gold)
     assert "People read too few posts of the gold set stream on which the detectors agree (en (0 of 90))" in told
-    assert told.endswith("Have more posts read with assay audit TASK --add N, and export the set again.")
+    assert told.endswith("Audit more posts with assay audit TASK --add N, and export the set again.")
     recall, _ = world.verify("recall", "de", [(30, "de", "de")])
     assert refusal("--judge", judge, "--gold", recall).startswith(
         "A judge's certificate requires exactly one uniform set"
