@@ -2,7 +2,7 @@
 
 Each language has its own sets. The classes are either labels that came with the documents, or a predictor's labels,
 which annotators then check. Instead of drawing new sets, a task can use published lists of ids.
-annotate/core/draws/balanced_sets.py holds the algorithm.
+annotate/core/draws/balanced_sets.py contains the algorithm.
 """
 
 import hashlib
@@ -87,9 +87,9 @@ class _Request:
     """Options of the draw.
 
     fill: whether to draw smaller sets if a class has too few documents, instead of raising an error
-    fields: fields whose text determines whether two documents are equal
+    fields: fields that are compared to find equal documents
     classes: labels that are classes; a document is in the frame if it has exactly one of them
-    apart: fields that keep documents together: all documents with the same value are in the same one of test, dev and
+    apart: fields that keep documents together: documents with the same value are all in test, all in dev, or all in
         train
     joint: number of documents that each language contributes to the joint sets
     leave_out: ids of documents to leave out of the frame
@@ -107,7 +107,7 @@ class _Request:
     leave_out: Collection[str] = frozenset()
 
     def frame(self, languages: Collection[str] | None, predicted: Mapping[str, str] | None = None) -> _Frame:
-        """Return the frame. It stores a digest of each text, because the texts might not fit into memory.
+        """Return the frame. It stores digests of the texts, because the texts may not fit into memory.
 
         predicted: predicted label of each id, to use in place of the declared labels
         """
@@ -143,14 +143,14 @@ def sample_balanced(
 ) -> list[Sample]:
     """Draw a sample for each language, without changing the database.
 
-    The parameters of each sample hold the ids of its sets (IDS), what was left out of the frame, which classes have too
-    few documents, and what is wrong with published lists.
+    The parameters of each sample contain the ids of its sets (IDS), the documents left out of the frame, the classes
+    with too few documents, and the faults of published lists.
 
     test, dev, train: sizes of the sets (documents)
     short: "fill" to allow a smaller train set if a class has too few documents, or any smaller set with a predictor
     from_indices: folder of published lists of ids to use in place of new sets
     predictor: predictor whose labels are the classes; "" for declared labels
-    frame_options: fields, classes, apart, joint and leave_out, as in _Wanted
+    frame_options: fields, classes, apart, joint and leave_out, as in _Request
 
     Raise CorpusError if the draw is not possible.
     """
@@ -264,7 +264,7 @@ def _published(request: _Request, folder: Path) -> tuple[Sets, dict[str, dict[st
 
 # --- Draws whose classes are a predictor's labels.
 #
-# At first, the draw has just enough documents from each class to fill the sets if every prediction is right. When
+# At first, the draw contains just enough documents from each class to fill the sets if all predictions are right. When
 # people find a wrong prediction, the next document in random order is added (annotate/controls/replenishment.py).
 # After annotation, the documents are assigned to sets (annotate/goldsets/export.py).
 
@@ -333,7 +333,7 @@ def spelled_out(language: str) -> str:
 
 
 SET = re.compile(rf"{TEST}|{DEV}|{TRAIN}\.[1-9][0-9]*")
-# Languages that the published lists call by another name than `spelled_out` returns.
+# Languages whose names in the published lists differ from the results of `spelled_out`.
 OTHERWISE = {"chinese": "zh-CN"}
 
 
@@ -350,7 +350,7 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
         for path in sorted(folder.iterdir()):
             name, _, part = path.name.partition(".")
             if name == JOINT:
-                continue  # the joint sets consist of the other lists
+                continue  # joint sets only repeat ids of the other lists
             code = by_name.get(name)
             if not SET.fullmatch(part):
                 raise CorpusError(

@@ -20,7 +20,7 @@ from corpora.storage.inventory import declared_records
 from corpora.threads.messages import compared
 from corpora.threads.pair_sets import Key, Suggested, read_suggested
 
-# Key of the suggestions in a draw's parameters. They are passed to the units and not stored with the draw.
+# The key of the suggestions in a draw's parameters. Suggestions are stored with the units, not with the draw.
 REPLIES = "replies"
 Replies = Mapping[str, Mapping[str, list[str]]]  # id -> system -> replies
 
@@ -58,8 +58,8 @@ class _Joined:
     frame: ids of the records for which all systems have suggestions, as a mapping from language to message to ids
     left_out: (language, message) pairs that are left out of the frame
     replies: suggestions for these records, as a mapping from id to system to replies
-    lacking: number of records for which a system has no suggestions, by system
-    used: keys of the system's lines that match a record, by system
+    lacking: number of records without suggestions, by system
+    used: keys of the lines that match a record, by system
     records: number of records in the corpus
     """
 
@@ -86,8 +86,8 @@ def sample_compared(
 
     systems: file of each system, as in systems_of
     size: number of messages per language; None for all
-    message: field that holds the message
-    reference: field that holds the reference reply; "" if there is none
+    message: field with the message
+    reference: field with the reference reply; "" if there is none
     leave_out: ids of records whose messages must not be drawn, for example because they have gold answers. The
         parameters include the suggestions for these records.
 
@@ -97,8 +97,8 @@ def sample_compared(
     joined = _joined(corpus.name, languages, suggested, message, reference, leave_out)
     _check_frame(joined, corpus.name, languages)
     lots = by_seed(seed)
-    # Each message is represented by the lowest id of its records, so that all messages have the same probability, no
-    # matter how many records they have.
+    # Each message is represented by the lowest id of its records, so that all messages have the same probability,
+    # regardless of the number of their records.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
     drawn_keys = {
         code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")

@@ -1,4 +1,4 @@
-"""Kinds that people answer with a set of concepts from a vocabulary."""
+"""Kinds whose answers are sets of concepts from a vocabulary."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ COLUMNS = (
     *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
-# Largest number of concepts that a kind may allow in an answer. In EURLEX57K, 99.4% of the documents have at most ten.
+# The largest number of concepts per answer in any kind. In EURLEX57K, 99.4% of the documents have at most ten.
 MOST_CONCEPTS = 1000
 # Help texts for the keys of the table [vocabulary], shown in the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
@@ -120,8 +120,8 @@ def check(answer: Answer, unit: Unit) -> None:
 def agreed(item: Item, task: Task) -> str | None:
     """Return the concepts that came with a document, as an answer.
 
-    Return None if the task does not keep them, if there are none, or if one of them is not in the vocabulary. Unlike
-    for people's answers, neither the number of concepts nor the use of broader concepts is checked.
+    Return None if the task does not keep them, if there are none, or if one of them is not in the vocabulary. The
+    number of concepts and the use of broader concepts are not checked, as they are in people's answers.
     """
     if not (task.keep_declared and item.declared) or unknown(item, task):
         return None
@@ -185,7 +185,7 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
 
 
 def ways_in(posted: Any) -> dict[str, str]:
-    """Return how the person found each chosen concept, as the form states: one of WAYS, or "" if unknown."""
+    """Return how the person found each chosen concept, according to the form: one of WAYS, or "" if unknown."""
     ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
     return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
 

@@ -43,7 +43,7 @@ class Panel:
     over_limit: languages that failed the audit, so that people should read their remaining units
     advice: sentences that name the commands to run, shown only in the terminal
     warnings: sentences shown only to managers
-    page: documentation page that explains the control
+    page: the documentation page on the control
     """
 
     heading: str
@@ -70,7 +70,7 @@ class Panel:
 
 
 class Place(NamedTuple):
-    """The unit that a person gets when a unit of work is next in the queue: that unit, or a hidden one in its place.
+    """The unit that a person gets when a unit of work is next in the queue: either that unit, or a hidden one instead.
 
     shown: key of the unit
     how: values for fields of the lease
@@ -91,8 +91,8 @@ class QualityControl:
         options. If there are no switches, the hooks always run.
     draws_by: options that say how many new units the control draws. The hooks `units_added` and `expected` run only if
         a task has a value for one of the options. If there are no such options, these hooks always run.
-    look_at: name of the command that reports on the control
-    of_agreement: whether the control measures how reliable the detectors' agreement on posts is
+    look_at: name of the command that reports the results of the control
+    of_agreement: whether the control measures the reliability of the detectors' agreement on posts
     tabs: (URL name, title) of each page that the control adds to a task for managers
     manifest_key: key of the control's section in the manifest
     unit_columns: columns of units that the control needs for an export, as a mapping from field path to Arrow type
@@ -218,11 +218,11 @@ class QualityControl:
         """Handle a judgment that has been stored: an answer, a skip or an adjudicator's decision."""
 
     def parts(self, judgment: Judgment, answer: Answer) -> list[Any]:
-        """Return unsaved database rows for the parts of an answer that its text does not hold."""
+        """Return unsaved database rows for the parts of an answer that are not in its text."""
         return []
 
     def moved(self, unit: Unit) -> None:
-        """Handle a unit of work after a judgment, even if the judgment has not changed its stage."""
+        """Handle a unit of work after a judgment, whether or not the judgment has changed the unit's stage."""
 
     def score(self, permit: Permit) -> tuple[int, int] | None:
         """Return how many hidden gold answers an annotator has answered correctly, and how many in total.
@@ -287,7 +287,7 @@ class QualityControl:
     def draws(self, task: Task) -> Iterable[Mapping[str, Any]]:
         """Return the control's random draws that are not stored as Lot rows.
 
-        They are written to the file with which others can repeat all draws of a task.
+        They are written to a file that allows others to repeat all draws of a task.
         """
         return ()
 

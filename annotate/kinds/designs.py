@@ -1,4 +1,4 @@
-"""The sampling designs, with what tasks and gold sets need to know about each: its options, its draw and its sets.
+"""The sampling designs. Each defines its options, its draw, and the contents of its gold sets.
 
 The draws themselves are implemented in corpora/draws/, balanced_draw.py and compared_draw.py.
 """
@@ -64,8 +64,8 @@ DRAW = "The draw"
 KEPT, DROPPED = 300, 100
 # Word in the option `sets` that allows train to be smaller if a class has too few documents.
 FILL = "fill"
-# Word in the option `sets` before the names of fields. All documents with the same value in one of these fields are in
-# the same one of test, dev and train.
+# Word in the option `sets` before the names of fields. Documents with the same value in one of these fields are all in
+# test, all in dev, or all in train.
 APART = "apart"
 # If an option has no default here, the design either has its own default or does not restrict the draw.
 DRAW_OPTIONS: Mapping[str, Option] = {
@@ -74,13 +74,13 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         Option(
             "languages",
             codes,
-            help="codes of the languages to draw for, or `all`: those that records declare, or those of the label list "
-            "or with readers that a predictor names",
+            help="codes of the languages to draw for, or `all`: the languages that records declare, or those that a "
+            "predictor returns and that are on the label list or have readers",
             group=DRAW,
         ),
         Option("predictor", help=f"{', '.join(VOTERS)}, majority, or an imported NAME@VERSION", group=DRAW),
         Option("of", shown="TASK", help="the uniform task whose unread posts are drawn", group=DRAW),
-        Option("history", days, HISTORY, help="the days in which an author has posted in the language", group=DRAW),
+        Option("history", days, HISTORY, help="the days on which authors must have posted in the language", group=DRAW),
         Option(
             "window",
             days,
@@ -119,18 +119,18 @@ DRAW_OPTIONS: Mapping[str, Option] = {
 }
 
 
-# Populations: all posts, posts by authors who wrote in the language before, and posts that a predictor labels with the
-# language.
+# Populations: all posts, posts by authors who have written in the language before, and posts to which a predictor
+# assigns the language.
 STREAM, AUTHORS, TRIGGERS = "stream", "authors", "triggers"
-# What the possible answers of a task are, if its draw determines them: classes of documents, or compared systems.
+# The possible answers of a task, if its draw determines them: classes of documents, or compared systems.
 CLASSES, SYSTEMS = "classes", "systems"
 
 
 @dataclass(frozen=True)
 class PostSets:
-    """What the gold sets of a design contain, for designs whose sets measure how well a predictor labels posts.
+    """The contents of a design's gold sets, for designs whose sets measure a predictor of post labels.
 
-    measures: measures that can be estimated with the sets, in the order of reports
+    measures: measures that the sets can estimate, in the order in which reports show them
     stem: stem of the name of the file with labels and ids
     includes: function that returns whether a labelled row belongs to the set
     has_negatives: whether the sets have labels such as not-de
@@ -147,7 +147,7 @@ class Design:
     """A sampling design.
 
     name: name by which draws and commands refer to the design
-    spelled: name in sentences, before the word `set` or `design`
+    spelled: name in sentences, where it precedes the word `set` or `design`
     draw: function that draws the samples
     check: function that raises CorpusError if the options of a draw are invalid; it draws nothing
     options: names of the options of the design (DRAW_OPTIONS)
@@ -258,7 +258,7 @@ DESIGNS: Mapping[str, Design] = {
             asks_each=True,
             size=RECALL_SIZE,
             population=AUTHORS,
-            # If the reader answers No, the post is not part of the population, so it is left out of the set.
+            # A post to which the reader answers No is not in the population, so it is left out of the set.
             sets=PostSets(("recall",), "recall_oriented", lambda row: row["label"] == row["asked"]),
             not_extended=_LARGER,
             none_found=_OTHERS,

@@ -16,8 +16,8 @@ from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, code
 
 
 LONGEST_GUIDELINES = 100_000
-# Markdown pads every table row to the width of the header, so a header with a thousand columns creates a thousand cells
-# in each row.
+# Markdown pads every table row to the width of the header, so a header with a thousand columns creates rows with a
+# thousand cells.
 MOST_COLUMNS = 50
 # After each opening bracket, the parser scans the rest of the paragraph for a closing one. A paragraph with many
 # opening brackets is therefore slow.
@@ -62,7 +62,7 @@ ANSWER_KEYS: Mapping[str, str] = {
 PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
     letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
 }
-# Keys that the page itself uses (queue.js), with what they do.
+# Keys that the page itself uses (queue.js), with their purposes.
 OF_THE_PAGE = {
     "q": "Undefined",
     "w": "the list of languages",
@@ -128,7 +128,7 @@ def _key(table: Table) -> str:
 
 
 def by_language(table: Table, key: str, most: int, language_codes: Collection[str]) -> dict[str, str]:
-    """Return a text by language. The file has either an English text, or a table such as { en = …, de = … }.
+    """Return the translations of a text. The file has either an English text, or a table such as { en = …, de = … }.
 
     most: maximum length of a text (characters)
     language_codes: codes of known languages
@@ -186,8 +186,8 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
 def languages(table: Table, *, stored: bool) -> dict[str, Language]:
     """Return the languages that the file adds.
 
-    stored: whether the file is stored with a task. Assay may list more languages now than when the task was opened,
-        so languages of the file that are now listed are skipped.
+    stored: whether the file is stored with a task. Assay may now list more languages than when the task was opened,
+        so languages of the file that Assay now lists are skipped.
     """
     added: dict[str, Language] = {}
     for code in table.raw:
@@ -203,7 +203,7 @@ def languages(table: Table, *, stored: bool) -> dict[str, Language]:
 
 
 def add(table: Table, added: Mapping[str, Language]) -> None:
-    """Add the languages of a file to those that the running program knows.
+    """Add the languages of a file to the languages of this process.
 
     Raise KindError if a language already exists under another name.
     """
@@ -272,15 +272,15 @@ def _lowered(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
-# --- Published formats, and what they require of a kind. The modules of annotate/goldsets/formats/ write them.
+# --- Published formats, and their requirements for kinds. The modules of annotate/goldsets/formats/ write them.
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a published format requires of a kind.
+    """The requirements of a published format for a kind.
 
     fields: fields that the kind must have
-    code: code of an answer that the kind must have, which means yes; "" if there is none
+    code: code of the answer that means yes, which the kind must have; "" if none is required
     numbers: whether the codes of all answers must be numbers, which rank the rows of a group
     several: whether an answer must consist of several labels
     """

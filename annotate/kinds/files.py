@@ -1,7 +1,7 @@
 """The strict reader for kinds that are defined by TOML files. Each error states the line and what is wrong there.
 
-A file can define its own fields, form and answers. It can instead name a `base`, which is one of the kinds `language`
-and `verify`, and change the languages, labels, options, guidelines or title of that kind. file_sections.py reads the
+A file can define its own fields, form and answers. Alternatively, it can name `language` or `verify` as its `base`, and
+change the languages, labels, options, guidelines or title of that kind. file_sections.py reads the
 tables that need special checks.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["KindError", "kind_in", "kind_of", "read_kind", "read_text"]
 
 MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
 HERE = Path(__file__).parent
-# Number of sensitive units that a person gets per day: the default limit, and the highest limit that a file can set.
+# The number of sensitive units per person and day: the default limit, and the highest limit that a file can set.
 A_DAY, MOST_A_DAY = 50, 1_000
 MOST_SECONDS = 3_600
 BLOCK_KEYS = ("style", "fields")
@@ -89,8 +89,8 @@ SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 def kind_of(slug: str, text: str) -> Kind:
     """Return the kind that a file's text describes, as stored with a task.
 
-    The kind has no guidelines, because the task stores them separately. The names of languages that the file adds
-    become known to the running program.
+    The kind has no guidelines, because the task stores them separately. The languages that the file adds are
+    also added to this process.
     """
     kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
     if unknown := {code: language for code, language in kind.languages.items() if code not in LANGUAGES}:
@@ -198,7 +198,7 @@ def _control(top: Table, name: str) -> QualityControl:
 
 
 def _titles(top: Table, language_codes: Collection[str], advice: str = "") -> dict[str, str]:
-    """Return the question by language; empty if the file has none.
+    """Return the question in each language; empty if the file has none.
 
     advice: what to write, for an error; "" if the question is optional
     """
@@ -302,7 +302,7 @@ def _from_draw(top: Table) -> bool:
 
 
 def _sensitive(top: Table, language_codes: Collection[str]) -> Sensitive | None:
-    """Return the settings for sensitive texts; None if the file does not say that its texts are sensitive.
+    """Return the settings for sensitive texts; None if the file does not declare its texts as sensitive.
 
     language_codes: codes of known languages
     """
@@ -373,7 +373,7 @@ def _filtered(top: Table, answers: Collection[str]) -> str:
 def _split(top: Table, from_draw: bool) -> str:
     """Return the field with the name of each record's split; "" if there is none.
 
-    Unlike other fields, it can be called `split`, because it becomes the column of that name.
+    Unlike other fields, it can be named `split`, because it becomes the column of that name.
     """
     name = top.text("split")
     if name and from_draw:

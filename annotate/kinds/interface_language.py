@@ -42,7 +42,7 @@ def translated(error: ValueError) -> str:
     return gettext(error.sentence) % error.values
 
 
-# --- Labels: `de` is German, `not-de` is any other language, `und` is no single language.
+# --- Labels: `de` is German, `not-de` is any other language, and `und` is no language or several.
 
 
 NOT = "not-"  # prefix of the label for a post that is not in a language, as in the data set published in 2015

@@ -42,7 +42,7 @@ class Unsure(ValueError):
     """An answer that is accepted only if the annotator confirms it (Answer.is_sure)."""
 
 
-# The ways in which a person can find a concept. For a suggested concept, its rank is also stored.
+# The ways in which a person can find a concept. The rank of a suggested concept is also stored.
 SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
 # What happens if an answer contains both a concept and a broader concept.
 REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
@@ -84,7 +84,7 @@ class Named:
     is_filtered: bool = False
 
     def name(self, language: str = ENGLISH) -> str:
-        """Return the name in the interface language or, if it has none, in the record's language or in English.
+        """Return the name in the interface language. If there is none, use the record's language or English.
 
         language: language of the record
         """
@@ -151,7 +151,7 @@ SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 LEASE_ANSWERS, LEAST_LEASE = 20, 10
 # The style of a text that can be longer than the window.
 DOCUMENT = "document"
-# The styles of blocks, with what each is for.
+# The styles of blocks, with their purposes.
 STYLES: Mapping[str, str] = {
     "typed": "what somebody typed or wants",
     "found": "what was found for it",
@@ -268,7 +268,7 @@ class Pages:
     list_heads: column headings of the adjudicators' list
     list_row: function that returns the cells of a unit in that list, from the unit, its answers, and a function that
         returns how a language code is shown
-    called: function that returns the name of a code
+    called: function that returns the display name of a code
     short: function that returns a short name of a label, for managers and the admin
     searches_languages: whether any of the task's languages can be found by name, with the key W
     question: template of the question in the queue; "" if all answers are imported
@@ -293,7 +293,7 @@ class Statistics:
     """How answers are counted in statistics.
 
     compared: function that returns the labels that are compared when agreement in a task is measured
-    compared_as: function that returns what an answer counts as when agreement is measured. It takes the language that
+    compared_as: function that returns the category of an answer when agreement is measured. It takes the language that
         the question names, and the label.
     language_paths: field paths from a unit to its language; the first path with a value is used
     spoken_paths: field paths used to measure agreement by language if the task does not declare its languages; empty
@@ -320,7 +320,7 @@ class Publication:
     sections: sections that the manifest has in addition to those of every set
     formats: settings for each format in which the set is published (annotate/goldsets/formats/)
     splits: whether the set is split into train, dev and test
-    tells_why: whether rows without a label state why they have none
+    tells_why: whether rows without a label state the reason
     constants: numbers for the manifest that are the same in all tasks
     """
 
@@ -343,7 +343,7 @@ class Kind:
     title: str
     # The answer form (annotate/kinds/forms/).
     form: Form
-    # What a unit is called, in the singular, such as post or record.
+    # The noun for a unit, in the singular, such as post or record.
     noun: str
     routing: Routing
     rules: Rules
@@ -437,7 +437,7 @@ class Kind:
 
     @property
     def asks_each(self) -> bool:
-        """Whether each language of a task always has its own question, no matter which design is used."""
+        """Whether each language of a task has its own question in all designs."""
         return bool(self.designs) and all(DESIGNS[design].asks_each for design in self.designs)
 
     @property
@@ -446,7 +446,7 @@ class Kind:
         return any(DESIGNS[design].answers_from == CLASSES for design in self.designs)
 
     def with_parts(self, **parts: Mapping[str, Any]) -> "Kind":
-        """Return a copy of the kind in which some objects have other values, such as publication={"card": "…"}."""
+        """Return a copy of the kind in which some parts have different values, such as publication={"card": "…"}."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in parts.items()})
 
     def with_version(self, version: Vocabulary | None) -> "Kind":
@@ -454,7 +454,7 @@ class Kind:
         if not self.thesaurus:
             return self
         kind = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return kind.with_parts(pages={"short": kind.name})  # people do not know concepts by their ids
+        return kind.with_parts(pages={"short": kind.name})  # people do not recognize concepts by their ids
 
     def question(self, task: Task) -> str:
         """Return the question of a task, in the interface language."""

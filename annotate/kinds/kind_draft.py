@@ -1,6 +1,6 @@
 """The part of a kind's TOML file that the question editor shows as a form.
 
-`read` takes it from the text of a file, and `write` changes the text. The rest stays as it is, including comments.
+`read` extracts this part from the text of a file, and `write` updates the text. The rest, including comments, is kept.
 """
 
 import re
@@ -40,7 +40,7 @@ class AnswerRow:
 
     @property
     def stored_code(self) -> str:
-        """The code, or one made of the English name if there is none."""
+        """The code. If there is none, it is derived from the English name."""
         return self.code or re.sub(r"\W+", "-", self.names.get(ENGLISH, "").lower()).strip("-")
 
 
@@ -61,7 +61,7 @@ class FieldRow:
 
 @dataclass
 class Draft:
-    """What the form shows.
+    """The contents of the form.
 
     has_base: whether the kind changes a built-in one, whose form, fields and answers are fixed
     redundancy: number of answers per item, as written; "" for the default
@@ -88,7 +88,7 @@ class Draft:
 
     @property
     def lists_answers(self) -> bool:
-        """Whether the possible answers are listed, and not taken from a vocabulary."""
+        """Whether the file lists the possible answers; if not, they are from a vocabulary."""
         return not self.has_base and (self.form not in FORMS or FORMS[self.form].lists)
 
     @property
@@ -96,7 +96,7 @@ class Draft:
         return not self.has_base and self.form in FORMS and "vocabulary" in FORMS[self.form].tables
 
 
-# --- Reading. Values of a wrong type are left out; the reader of kinds' files reports them.
+# --- Reading. Values of a wrong type are left out, because the reader of kinds' files reports them.
 
 
 def read(text: str) -> Draft:
@@ -155,11 +155,11 @@ def _texts(value: object) -> Texts:
     return {code: text for code, text in _dict(value).items() if isinstance(text, str)}
 
 
-# --- Writing. Only values that differ from the draft are changed, so that the rest keeps its form and its comments.
+# --- Writing. Only values that differ from the draft are changed, so that the rest keeps its layout and comments.
 
 
 def write(text: str, draft: Draft) -> str:
-    """Return a text that describes the draft, and is otherwise the given text. Raise KindError if that is not TOML."""
+    """Return the text, updated to describe the draft. Raise KindError if the given text is not TOML."""
     before = read(text)
     try:
         document = tomlkit.parse(text)
@@ -202,7 +202,7 @@ def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
 
 
 def _table(document: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
-    """Return a table of the document; an empty one that is not in the document if there is none."""
+    """Return a table of the document. If there is none, return an empty table that is not part of the document."""
     if isinstance(table := document.get(key), dict):
         return table
     document.pop(key, None)
@@ -218,7 +218,7 @@ def _inline(texts: Texts) -> Any:
 def _set_in(document: MutableMapping[str, Any], key: str, values: Mapping[str, Any], names: Collection[str]) -> None:
     """Set values in a table of the document. A table that becomes empty is removed.
 
-    names: names of further values, which are removed unless they are among the values
+    names: names of values to remove if they are not in `values`
     """
     table = _table(document, key)
     for name in dict.fromkeys([*names, *values]):
@@ -256,7 +256,7 @@ def _write_answers(document: MutableMapping[str, Any], rows: Iterable[AnswerRow]
 
 
 def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Set the values of a list of tables. Further values in its tables stay."""
+    """Set the values of a list of tables. All other values in these tables are kept."""
     if not rows:
         document.pop(key, None)
         return
@@ -276,8 +276,8 @@ def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Map
 
 
 def _lines(text: str) -> Any:
-    """Return a text as a TOML string that begins on a line of its own. It contains a line break, so that it is not read
-    as the name of a file.
+    """Return a text as a TOML string that begins on a new line. The line break shows that the text is not the name of a
+    file.
     """
     string = tomlkit.string(f"{text}\n", multiline=True).as_string()
     return tomlkit.value('"""\n' + string.removeprefix('"""')) if text else ""
@@ -296,9 +296,9 @@ def _number(written: str) -> int | float | str:
 
 
 def place_of(path: Sequence[str | int], draft: Draft) -> str:
-    """Return the part of the form that shows an error at a key: such as `title`, `answer-2` or `guidelines-de`.
+    """Return the part of the form that shows an error at a key, such as `title`, `answer-2` or `guidelines-de`.
 
-    "" means that the form does not show the key.
+    Return "" if the form does not show the key.
 
     path: path of the key in the text that was written from the draft
     """

@@ -42,7 +42,7 @@ def _names(codes: Iterable[str]) -> str:
 
 
 def value(kind: Kind, name: str) -> Any:
-    """Return the default value of an option in tasks of the kind; the option's `off` value if they do not have it."""
+    """Return the default value of an option in tasks of the kind, or its `off` value if the kind does not have it."""
     option = OPTIONS[name]
     return kind.defaults.get(name, option.default) if name in kind.options else option.off
 

@@ -41,7 +41,7 @@ def agreed(item: Item, task: Task) -> str | None:
         least_letters=LEAST_LETTERS,
     )
     # A coarse label such as pt does not count if the task has a finer one, such as pt-BR. Detectors may return pt for
-    # both, because none of them knows pt-BR.
+    # both, because none of them supports pt-BR.
     return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
 
 

@@ -1,4 +1,4 @@
-"""What the kinds `language` and `verify` have in common: choices, reasons, routes and context for adjudicators."""
+"""Code that the kinds `language` and `verify` share: choices, reasons, routes and context for adjudicators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 
-# The reasons why a post has no single language, with the texts of their buttons. They are the four cases in the
+# The reasons why no single language fits a post, with the texts of their buttons. They are the four cases in the
 # instructions of Evaluating language identification performance (2015).
 UNLISTED = "unlisted"
 UNDEFINED_REASONS = {
@@ -45,7 +45,7 @@ OTHER_POSTS = 20
 
 @dataclass(frozen=True)
 class Choice:
-    """A language from which to choose.
+    """A language as a possible answer.
 
     key: physical key (KeyboardEvent.code); "" if there is none
     """
@@ -176,7 +176,7 @@ def about_languages(
 ) -> Kind:
     """Return a kind that asks about the languages of posts.
 
-    routing, rules, pages: values of these objects in which such kinds differ
+    routing, rules, pages: the values of these objects that differ between such kinds
     values: values for other fields of Kind
     """
     publication = Publication(

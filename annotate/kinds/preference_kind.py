@@ -67,7 +67,7 @@ def agreed(comparison: Compared) -> str:
     """Return a tie if both systems suggest the same replies; otherwise "".
 
     The order of the replies does not matter, because people are asked which set has more replies that they would send.
-    For the same reason, it does matter how often a reply occurs.
+    For the same reason, the number of times that a reply occurs does matter.
     """
     return TIE if sorted(comparison.replies_a) == sorted(comparison.replies_b) else ""
 

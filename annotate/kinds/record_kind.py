@@ -32,9 +32,9 @@ from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD,
 from corpora.core.languages import UND
 from corpora.models import Item
 
-# The procedure of the XGLUE data set: three people answer, and two of them must agree. Each person passes a test and is
-# checked with gold answers. Of people who guess, one in nine passes the test. Of people who are right in 80% of their
-# answers, nine in ten pass (docs/explanation/pausing.md).
+# The procedure of the XGLUE data set: three people answer, and two of them must agree. People must pass a test and are
+# checked with gold answers. The test is passed by one in nine people who only guess, and by nine in ten people who give
+# 80% correct answers (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
 # Columns of an exported set, in order. The columns of the record's fields take the place of `fields`.
@@ -44,10 +44,10 @@ COLUMNS = (
 )
 # Additional columns for documents in balanced sets:
 # - set: the smallest set that contains the row
-# - apart: values because of which it must stay in its split
+# - apart: values of the fields that tie the row to its split
 # - declared: labels that came with the document
 # - audit_chance: probability with which the declared label was audited
-# - predicted: predicted label because of which the document was drawn
+# - predicted: predicted label by which the document was drawn
 OF_SETS = ("set", "apart", "declared", "audit_chance", "predicted")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 _NO_RECORDS = Records()
@@ -75,14 +75,14 @@ class Choice:
 
     @property
     def is_letter(self) -> bool:
-        """Whether the key is a letter key, which shows different letters in different keyboard layouts."""
+        """Whether the key is a letter key, which has different letters in different keyboard layouts."""
         return self.key.startswith("Key")
 
 
 def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
-    """Return the answers in the given order of codes.
+    """Return the answers in the order of the given codes.
 
-    An answer without its own key gets the digit of its position. From the tenth on, it has no key.
+    An answer without its own key gets its position (1 to 9) as its key. From the tenth answer on, it has no key.
 
     language: language of the record, used if an answer has no name in the interface language
     """
@@ -205,7 +205,7 @@ def kind(
         labels=list(answers),
         layout=layout,
         records=records,
-        # People who import judgments might not know the question, so the title of the task takes its place.
+        # People who import judgments may not know the question, so the title of the task is shown instead.
         wording=Wording(titled_by_task=not has_layout),
         # If all answers are imported, there can be no test and no gold answers.
         options=OPTIONS if has_layout else (*ASKED, *OF_CROWDS),

@@ -25,9 +25,9 @@ WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", i
 
 
 class KindError(ValueError):
-    """A kind's file is not valid. The message states where the problem is, what it is, and what to do.
+    """The error for an invalid kind's file. The message states where the problem is, what it is, and what to do.
 
-    sentence: the message without the place
+    sentence: the message without the location
     path: path of the key; empty if the problem is not at a key
     """
 
@@ -155,7 +155,7 @@ def read_tables(name: str, text: str) -> Table:
             f"{name}, line {line}: this is not valid TOML ({reason}). Correct this line or the line above."
         ) from error
     except (ValueError, RecursionError) as error:
-        # Very long numbers and deep nesting cause Python errors that the TOML parser does not catch.
+        # Very long numbers and deep nesting raise Python errors that the TOML parser does not catch.
         raise KindError(f"{name}: a number is too long, or brackets are nested too deeply.") from error
     lines: dict[Path, int] = {}
     for path, line in _keys(text):

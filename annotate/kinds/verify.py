@@ -16,7 +16,7 @@ from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND
 
-# There is no reason for a language that is not on the list, because the answer is then No.
+# The reason UNLISTED is missing, because the answer about an unlisted language is No.
 REASONS = {reason: text for reason, text in UNDEFINED_REASONS.items() if reason != UNLISTED}
 # The categories by which agreement is measured. They are the same for all languages that questions name.
 YES, NO = "yes", "no"

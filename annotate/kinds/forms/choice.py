@@ -1,7 +1,7 @@
 """The answer forms for one label: from a list, from grades, or the better one of two systems.
 
-The canonical text is the label. In comparisons, it is the name of the preferred system, or `tie`. Annotators do not
-learn the names of the systems. They see two sides and submit one of SIDES, which `from_side` and `to_side` convert.
+The canonical text is the label. In comparisons, it is the name of the preferred system, or `tie`. The names of the
+systems are hidden from annotators. They see two sides and submit one of SIDES, which `from_side` and `to_side` convert.
 """
 
 import re

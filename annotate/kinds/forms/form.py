@@ -29,8 +29,8 @@ class Form:
     preview: template that previews the question without a database; "" to use `template`
     template, bench: templates of the question, in the queue and in the adjudication view
     folder: folder with the form's templates, if the form is from a plug-in
-    about: sentences for authors of kinds' files
-    imports: what the rows of an imported file of judgments have: `labels`, or `pairs` of systems
+    about: sentences for the authors of kinds' files
+    imports: what the rows of an imported file of judgments contain: `labels`, or `pairs` of systems
     refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
     """
 
@@ -98,7 +98,7 @@ class Form:
         return answer == correct
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """Return the labels of an answer. Statistics count each of them separately, and each has its own name."""
+        """Return the labels of an answer. Each has its own name and is counted separately in statistics."""
         return (text,)
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:

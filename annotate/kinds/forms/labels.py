@@ -28,7 +28,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
     """Return the labels chosen by more than half of the people who were asked; None if there are none.
 
     asked: number of people asked at first. The threshold is half of this number, even if more people were asked later
-        because no label had a majority. If 0, it is half of the number of answers.
+        because no label had a majority. If `asked` is 0, the threshold is half the number of answers.
     order: not used
     """
     least = needed(asked or len(answers))
