@@ -55,7 +55,7 @@ SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding",
 SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form that describe the file, and fields that the manager does not fill in.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
-LONGEST_NAME = 50  # maximum length of a suggested name; longer names are possible, so a number can follow
+LONGEST_NAME = 50  # maximum length of a suggested name, so that a number can be added
 LONGEST_FIELD = 24  # maximum length of a suggested field name, so that a prefix can be added
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 

@@ -103,7 +103,7 @@ def _only(rows: Iterable[Any]) -> Any:
 
 
 OF_ANNOTATORS = ("annotate", "read", "adjudicate")
-# (user, the user's Annotator row, whether the user is a manager of this task) -> whether the user has the right.
+# Function of (user, Annotator row of the user, whether the user manages the task) -> whether the user has the right.
 Right = Callable[[Any, Annotator | None, bool], bool]
 
 
