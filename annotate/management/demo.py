@@ -1,4 +1,4 @@
-"""The demo: small tasks on real posts and invented records, with invented annotators who have begun to label."""
+"""The demo: small tasks on real posts and invented records, with invented annotators who have started to label."""
 
 import json
 import os
@@ -35,7 +35,7 @@ PEOPLE = ("annotators.csv", "crowd_annotators.csv")
 SIZE = 1200
 SEED = "2014"
 SKIPPERS = ("goran", "zofia", "indra", "tomas")
-# Accounts for visitors of the demo, who have not begun to label.
+# Accounts for visitors to the demo, who have not started to label.
 VISITORS = ("anna", "yusuf")
 # A second task about posts, which asks whether a post is in a certain language. The visitors read these languages.
 VERIFY = "demo-precision"
@@ -46,7 +46,7 @@ CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_r
 CROWD_WORK = 10  # number of units that each annotator judges
 SLIPS = 0.05  # share of wrong answers
 CARELESS = "max"  # user name of an annotator who passes the test and then answers mostly wrong
-CARELESS_WORK, CARELESS_SLIPS = 40, 0.8  # number of units that this annotator judges, and share of wrong answers
+CARELESS_WORK, CARELESS_SLIPS = 40, 0.8  # number of units that this annotator judges, and their share of wrong answers
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
@@ -54,7 +54,7 @@ SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixture
 def material() -> Path:
     """Return the folder with the posts, records and annotators of the demo.
 
-    In a checkout, they are among the fixtures. pyproject.toml lists the fixtures that are copied into the package.
+    In a checkout, they are in the fixtures folder. pyproject.toml lists the fixtures that are copied into the package.
     """
     return settings.BASE_DIR / "fixtures" if IN_CHECKOUT else Path(__file__).parents[1] / "demo"
 
@@ -70,7 +70,7 @@ def usernames(table: str) -> list[str]:
 def set_up(port: int) -> str:
     """Create the parts of the demo that do not exist yet, and return instructions for logging in.
 
-    If the demo exists already, all answers stay.
+    If the demo already exists, all answers are kept.
     """
     check_place()
     password = shared_password()
@@ -80,7 +80,7 @@ def set_up(port: int) -> str:
     call_command("prelabel", NAME)
     accounts(PEOPLE, password)
     if not Task.objects.filter(name=NAME).exists():
-        # In so small a sample, most languages have too few posts for the default audits and checks.
+        # In such a small sample, most languages have too few posts for the default audits and checks.
         audit_options = {"audit_least": 2, "audit_limit": 1.0}
         call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **audit_options)
         begin(Task.objects.get(name=NAME), material() / "demo_truth.tsv")
@@ -101,7 +101,7 @@ All people are invented. The manager sees all of them."""
 
 @transaction.atomic  # one wait for the disk rather than one for each answer
 def begin(task: Task, truth: Path) -> None:
-    """Let some annotators skip their first posts, and others answer them, so that adjudication and audits have begun.
+    """Let some annotators skip their first posts, and others answer them, so that adjudication and audits begin.
 
     truth: file with the language of each post
     """
@@ -159,7 +159,7 @@ def qualify(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
 
 
 def spread(task: Task) -> None:
-    """Spread the times of the answers over the last hours, because all were given within seconds."""
+    """Spread the times of the answers over the last hours, because all answers were given within seconds."""
     answered = timezone.now()
     for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
         seconds = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
@@ -184,7 +184,7 @@ def label_records(annotator: Annotator, task: Task, truth: Mapping[str, str]) ->
 
 
 def check_place() -> None:
-    """Raise CommandError if the installation has real people or texts, which must not mix with invented ones."""
+    """Raise CommandError if the installation has real people or texts, which must not be mixed with invented ones."""
     begun = (settings.DATA_DIR / PASSWORD).exists()
     if not begun and any(model.objects.exists() for model in (User, Task, Corpus)):
         raise CommandError(
@@ -195,9 +195,9 @@ def check_place() -> None:
 
 
 def shared_password() -> str:
-    """Return the password that all accounts of the demo share, and generate it if there is none yet.
+    """Return the password of all accounts of the demo. It is generated when it is needed for the first time.
 
-    The file with the password also marks the installation as a demo.
+    The file that contains the password also marks the installation as a demo.
     """
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():
@@ -207,7 +207,7 @@ def shared_password() -> str:
 
 
 def accounts(tables: Iterable[str], password: str) -> None:
-    """Create the accounts of the demo. If a user has set their own password, it stays."""
+    """Create the accounts of the demo. Passwords that users have set themselves are kept."""
     rows = [row for table in tables for row in people_of(table)]
     add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
     ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})

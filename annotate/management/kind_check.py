@@ -1,6 +1,6 @@
 """The action `check_kind`: describe the kind that a file defines, and write the page that annotators will see.
 
-This module is not in actions/, because it renders a page and actions must not import from pages/, a higher layer.
+This module is not in actions/, because it renders a page and actions must not import from the higher layer pages/.
 """
 
 from collections.abc import Mapping

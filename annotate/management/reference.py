@@ -1,7 +1,7 @@
 """Functions that generate parts of the documentation from declarations in the code.
 
-In a Markdown file, a generated part stands between `<!-- generated: NAME -->` and `<!-- end of generated -->`. The
-command write_docs fills these parts in, and a test checks that the files are up to date.
+In a Markdown file, a generated part is enclosed in `<!-- generated: NAME -->` and `<!-- end of generated -->`. The
+command write_docs updates these parts, and a test checks that the files are up to date.
 """
 
 import re
@@ -86,7 +86,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line. It is escaped, so that it cannot form HTML or end a table cell."""
+    """Return a text on a single line, escaped so that it cannot form HTML or end a table cell."""
     return re.sub(r"([<|])", r"\\\1", " ".join(text.split()))
 
 
@@ -125,7 +125,7 @@ def _command(name: str) -> str:
     usage += [] if all(option.required for option in others) else ["[options]"]
     parts = [f"## {name}", plain(command.help), f"```text\n{' '.join(['assay', name, *usage])}\n```"]
     for group in dict.fromkeys(option.group for option in options):
-        # Options without a group need a heading only if they follow a group with a heading.
+        # Options without a group need a heading only if they come after a group with a heading.
         if group or len(parts) > 3:
             parts.append(f"### {name}: {group or 'Other options'}")
         parts.append("\n".join(entry for option in options if option.group == group for entry in _entries(option)))
@@ -137,7 +137,7 @@ def _spelled(option: Option) -> str:
 
 
 def _entries(option: Option) -> Iterator[str]:
-    """Yield the list entry of an option and, if it has an opposite, the entry of that."""
+    """Yield the list entry of an option and, if the option has an opposite, the entry of the opposite."""
     match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", option.help_text(), re.DOTALL)
     assert match
     is_plain = option.argument or option.choices or option.read is flag
@@ -151,7 +151,7 @@ def _entries(option: Option) -> Iterator[str]:
 
 
 def _entry(spelled: str, help: str, *notes: str | None) -> str:
-    """Return an entry of a list, with an option and its type on the first line and its description below."""
+    """Return a list entry, with an option and its type on the first line and the description below."""
     about = " · ".join(filter(None, notes))
     line = " ".join(filter(None, (code(spelled), about and f"*{plain(about)}*")))
     help_text = plain(help)
@@ -185,7 +185,7 @@ def stages() -> str:
 
 
 def refusals_told() -> str:
-    """Return a section for each error code of the API. It says when the error occurs, what to do, and the status."""
+    """Return a section for each error code of the API, with the cause of the error, what to do, and the HTTP status."""
     codes_found = {}
     for kind in vars(refusals).values():
         if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
@@ -202,7 +202,7 @@ def refusals_told() -> str:
 
 
 def settings_told() -> str:
-    """Return a table of the environment variables, made from the comments in deploy/env.example."""
+    """Return a table of the environment variables, based on the comments in deploy/env.example."""
     rows, comment = dict[str, tuple[str, str, str]](), list[str]()
     for line in (Path(settings.BASE_DIR) / "deploy" / "env.example").read_text(encoding="utf-8").splitlines():
         if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
@@ -219,7 +219,7 @@ _DEPENDENCY = r'    "(?P<name>[\w.-]+).*",  # (?P<size>[\d.]+ MB), (?P<licence>.
 
 
 def dependencies() -> str:
-    """Return a table of what an installation needs, made from the comments in pyproject.toml."""
+    """Return a table of the packages that an installation needs, based on the comments in pyproject.toml."""
     rows, extra, comment = [], "", ""
     for line in (Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8").splitlines():
         if group := re.fullmatch(r"([\w-]+) = \[", line):
@@ -297,7 +297,7 @@ def api() -> str:
     parts = [table(("request", "purpose", "request body", "response"), rows)]
     for name, definition in document["components"]["schemas"].items():
         if "properties" in definition:
-            # In the description of an enumeration, leave out the list of values that the schema adds to it.
+            # In the description of an enumeration, omit the list of values that the schema adds.
             fields = (
                 (code(field), property.get("description", "").partition("\n\n* ")[0], _json_type(property))
                 for field, property in definition["properties"].items()
@@ -307,7 +307,7 @@ def api() -> str:
 
 
 def _named(body: Mapping[str, Any]) -> str:
-    """Return a link to the table that describes the body of a request or response. It is empty if there is no body."""
+    """Return a link to the table that describes the body of a request or response; "" if there is no body."""
     definition = body.get("content", {}).get("application/json", {}).get("schema", {})
     return _json_type(definition) if definition else ""
 

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 (
                     "queue",
                     models.CharField(
-                        help_text="the queue for its posts; languages can share a queue",
+                        help_text="the queue for posts in the language; it can be shared",
                         max_length=16,
                     ),
                 ),
@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
                     "takes_disturbing",
                     models.BooleanField(
                         default=False,
-                        help_text="has agreed to receive disturbing units; other annotators never receive them",
+                        help_text="accepts disturbing units; other annotators never receive them",
                     ),
                 ),
                 (
@@ -450,7 +450,7 @@ class Migration(migrations.Migration):
                     "language",
                     models.CharField(
                         blank=True,
-                        help_text="only its annotators see the note; empty: all",
+                        help_text="language of the people who see it; empty: all",
                         max_length=16,
                     ),
                 ),
@@ -1551,7 +1551,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("language", models.CharField(max_length=16)),
-                ("level", models.PositiveSmallIntegerField(help_text="self-assessment, 1 to 5 (native)")),
+                ("level", models.PositiveSmallIntegerField(help_text="self-assessed level, 1 to 5 (native)")),
                 (
                     "words",
                     models.CharField(blank=True, help_text="how the person learned the language", max_length=200),
@@ -1634,7 +1634,7 @@ class Migration(migrations.Migration):
                     "keys",
                     models.CharField(
                         blank=True,
-                        help_text="empty: digits; otherwise the hand for letter keys",
+                        help_text="empty: digit keys; otherwise the hand for letter keys",
                         max_length=8,
                     ),
                 ),
@@ -1709,12 +1709,9 @@ class Migration(migrations.Migration):
             name="Pause",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "right",
-                    models.PositiveIntegerField(help_text="number of correct known answers since the previous pause"),
-                ),
-                ("asked", models.PositiveIntegerField(help_text="number of known answers requested")),
-                ("reason", models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")),
+                ("right", models.PositiveIntegerField(help_text="correct answers to known units since the last pause")),
+                ("asked", models.PositiveIntegerField(help_text="all answers to known units since the last pause")),
+                ("reason", models.TextField(blank=True, help_text="the managers' reasons; empty if automatic")),
                 ("at", models.DateTimeField()),
                 ("lifted_at", models.DateTimeField(blank=True, null=True)),
                 (

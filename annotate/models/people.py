@@ -13,14 +13,14 @@ from corpora.database.statements import LoadedRow
 
 
 def new_pseudonym() -> str:
-    """Return a random name, which takes the person's place in exports and reveals nothing about them."""
+    """Return a random name that stands for the person in exports and does not reveal anything about them."""
     return f"annotator-{secrets.token_hex(4)}"
 
 
 class Annotator(LoadedRow):
-    """A person who answers units. An adjudicator also settles units, for example those on which people disagree.
+    """A person who answers units. An adjudicator also settles units, for example units on which people disagree.
 
-    Managers are the staff users of Django.
+    Managers are Django's staff users.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
@@ -35,7 +35,7 @@ class Annotator(LoadedRow):
     )
     takes_disturbing = models.BooleanField(
         default=False,
-        help_text="has agreed to receive disturbing units; other annotators never receive them",
+        help_text="accepts disturbing units; other annotators never receive them",
     )
 
     class Meta:
@@ -45,16 +45,16 @@ class Annotator(LoadedRow):
         return self.user.get_full_name() or self.user.username
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **options: Any) -> None:
-        """Save the person, and remember if they have ever been an adjudicator."""
+        """Save the person, and record if they are or were an adjudicator."""
         self.has_seen_answers |= self.adjudicates
         fields = update_fields and {*update_fields, "has_seen_answers"}
         super().save(*args, update_fields=fields, **options)
 
     def one_at_a_time(self) -> None:
-        """Lock the person, so that all their other actions wait until this transaction ends.
+        """Lock the person, so that all of their other actions wait until this transaction ends.
 
-        The lock is `no_key`. With a full lock, an answer that refers to the annotator would also have to wait, although
-        it already holds the lock on its unit.
+        The lock is `no_key`. With a full lock, an answer that refers to the annotator would have to wait too, although
+        it already holds the lock of its unit.
         """
         Annotator.objects.select_for_update(no_key=True).get(pk=self.pk)
 
@@ -82,13 +82,13 @@ class AnnotatorLanguage(models.Model):
 
 
 class LanguageRequest(models.Model):
-    """A request by a person to be registered as a reader of a language, which a manager grants or refuses."""
+    """A person's request to be registered as a reader of a language. A manager grants or refuses it."""
 
     GRANTED, REFUSED = "granted", "refused"
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="language_requests")
     language = models.CharField(max_length=16)
-    level = models.PositiveSmallIntegerField(help_text="self-assessment, 1 to 5 (native)")
+    level = models.PositiveSmallIntegerField(help_text="self-assessed level, 1 to 5 (native)")
     words = models.CharField(max_length=200, blank=True, help_text="how the person learned the language")
     asked_at = models.DateTimeField()
     outcome = models.CharField(max_length=8, blank=True, choices=[(o, o) for o in (GRANTED, REFUSED)])
@@ -114,7 +114,7 @@ class LanguageRequest(models.Model):
 
 
 class Preferences(models.Model):
-    """The settings with which a user sees the pages. Nobody else sees them, and no statistics depend on them."""
+    """A user's settings for the pages. Nobody else sees them, and no statistics depend on them."""
 
     TEXT_SIZES = ["", "large", "larger"]
     THEMES = ["", "light", "dark"]
@@ -124,7 +124,7 @@ class Preferences(models.Model):
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences")
     text_size = models.CharField(max_length=8, blank=True, help_text="empty: the browser's setting")
     theme = models.CharField(max_length=8, blank=True, help_text="empty: the system's setting")
-    keys = models.CharField(max_length=8, blank=True, help_text="empty: digits; otherwise the hand for letter keys")
+    keys = models.CharField(max_length=8, blank=True, help_text="empty: digit keys; otherwise the hand for letter keys")
     time_zone = models.CharField(max_length=64, blank=True, help_text="empty: the installation's")
     language = models.CharField(max_length=8, blank=True, help_text="interface language; empty: the installation's")
     goal = models.PositiveSmallIntegerField(null=True, blank=True, help_text="the person's own goal (answers per day)")
@@ -148,7 +148,7 @@ class Preferences(models.Model):
 
 
 class Invite(models.Model):
-    """A link with which a person sets their first password. Only its hash is stored."""
+    """A link by which a person sets their first password. Only a hash of the link is stored."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="invites")
     digest = models.CharField(max_length=64, unique=True, editable=False)

@@ -1,4 +1,4 @@
-"""Models for quality control, such as gold answers, tests and pauses, and for special contents of units."""
+"""Models for quality control, such as gold answers, tests and pauses, and for special content of units."""
 
 from typing import Self
 
@@ -16,7 +16,7 @@ from annotate.models.work import Judgment, Lease, Unit
 class GoldAnswer(models.Model):
     """An item with a known label. It is used for practice, for the test, or hidden in the queue.
 
-    Such an item never becomes a unit of work and is never exported.
+    The item never becomes a unit of work and is never exported.
     """
 
     PRACTICE, TEST, QUEUE = "practice", "test", "queue"
@@ -36,7 +36,7 @@ class GoldAnswer(models.Model):
 
 
 class Trial(models.Model):
-    """A practice or a test that one person takes in a language of a task."""
+    """A practice or a test that a person takes in a language of a task."""
 
     PRACTICE, TEST = "practice", "test"
 
@@ -73,7 +73,7 @@ class Trial(models.Model):
 
 
 class TrialAnswer(models.Model):
-    """A question in a trial, and the person's answer once it is given."""
+    """A question in a trial, with the person's answer once there is one."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
@@ -128,7 +128,7 @@ class Qualification(models.Model):
 class Lot(models.Model):
     """A record of a random draw, which makes it possible to verify the draw later.
 
-    Draws are recorded if they affect which units a person gets, or how far results can be trusted. The record holds the
+    A draw is recorded if it affects which units a person gets or how reliable results are. The record contains the
     drawn ids and the ids from which they were drawn. core/draws/committed_draws.py describes it for each purpose.
     """
 
@@ -150,7 +150,7 @@ class Lot(models.Model):
 class Consent(models.Model):
     """A person's consent to work with texts that may be distressing.
 
-    In a task with such texts, a person gets work only if they have a consent that they have not withdrawn.
+    In a task with such texts, people get work only if they have consented and not withdrawn their consent.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
@@ -178,9 +178,9 @@ class Pause(models.Model):
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
-    right = models.PositiveIntegerField(help_text="number of correct known answers since the previous pause")
-    asked = models.PositiveIntegerField(help_text="number of known answers requested")
-    reason = models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")
+    right = models.PositiveIntegerField(help_text="correct answers to known units since the last pause")
+    asked = models.PositiveIntegerField(help_text="all answers to known units since the last pause")
+    reason = models.TextField(blank=True, help_text="the managers' reasons; empty if automatic")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
     )
@@ -209,8 +209,8 @@ class Pause(models.Model):
 class Comparison(models.Model):
     """Two systems that people compare, and the replies of each to a message.
 
-    The message belongs to a unit. In practice and in tests, it belongs to a gold answer instead, because there is no
-    unit. Systems a and b are in alphabetical order.
+    The message is that of a unit or, in practice and tests, where there are no units, that of a gold answer. Systems a
+    and b are in alphabetical order.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, null=True, blank=True, related_name="comparison")
@@ -224,7 +224,7 @@ class Comparison(models.Model):
 
     class Meta:
         constraints = [
-            # No constraint checks the order of the systems, because databases sort text in different ways.
+            # There is no constraint on the order of the systems, because databases sort text in different ways.
             models.CheckConstraint(condition=~Q(system_a=F("system_b")), name="two_systems_compared"),
             models.CheckConstraint(
                 condition=Q(unit__isnull=True, gold_answer__isnull=False)
@@ -260,9 +260,9 @@ class Side(models.Model):
 
 
 class ChosenConcept(models.Model):
-    """A concept that a person has chosen for a document, and the way in which they found it.
+    """A concept that a person has chosen for a document, and the method by which they found it.
 
-    The label of a judgment consists of all its concepts.
+    The label of a judgment consists of all of its concepts.
     """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="chosen")
@@ -292,7 +292,7 @@ class ChosenConcept(models.Model):
 class Suggestion(models.Model):
     """The concepts that a system suggests for a unit. They are stored as ids, best first.
 
-    Hidden gold answers have suggestions too, because annotators could otherwise tell them from units of work.
+    Hidden gold answers have suggestions too. Otherwise, annotators could distinguish them from units of work.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="suggestions")
@@ -317,11 +317,11 @@ class Flags(models.QuerySet["Flag"]):
         return self.filter(judgment__voided_at=None)
 
     def open(self) -> Self:
-        """Return flags that were not withdrawn and that no manager has settled."""
+        """Return flags that were not withdrawn and that no manager has resolved."""
         return self.standing().filter(settled_at=None)
 
     def answered(self) -> Self:
-        """Return flags that have a reply which the annotator has not dismissed."""
+        """Return flags with a reply that the annotator has not dismissed."""
         return self.standing().filter(replied_at__isnull=False, put_away_at=None)
 
 
@@ -399,7 +399,7 @@ class Note(models.Model):
     """A message from a manager to everyone who works in a task, or only to those who work in one of its languages."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="notes")
-    language = models.CharField(max_length=16, blank=True, help_text="only its annotators see the note; empty: all")
+    language = models.CharField(max_length=16, blank=True, help_text="language of the people who see it; empty: all")
     text = models.TextField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notes")
     at = models.DateTimeField()
@@ -414,7 +414,7 @@ class Note(models.Model):
 
 
 class NoteRead(models.Model):
-    """A record that a person has read and dismissed a note."""
+    """A record of the fact that a person has read and dismissed a note."""
 
     note = models.ForeignKey(Note, on_delete=models.CASCADE, related_name="reads")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="notes_read")

@@ -24,7 +24,7 @@ class LanguageRoute(models.Model):
     """The queue for items that the detectors assign to a language. A language without a row has its own queue."""
 
     language = models.CharField(max_length=16, unique=True)
-    queue = models.CharField(max_length=16, help_text="the queue for its posts; languages can share a queue")
+    queue = models.CharField(max_length=16, help_text="the queue for posts in the language; it can be shared")
     extra_candidates = models.JSONField(
         default=list,
         blank=True,
@@ -42,7 +42,7 @@ class LanguageRoute(models.Model):
 
 
 def option(name: str) -> property:
-    """Return a property that reads and sets an option of a task. If the task has no value, it is the `off` value."""
+    """Return a property that reads and sets an option of a task. Without a stored value, it returns the `off` value."""
 
     def get_value(task: "Task") -> Any:
         return task.options.get(name, OPTIONS[name].off)
@@ -54,7 +54,7 @@ def option(name: str) -> property:
 
 
 class _Options:
-    """A base class that gives tasks a property for each option in kinds/options.py. The annotations state the types."""
+    """A base class with a property for each task option in kinds/options.py. The annotations declare the types."""
 
     stop_early: bool
     aggregation: str
@@ -89,7 +89,7 @@ class Tasks(models.QuerySet["Task"]):
         """Annotate each task with its seed and with the annotator's standing in it, which avoids separate queries.
 
         is_paused: whether the annotator is paused.
-        role, quota: those of the annotator's membership; None without one.
+        role, quota: role and quota of the annotator's membership; None if they are not a member.
         """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
@@ -166,7 +166,7 @@ class Task(_Options, LoadedRow):
 
     @property
     def redundancy(self) -> int:
-        """The number of people who are asked about each unit, without the share that one more person reads."""
+        """The number of people asked about each unit, without the additional person for a share of the units."""
         return int(self.options.get("redundancy", OPTIONS["redundancy"].off))
 
     @redundancy.setter
@@ -175,13 +175,13 @@ class Task(_Options, LoadedRow):
 
     @property
     def overlap_share(self) -> float:
-        """The share of units that one more person reads, which is the fractional part of the option `redundancy`."""
+        """The share of units that an additional person reads: the fractional part of the option `redundancy`."""
         redundancy: float = self.options.get("redundancy", 1)
         return round(redundancy % 1, 6)
 
     @property
     def never_agree(self) -> list[str]:
-        """The languages in which the detectors' agreement does not count, according to the routes at the opening."""
+        """The languages in which the detectors' agreement is ignored, according to the routes at the opening."""
         languages: list[str] = self.options.get("never_agree", [])
         return languages
 
@@ -193,7 +193,7 @@ class Task(_Options, LoadedRow):
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The values of all options that affect which labels the items get, for the manifest."""
+        """The values of all options that affect the labels of items, for the manifest."""
         names = [*self.kind.options, *(name for name in ("never_agree", "keep_declared") if name in self.options)]
         return {name: getattr(self, name) for name in names} | (
             {"overlap_share": self.overlap_share} if self.kind.routing.is_routed else {}
@@ -218,13 +218,13 @@ class Task(_Options, LoadedRow):
 
     @property
     def read_in(self) -> list[str]:
-        """The languages of the task. If one is a coarse code such as zh, the languages that it covers are included."""
+        """The languages of the task. For a coarse code such as zh, the languages that it covers are included."""
         finer = self.kind.finer
         return [code for language in self.languages or self.labels for code in (language, *finer(language))]
 
     @cached_property
     def seed(self) -> str:
-        """The seed that all draws of the task share. It stays the same if a draw is enlarged."""
+        """The seed of all draws of the task. It stays the same if a draw is enlarged."""
         return self.draw.seed
 
     @property
@@ -237,13 +237,13 @@ class Task(_Options, LoadedRow):
 
     @property
     def draw(self) -> Draw:
-        """The draw of the task; the first one if the task has a separate draw for each language."""
+        """The draw of the task, or the first draw if the task has a separate draw for each language."""
         return self.draws.select_related("corpus").earliest("pk")
 
 
 class Memberships(models.QuerySet["Membership"]):
     def with_answers(self) -> Self:
-        """Annotate each membership with `answered`, the number of valid answers; it is 0 without a quota."""
+        """Annotate each membership with `answered`, the number of valid answers, which is 0 if there is no quota."""
         answers = apps.get_model("annotate", "Judgment").objects.live().answers()
         of_member = answers.filter(annotator=OuterRef("annotator"), unit__task=OuterRef("task")).order_by()
         number = Subquery(of_member.values("unit__task").annotate(number=Count("pk")).values("number"))
@@ -251,7 +251,7 @@ class Memberships(models.QuerySet["Membership"]):
 
 
 class Membership(models.Model):
-    """A person who was chosen for a task. Their role there replaces the role that their account has.
+    """A person who was chosen for a task. Their role in the task replaces the role of their account.
 
     Annotators and adjudicators receive units in the languages that they read. Managers of a task see everything in it,
     so they receive no units and decide none.
@@ -314,7 +314,7 @@ class Guidelines(models.Model):
         return f"{self.major}.{self.minor}"
 
 
-NAME_A_TASK = ("open_task", "extend_task")  # actions whose option `name` is that of a task
+NAME_A_TASK = ("open_task", "extend_task")  # actions with an option `name` that is the name of a task
 
 
 class Jobs(models.QuerySet["Job"]):
@@ -323,7 +323,7 @@ class Jobs(models.QuerySet["Job"]):
         return self.filter(ended_at=None)
 
     def failed(self) -> Self:
-        """Return failed jobs, except if the same action has succeeded later on the same corpus."""
+        """Return failed jobs, except if the same action has later succeeded on the same corpus."""
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
@@ -332,7 +332,7 @@ class Jobs(models.QuerySet["Job"]):
         return self.filter(Q(given__task=name) | Q(given__name=name, action__in=NAME_A_TASK))
 
     def contesting(self, task: Task | None = None) -> Self:
-        """Return open jobs that send people the items of languages that failed their audit.
+        """Return open jobs that send the items of languages that failed their audit to people.
 
         task: task whose jobs to return; None for all tasks.
         """
@@ -394,7 +394,7 @@ class Job(models.Model):
 
     @property
     def task_name(self) -> str:
-        """The name of the task that the job is about, "" if there is none."""
+        """The name of the task that the job is about, or "" if there is no such task."""
         return str(self.given.get("task") or (self.action in NAME_A_TASK and self.given.get("name")) or "")
 
     @property
@@ -403,7 +403,7 @@ class Job(models.Model):
 
 
 class Share(models.Model):
-    """A link through which anybody can read one output file of a job. Only its hash is stored."""
+    """A link through which anybody can read an output file of a job. Only a hash of the link is stored."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="shares")
     path = models.CharField(max_length=255, help_text="path of the file in the job's output folder")

@@ -1,7 +1,7 @@
 """Models for work: units, and their leases, judgments and transitions.
 
-Constraints make the database reject invalid states, which the modules of work/ explain. Judgments and transitions are
-never changed or deleted, except that a judgment is marked as voided when it no longer counts.
+Constraints make the database reject invalid states; the modules of work/ explain which states are invalid. Judgments
+and transitions are never changed or deleted, except that a judgment is marked as voided when it no longer counts.
 """
 
 from typing import Self
@@ -26,13 +26,13 @@ class Units(models.QuerySet["Unit"]):
     def hidden(self) -> Self:
         """Return hidden gold answers, all of which wait in a queue.
 
-        Because of the condition on `language`, the database uses their index. Without this condition, SQLite would read
-        all units of a task, because it does not know how few of them are hidden gold answers.
+        The condition on `language` makes the database use the index of gold answers. Without it, SQLite would read all
+        units of a task, because it does not know how few of them are hidden gold answers.
         """
         return self.filter(honeypot=True, language__gt="")
 
     def exported(self) -> Self:
-        """Return units that can be exported. Units whose answer was known from the start are never exported."""
+        """Return units that can be exported. Units with an answer that was known from the start are never exported."""
         return self.filter(known_answer="")
 
     def queued(self) -> Self:
@@ -47,14 +47,14 @@ class Units(models.QuerySet["Unit"]):
         return self.annotate(last=Subquery(last)).filter(last__in=events)
 
     def waiting_copies(self) -> Self:
-        """Return copies that have no label yet, because their originals still wait for people."""
+        """Return copies without a label, because their originals are still waiting for people."""
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
 
 class Unit(LoadedRow):
     """An item in a task. Only work/moves.py writes its stage."""
 
-    # Some foreign keys have no index of their own, because another index starts with their column or there is a partial
+    # Some foreign keys have no separate index, because another index begins with the same column or there is a partial
     # index below. An additional index would have to be updated whenever a unit is added or moved.
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units", db_index=False)
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units", db_index=False)
@@ -117,7 +117,7 @@ class Unit(LoadedRow):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
-            # Every answer uses this index to find out whether the audit of a language is finished.
+            # After every answer, this index is used to find out whether the audit of a language is finished.
             models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
             models.Index(fields=["copy_of"], condition=Q(copy_of__isnull=False), name="copies"),
@@ -165,7 +165,7 @@ class Unit(LoadedRow):
 
 
 class Reserve(models.Model):
-    """A document that was predicted as a class. It is drawn if the class has too few documents."""
+    """A document with a predicted class. It is drawn if the class has too few documents."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reserve")
     language = models.CharField(max_length=16)
@@ -186,11 +186,11 @@ class Reserve(models.Model):
 class Lease(LoadedRow):
     """A record that an annotator has received a unit.
 
-    Each unit has as many places as people are asked about it. An open lease holds one of the places, and its holder can
-    answer the unit. An answered lease keeps the place.
+    A unit has one place for each person who is asked about it. An open lease holds one of the places, and its holder
+    can answer the unit. An answered lease keeps its place.
 
-    An annotator can get a gold answer instead of a unit of work. While this lease is open, it reserves a place on the
-    unit of work. work/eligible.py decides what happens if the gold answer is returned.
+    An annotator can get a gold answer instead of a unit of work. While the lease of the gold answer is open, it
+    reserves a place on the unit of work. work/eligible.py decides what happens if the gold answer is returned.
     """
 
     OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]
@@ -273,7 +273,7 @@ class Lease(LoadedRow):
     def work(self) -> Unit:
         """The unit of work on which the lease holds or reserves a place.
 
-        This is the leased unit or, for a gold answer, the unit of work that it replaces.
+        This is the leased unit or, for a gold answer, the unit of work that the gold answer replaces.
         """
         return self.instead_of or self.unit
 
@@ -284,7 +284,7 @@ class Lease(LoadedRow):
 
 
 class Backlog(models.Model):
-    """How many units wait for a person in a task, and how many the person has answered and skipped on a day.
+    """The number of units that wait for a person in a task, and how many the person has answered and skipped on a day.
 
     work/backlog.py counts these units from time to time, and explains why it does not count after every answer. Between
     two counts, it adds the person's own judgments.
@@ -320,9 +320,9 @@ class Judgments(models.QuerySet["Judgment"]):
         return self.filter(voided_at=None)
 
     def binding(self) -> Self:
-        """Return judgments because of which the person is not asked about the unit again.
+        """Return judgments after which the person is not asked about the unit again.
 
-        These are live judgments, and judgments that a manager voided.
+        These are judgments that were not voided, and judgments that a manager voided.
         """
         return self.filter(BINDING)
 
@@ -336,7 +336,7 @@ class Judgments(models.QuerySet["Judgment"]):
     def numbered(self, annotator: Annotator, number: int) -> Self:
         """Return the judgment with a number and, if the person changed their answer, the judgments that replaced it.
 
-        Only the number of the first judgment is accepted, so that a changed answer keeps its number. A new number would
+        Only the number of the first judgment is valid, so that a changed answer keeps its number. A new number would
         reveal whether other people have judged the unit.
 
         number: primary key of the first judgment.
@@ -358,7 +358,7 @@ BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 
 
 class Judgment(LoadedRow):
-    """What a person did with a unit. The kinds of judgments are:
+    """A person's answer to a unit, or other decision about it. The kinds of judgments are:
 
     - ANSWER: the person answered the unit.
     - SKIP: the person skipped the unit.
@@ -375,7 +375,7 @@ class Judgment(LoadedRow):
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments", db_index=False)
-    # The lease is null for decisions by adjudicators, who need none, and for imported repeats.
+    # The lease is null for decisions by adjudicators, who need no lease, and for imported repeats.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in KINDS])
     label = models.TextField(blank=True, help_text="the canonical text of the answer")
@@ -404,7 +404,7 @@ class Judgment(LoadedRow):
             models.Index(fields=["voided_by"], condition=Q(voided_by__isnull=False), name="voided"),
         ]
         constraints = [
-            # Because of this constraint, adjudicators also cannot settle units that they have already judged.
+            # This constraint also prevents adjudicators from settling units that they have already judged.
             models.UniqueConstraint(
                 fields=["unit", "annotator"],
                 condition=Q(voided_at__isnull=True) & ~Q(kind="repeat"),
@@ -434,11 +434,10 @@ class Judgment(LoadedRow):
 
 
 class Change(models.Model):
-    """A new answer with which a person changed an earlier answer.
+    """A new answer by which a person changed an earlier answer.
 
-    If the unit has not been processed any further since the earlier answer, a new judgment replaces the old one.
-    Otherwise, the old answer counts until an adjudicator has decided between the two. The change is stored in both
-    cases.
+    If nothing else has happened to the unit since the earlier answer, a new judgment replaces the old one. Otherwise,
+    the old answer counts until an adjudicator has decided between the two. The change is stored in both cases.
     """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="changes")
@@ -456,7 +455,7 @@ class Change(models.Model):
 
 
 class Transition(models.Model):
-    """A record that a unit has moved from one stage to another. It is stored in the same transaction as the move."""
+    """A record of a unit's move from one stage to another, stored in the same transaction as the move."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="transitions")
     event = models.CharField(max_length=16)

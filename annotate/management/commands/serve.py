@@ -76,9 +76,9 @@ class Command(commands.Command):
         serve(host, port, options["workers"], options["threads"])
 
     def check_kinds(self) -> None:
-        """Check that every task's kind can be read.
+        """Check that the kind of every task can be read.
 
-        A package may be missing, or the file may have been valid only for the version of Assay that opened the task.
+        A package may be missing, or the kind's file may be valid only for the version of Assay that opened the task.
         """
         for task in Task.objects.exclude(kind_file=""):
             try:
@@ -92,7 +92,7 @@ class Command(commands.Command):
     def wait_for_place(self, host: str, port: int) -> None:
         """Wait until the port is free.
 
-        If a server was killed, its processes keep the port until they notice and exit.
+        If a server was killed, its processes keep the port until they notice this and exit.
         """
         until = time.monotonic() + ENDING
         while True:
@@ -143,8 +143,8 @@ def name_of(host: str) -> str:
 
 def serve(host: str, port: int, workers: int | None, threads: int) -> None:
     """Replace the current process with the server."""
-    # The server must run in the folder of the code, because Gunicorn imports modules and a configuration from the
-    # current folder if it happens to have some. So make relative paths absolute before changing the folder.
+    # The server must run in the folder of the code, because Gunicorn would import any modules and configuration in the
+    # current folder. Therefore, make relative paths absolute before changing the folder.
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"

@@ -1,8 +1,8 @@
 """Collect the translatable strings and rewrite the catalogs in annotate/locale/.
 
 Django's parser reads the templates, Python's parser reads the modules, and polib writes the catalogs, so developers do
-not need GNU gettext. The compiled .mo files are in version control, because neither a checkout nor a package has a
-build step that could compile them.
+not need GNU gettext. The compiled .mo files are under version control, because neither a checkout nor a package has a
+build step to compile them.
 """
 
 import ast
@@ -27,7 +27,7 @@ from corpora.core.languages import LANGUAGES, LISTED
 HOME = Path(__file__).resolve().parents[2]
 LOCALE = HOME / "locale"
 # Name of a function that marks strings -> positions of the context, the message and the plural among its arguments.
-# None means that the function does not take this argument.
+# None means that the function does not have this argument.
 MARKS = {
     **dict.fromkeys(("_", "_lazy", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
     "ngettext": (None, 0, 1),
@@ -37,7 +37,7 @@ MARKS = {
 
 
 class Message(NamedTuple):
-    """A string to translate, which is the key of its translation.
+    """A translatable string, which is the key of its translation.
 
     context: text that distinguishes equal strings with different translations; may be empty
     words: the English string
@@ -50,7 +50,7 @@ class Message(NamedTuple):
 
 
 def messages() -> dict[Message, list[str]]:
-    """Return a mapping from message to the places where it occurs, mostly as paths relative to annotate/."""
+    """Return a mapping from message to the places in which it occurs, mostly as paths relative to annotate/."""
     places_by_message: dict[Message, list[str]] = {}
     for location, message in chain(_of_tables(), _of_templates(), _of_modules()):
         locations = places_by_message.setdefault(message, [])
@@ -62,7 +62,7 @@ def messages() -> dict[Message, list[str]]:
 def _of_tables() -> Iterator[tuple[str, Message]]:
     """Yield strings that are not marked in the code, because pages translate them when they show them.
 
-    They come from modules that do not import Django, or also serve as keys.
+    They are in modules that do not import Django, or are also used as keys.
     """
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
@@ -101,7 +101,7 @@ def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
 
 
 def _of_modules() -> Iterator[tuple[str, Message]]:
-    """Yield strings that are marked in Python modules, except in the package `admin`, which is only in English."""
+    """Yield strings that are marked in Python modules, except in the package `admin`, which is not translated."""
     for path in sorted(HOME.rglob("*.py")):
         if "admin" in path.parts:
             continue
@@ -120,7 +120,7 @@ def _argument(call: ast.Call, position: int | None) -> str:
 
 
 def languages() -> list[str]:
-    """Return the interface languages that have a catalog: all except English, in which the strings are written."""
+    """Return the interface languages with a catalog: all except English, the language of the strings."""
     return [code for code, _name in settings.LANGUAGES if code != "en"]
 
 
