@@ -213,7 +213,7 @@ def test_a_file_that_is_not_toml_is_opened_as_text(desk):
 def test_the_templates_are_offered_for_records_alone(desk, demo_corpus):
     page = desk.get(EDITOR, {"corpus": demo_corpus.name})
     assert page.text.count("?template=") == len(TEMPLATES) + 7
-    assert "your own questions are about records" in words(page)
+    assert "your own question needs records" in words(page)
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_every_page_shows_a_crowd_task_by_few_queries_with_sound_plots_and_no_ma
         "Each annotator against the others",
     }
     assert reply.text.count("<small>this task</small>") == 4
-    assert "the 20th is an annotator’s 80th unit" in words(reply)
+    assert "the 20th is an annotator’s 80th item" in words(reply)
 
 
 def test_the_list_of_tasks_takes_as_many_queries_for_four_of_them_as_for_one(

@@ -576,7 +576,7 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     page = foreseen(desk, demo_corpus)
     assert re.search(r"agree on \d+ of 500 posts; people read \d+ of them as a check, and \d+ on which ", page)
     assert re.search(r" Done by .* with 1 annotator\.", page)
-    assert "languages without readers" in page
+    assert "languages have no readers" in page
     assert "finishes about" in page
     assert "all are drawn" not in page
     assert "fewer than 999,999, so all are drawn." in foreseen(desk, demo_corpus, size="999999")
@@ -632,7 +632,7 @@ def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus)
         ({"size": ""}, "Enter a size"),
         ({"size": "many"}, "“Size”: 'many' is not a whole number"),
         ({"labels": "de xx"}, "xx"),
-        ({"kind": "verify", "design": "recall"}, "depends on the draw itself"),
+        ({"kind": "verify", "design": "recall"}, "depends on which items are drawn"),
     ],
 )
 def test_what_cannot_be_foretold_says_why(desk, demo_corpus, said, why):
