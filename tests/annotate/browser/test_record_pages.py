@@ -123,18 +123,6 @@ def test_an_adjudicator_sees_the_fields_and_what_was_answered_and_gives_one_of_t
     assert (disagreed.stage, disagreed.label) == (stages.LABELLED, "3")
 
 
-def test_the_manager_s_lists_call_a_record_s_answers_by_their_names(disagreed, manager, client):
-    client.force_login(manager)
-    judgments = client.get("/admin/annotate/judgment/").text
-    assert re.findall(r'<td class="field-called">(\w+)</td>', judgments) == ["Good", "Perfect", "Bad"]
-    assert " · the title of en-" in judgments
-    unit = client.get(f"/admin/annotate/unit/{disagreed.pk}/change/").text
-    assert re.findall(r'<td class="field-called">\s*<p>(\w+)</p>', unit) == ["Bad", "Perfect", "Good"]
-    disagreed.stage, disagreed.label = stages.LABELLED, "3"
-    disagreed.save()
-    assert '<td class="field-called">Excellent</td>' in client.get("/admin/annotate/unit/").text
-
-
 # --- in a browser
 
 

@@ -5,7 +5,6 @@ import pytest
 from annotate.figures import annotator_statistics
 from annotate.figures.annotator_statistics import MOST_LABELS
 from annotate.figures.item_list import Filter, composition, page_of
-from annotate.models import Judgment
 from corpora.models import Concept
 from tests.annotate.concepts.acts import begun, choose
 
@@ -25,20 +24,12 @@ def labels_of(person, task):
     return annotator_statistics.person(task, person, annotator_statistics.label_counts(task))["labels"]
 
 
-def test_a_person_is_described_by_the_share_of_answers_that_have_a_concept(task, readers, concepts, client, manager):
+def test_a_person_is_described_by_the_share_of_answers_that_have_a_concept(task, readers, concepts):
     for reader, sets in zip(readers, ([concepts[:2], concepts[:1]], [concepts[1:2], concepts[:1]]), strict=False):
         for keys in sets:
             choose(reader, task, *keys)
     shares = {row["label"]: (row["own"], row["all"]) for row in labels_of(readers[0], task)}
     assert shares == {concepts[0]: (1.0, 0.75), concepts[1]: (0.5, 0.5)}
-    # The admin names concepts and offers no set of them as a filter.
-    client.force_login(manager)
-    judgment = Judgment.objects.first()
-    choose(readers[2], task, *judgment.label.split())
-    for path in ("judgment/", "unit/", f"unit/{judgment.unit_id}/change/"):
-        page = client.get(f"/admin/annotate/{path}").text
-        assert task.kind.name(judgment.label) in page, path
-        assert f"label={concepts[0]}" not in page
 
 
 def test_of_many_concepts_the_most_used_are_shown_by_name(task, readers, concepts, client, manager):

@@ -136,7 +136,7 @@ def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_t
     page = client.post(path, change, follow=True)
     gold.refresh_from_db()
     assert gold.label == " ".join(sorted([plain[10], plain[11], four[0]]))
-    assert "1 of the existing answers are now right and 0 wrong" in words(page)
+    assert "1 of the existing answers are now right and 0 are wrong" in words(page)
     refused = client.post(path, {**change, "label": "unheard-of"})
     assert "is not a concept of eurovoc, version 1" in refused.text
     assert GoldAnswer.objects.get(pk=gold.pk).label == gold.label

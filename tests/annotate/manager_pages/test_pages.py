@@ -197,8 +197,8 @@ def test_the_badge_counts_the_entries_of_the_dashboard_on_every_page_of_staff_an
     assert "badge" not in signed_in(User.objects.get(username="ann")).get("/").text
     assert "needs attention" not in signed_in(max_).get("/").text
     desk.post(address(crowd, f"people/{max_.pk}/lift/"))
-    page = desk.get("/account/").text
-    assert f'title="needs attention">{entries_now()}<' in page
+    assert "needs attention" not in desk.get("/account/").text
+    assert entries_now() == 0
 
 
 def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_task, desk):
@@ -370,8 +370,8 @@ def test_what_people_wrote_is_listed_by_task_and_by_person(make_records_task, pe
     assert re.search(r"ann odd, .*? Yes the question of en-1", shown)
     unit = Judgment.objects.get(comment="a dialect").unit_id
     assert f'href="/manage/tasks/crowd/items/{unit}/"' in reply.text
-    pages = (f"/manage/tasks/crowd/people/{ann.pk}/", f"/manage/tasks/crowd/people/{bea.pk}/")
-    assert ["a dialect" in words(desk.get(at)) for at in (*pages, "/admin/annotate/judgment/")] == [False, True, True]
+    assert "a dialect" not in words(desk.get(f"/manage/tasks/crowd/people/{ann.pk}/"))
+    assert "a dialect" in words(desk.get(f"/manage/tasks/crowd/people/{bea.pk}/"))
 
 
 def test_the_page_tells_agreement_by_label_and_why_alpha_may_say_little(make_records_task, person, judged, desk):
@@ -397,4 +397,3 @@ def test_grades_are_told_to_managers_in_words(make_records_task, person, judged,
     labels = agreement[agreement.index("Agreement by label") :]
     assert [grade in labels for grade in ("Perfect 2", "Fair 2", "Bad 2")] == [True] * 3
     assert "Perfect Fair no" in words(desk.get(f"/manage/tasks/crowd/people/{people[1].pk}/"))
-    assert "4 (Perfect)" in words(desk.get("/admin/annotate/judgment/"))

@@ -234,7 +234,7 @@ def test_a_reply_stands_although_no_mail_goes_and_the_page_says_where_one_failed
 
 
 def invited(desk, *annotators):
-    pages = [desk.post(f"/manage/accounts/{each.pk}/do/", {"do": "link"}).text for each in annotators]
+    pages = [desk.post(f"/manage/accounts/{each.pk}/do/", {"do": "link"}, follow=True).text for each in annotators]
     return "".join(pages)
 
 

@@ -103,10 +103,6 @@ OF_OTHERS = {
     *("annotator_statistics", "draw_plan", "figure_cache", "finish_forecast", "finish_simulation", "further_work"),
     *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
     *("task_overview", "task_statistics"),
-    # pages/
-    *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "dashboard"),
-    *("flag_pages", "inbox", "job_pages", "kind_editor", "serializers", "shares", "task_configuration"),
-    *("task_members", "task_reports", "task_setup"),
 }
 KINDS = (
     *("concept_kind", "record_kind", "language", "language_questions", "preference_kind", "verify"),
@@ -127,13 +123,13 @@ MODULES = [
 OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist", "fault"}
 # Functions in modules of annotators by which managers act.
 OF_MANAGERS = {
-    *("check_may_change", "check_grant"),
+    *("check_may_change", "check_grant", "check_system"),
     # of members
-    *("quota_of", "check_may_choose"),
+    *("quota_of", "check_may_choose", "set_groups"),
     # of languages for which people ask
     *("grant", "refuse", "_decided", "requests"),
     # of flags and notes
-    *("reply", "dismiss", "discard", "make_example", "_locked", "write_note", "withdraw_note"),
+    *("reply", "dismiss", "discard", "make_example", "_locked", "_checked", "write_note", "withdraw_note"),
 }
 # Functions by whose words people are told something.
 TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision", "_came_to"}

@@ -288,13 +288,14 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
 
 
 @pytest.mark.django_db
-def test_what_is_not_clear_is_refused(data_dir):
+def test_what_is_not_clear_is_refused(data_dir, make_task):
+    make_task([DISPUTED], name="t")
     one = "Specify either one task to delete, or one corpus with --corpus NAME."
     for arguments, options, sentence in (
         ([], {}, one),
         (["t"], {"corpus": "c"}, one),
         (["t"], {"predictor": "p@1"}, "--predictor requires --corpus and cannot be used with a task."),
-        (["t"], {}, "There is no task 't'; available: none."),
+        (["u"], {}, "There is no task 'u'; available: t."),
         ([], {"corpus": "../x"}, "'../x' is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or"),
         (
             [],
