@@ -94,7 +94,7 @@ def plan_action(values: Values, progress: Progress) -> Outcome:
     available = draw_plan.languages_of(stream)
     if missing_languages := [code for code in values["languages"] if code not in available]:
         raise ActionError(
-            f"The detectors label no post of corpus {name} as {', '.join(missing_languages)}. Remove it; available "
+            f"The detectors label no post of corpus {name} as {', '.join(missing_languages)}. Available "
             f"languages: {' '.join(available) or 'none'}."
         )
     expected = Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"])

@@ -132,7 +132,7 @@ def _people(values: Values) -> dict[str, Any]:
         added += membership.candidates(task, language=code)
     adds = values["add"] or values["add_group"] or values["add_readers"]
     if (values["role"] or values["quota"] is not None) and not adds:
-        raise ActionError("Specify with --add whose role or quota to set.", option="add")
+        raise ActionError("--role and --quota require people. Specify them with --add.", option="add")
     quota = membership.quota_of(task, values["quota"] or "")
     return {"added": list(dict.fromkeys(added)), "removed": _named(values["remove"], "remove"), "most": quota}
 

@@ -214,16 +214,14 @@ def audit_words(audit: dict[str, Any]) -> list[str]:
         if chosen > read:
             low, high = map(percent, audit["overall_bounds"])
             sentences.append(
-                f"The interval assumes that the {are(chosen - read, 'post', 'posts')} of the audit without a label "
-                f"{'is' if chosen - read == 1 else 'are'} like the others. Whatever "
-                f"{'its label is' if chosen - read == 1 else 'their labels are'}, the detectors are wrong on {low} to "
-                f"{high}."
+                f"The interval assumes the same error rate for the {are(chosen - read, 'post', 'posts')} of the audit "
+                f"without a label. Without this assumption, the detectors are wrong on {low} to {high}."
             )
         assumed = audit.get("assumed")
         if assumed and assumed["low"] is not None:
             sentences.append(
-                "The adjudicators' error rate is not known, because no two have decided the same post. If it were 1%, "
-                f"the detectors would be wrong on {estimate(assumed)}."
+                "The adjudicators' error rate is unknown, because no post was decided by two of them. If the rate were "
+                f"1%, the detectors would be wrong on {estimate(assumed)}."
             )
     return sentences
 
@@ -277,7 +275,7 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
         return "not finished"
     if row["unresolved"]:
         low, high = map(percent, row["bounds"])
-        discarded = f"{count(row['unresolved'])} discarded; whatever their labels, {low} to {high} are wrong"
+        discarded = f"{count(row['unresolved'])} discarded; regardless of their labels, {low} to {high} are wrong"
     contested = "contested: people label all posts" if row["contested"] else ""
     return "; ".join(filter(None, (contested, overruled, discarded)))
 

@@ -263,8 +263,8 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
         f"{number}, {otherwise}" if results["checked"] else "none so far" if results["waiting"] else "none has a label"
     )
     yield (
-        f"An adjudicator decides {many(chosen, 'more post')} again, drawn at random, without seeing the votes or the "
-        f"answer: {done}."
+        f"An adjudicator decides {many(chosen, 'further post')} of single readers again, drawn at random, without "
+        f"seeing the votes or the reader's answer: {done}."
     )
 
 

@@ -249,15 +249,15 @@ def suggestion_table(results: Mapping[str, Any]) -> Table:
         Column("arm", "suggestions", says=lambda row: {"shown": "shown", "blind": "not shown"}[row["arm"]]),
         numbered("answers", "answers"),
         _number("concepts", "labels per answer", "{:.1f}".format),
-        _number("taken", f"chosen, of the first {first}", percent),
-        _number("among", f"among the first {first}, of the chosen", percent),
+        _number("taken", f"share of the first {first} that were chosen", percent),
+        _number("among", f"share of chosen labels among the first {first}", percent),
         Column(
             "exactly",
-            f"exactly the first {first}",
+            f"answers that equal the first {first}",
             NUMBER,
             lambda row: Cell(f"{row['exactly']:,} of {row['answers']:,}", row["exactly"]),
         ),
-        _number("f1", "F1 with others", "{:.2f}".format),
+        _number("f1", "F1 with other answers", "{:.2f}".format),
     )
     return table("Suggestions", columns, rows)
 

@@ -166,7 +166,7 @@ def check_pool(task: Task) -> None:
         if tests.total() < minimum:
             raise GoldAnswerError(
                 f"The test in {language} asks {task.test_items} random questions. It needs at least {minimum} gold "
-                f"answers with the purpose test, so that a second try is another test, but there are {tests.total()}. "
+                f"answers with the purpose test, so that a second try is a new test, but there are {tests.total()}. "
                 "Add some, or lower --test-items (0: no test)."
             )
         if task.gold_share and hidden.total() < LEAST_HIDDEN:

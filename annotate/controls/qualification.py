@@ -268,7 +268,7 @@ def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None
     task, trial = permit.task, question.trial
     if question.answered_at:
         raise AlreadyAnswered(
-            _("You have already answered %(answer)s here, and that stands. Please go on with the next question.")
+            _("You have already answered %(answer)s here, and this answer counts. Continue with the next question.")
             % {"answer": task.kind.name(told(question, question.label))}
         )
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):

@@ -246,8 +246,8 @@ NOT_DRAWN = (
     "The task was not drawn from the pairs that a filter kept and dropped, so there are no results for a filter."
 )
 OLD_FILTER = (
-    "Scores were imported after the draw. These results are about the filter at the time of the draw, which kept and "
-    "dropped other pairs than it does now."
+    "Scores were imported after the draw. These results describe the filter at the time of the draw. Now it keeps and "
+    "drops different pairs."
 )
 
 
@@ -270,7 +270,7 @@ def filter_words(audit: Mapping[str, Any]) -> list[str]:
         )
     return [
         *sentences,
-        f"A pair counts as {name} if most of its readers said so. If most readers are mistaken, so are these figures.",
+        f"A pair counts as {name} if most of its readers chose this label. If most are wrong, so are these figures.",
     ]
 
 

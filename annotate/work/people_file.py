@@ -152,7 +152,7 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[
     if answer is not None and adjudicates is None:
         faults.append(f"adjudicates is {answer!r}, but must be yes or no.")
     elif not levels and not faults and not adjudicates:
-        faults.append("no languages are given. Write them as in de:5 en:4.")
+        faults.append("the languages are missing. Write them as in de:5 en:4.")
     return Row(username, name, levels, adjudicates, email), faults
 
 
@@ -184,7 +184,7 @@ def _read_levels(text: str, codes: dict[str, str]) -> tuple[dict[str, int], list
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:
             faults.append(
-                f"{written!r} stands for several languages. Enter those that the person reads: {', '.join(finer)}."
+                f"{written!r} covers several languages. Enter the ones that the person reads: {', '.join(finer)}."
             )
         elif level not in LEVELS:
             faults.append(f"{word!r} has no level from 0 to 5. Write it as in {code}:5, where 5 is native.")

@@ -42,7 +42,7 @@ NOT_AGREED = gettext_noop(
     "This task contains distressing content, and only people who have agreed to it receive items. First read the "
     "warning on the task's page Agreement."
 )
-NOT_A_MEMBER = gettext_noop("Only people whom the manager has chosen work on this task. Ask the manager to add you.")
+NOT_A_MEMBER = gettext_noop("Only people chosen by the manager can work on this task. Ask the manager to add you.")
 NO_ADJUDICATOR = gettext_noop("This is for adjudicators only.")
 
 

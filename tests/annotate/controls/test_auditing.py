@@ -154,7 +154,7 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
         settle(ada, say(ann, task, "fr"), "fr")
     call_command("audit", "task")
     told = capsys.readouterr().out
-    assert "* de: 1 discarded; whatever their labels, " in told
+    assert "* de: 1 discarded; regardless of their labels, " in told
     assert "More than 10% may be wrong, but people already read all posts: de.\n" in told
     (row,) = audit_report.report(task)["languages"]
     assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)

@@ -218,7 +218,7 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert "No decoys are hidden" in told
-    assert "An adjudicator decides 2 more posts again" in told
+    assert "An adjudicator decides 2 further posts of single readers again" in told
     assert "* de: discarded, so not counted: 1\n" in told
 
 

@@ -140,7 +140,7 @@ def test_what_is_read_where_the_audit_fails_by_chance_is_told(demo_corpus):
 @pytest.mark.django_db
 def test_what_cannot_be_planned_is_one_sentence(demo_corpus):
     for options, sentence in (
-        ({"languages": "de xx"}, "The detectors label no post of corpus demo as xx. Remove it; available languages: "),
+        ({"languages": "de xx"}, "The detectors label no post of corpus demo as xx. Available languages: "),
         ({"width": "5%"}, "--width: '5%' is not a number of points. Write it as 5 or 2.5."),
         ({"width": "0"}, "--width is 0. It must be 0.1 to 100."),
     ):

@@ -138,13 +138,13 @@ def test_all_faults_are_said_at_once_each_with_its_line():
         f"Line 3: {unknown_code('xx')}",
         "Line 4: 'de:6' has no level from 0 to 5. Write it as in de:5, where 5 is native.",
         "Line 4: 'en:five' has no level from 0 to 5. Write it as in en:5, where 5 is native.",
-        "Line 5: no languages are given. Write them as in de:5 en:4.",
+        "Line 5: the languages are missing. Write them as in de:5 en:4.",
         f"Line 6: 'dora' {name}",
         f"Line 7: {'e' * 151!r} {name}",
         "Line 8: there are more cells than columns. Separate languages by spaces, or quote them.",
         "Line 9: the name is longer than 150 characters or contains invisible characters.",
         "Line 10: the name is longer than 150 characters or contains invisible characters.",
-        "Line 11: 'zh' stands for several languages. Enter those that the person reads: zh-CN, zh-TW.",
+        "Line 11: 'zh' covers several languages. Enter the ones that the person reads: zh-CN, zh-TW.",
     ]
 
 
@@ -333,11 +333,11 @@ def test_a_table_makes_adjudicators_and_what_it_leaves_empty_stays(db):
     ("line", "fault"),
     [
         ("ann,Ann,de:5,maybe,", "adjudicates is 'maybe', but must be yes or no."),
-        ("ben,Ben,,no,", "no languages are given. Write them as in de:5 en:4."),
+        ("ben,Ben,,no,", "the languages are missing. Write them as in de:5 en:4."),
         ("cleo,Cleo,de:5 de:3,,", "'de' occurs twice."),
         # Another program writes "nan" for what is not there.
         ("nan,Ann,de:5,,", "the user name is nan, which programs write for a missing value"),
-        ("ann,Ann,nan,,", "no languages are given"),
+        ("ann,Ann,nan,,", "the languages are missing"),
     ],
 )
 def test_a_line_that_says_nothing_usable_is_refused(line, fault):
