@@ -437,8 +437,8 @@ def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: 
         spelled, name = ", ".join(sorted(predictors)), subject.spelled
         hint = f" If {name} was imported as {spelled}, specify {spelled} instead of the file." if subject.file else ""
         joined.warnings.append(
-            f"The gold set {gold.name} contains unread triggers of {spelled}. It is left out, because they do not "
-            f"measure {name}.{hint}"
+            f"The gold set {gold.name} contains unread triggers of {spelled}. The set is left out, because these posts "
+            f"do not measure {name}.{hint}"
         )
         return
     for row in rows:

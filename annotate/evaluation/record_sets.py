@@ -36,7 +36,7 @@ class RecordSet:
     digest: str
     manifest: Mapping[str, Any]
     size: int
-    noun: str  # what a unit of the set is called: post or record
+    noun: str  # noun for a unit of the set: post or record
 
     def described(self) -> dict[str, Any]:
         """Return the set's description in a report."""
@@ -82,7 +82,7 @@ def check_set(
     name: name of the set.
     files: mapping from file name to digest, from the set's manifest.
     needed: names of files that the set must have.
-    noun: what messages call a unit of the set.
+    noun: noun for a unit of the set in messages.
     finished: whether the set is finished.
     unfinished: whether to accept an unfinished set.
 
@@ -396,7 +396,7 @@ class _Columns:
 
 
 def is_text(name: str, value: Any) -> bool:
-    """Return whether a column contains what people read, which is the text or a field of a record."""
+    """Return whether a column contains text that people read: the item's text or a field of a record."""
     return isinstance(value, str) and (name == "text" or name not in COLUMNS)
 
 

@@ -155,7 +155,7 @@ def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
         notes = (
             many(len(measured.truth), "page"),
             f"queries with one page, left out: {ranked.single:,}" if ranked.single else "",
-            f"queries without a good page, counted as 0: {ranked.irrelevant:,}" if ranked.irrelevant else "",
+            f"queries without a relevant page, counted as 0: {ranked.irrelevant:,}" if ranked.irrelevant else "",
             NO_INTERVAL if ranked.low is None else "",
         )
         yield row("ndcg", slice_keys, ranked, ranked.queries, "; ".join(filter(None, notes)))

@@ -123,7 +123,7 @@ def _count(key: str, count: Callable[[], Any]) -> None:
         caches["figures"].set(key, (statistics, started_at, (timezone.now() - started_at).total_seconds()), DAY)
         _failed.pop(key, None)
     except Exception as error:
-        logger.exception("The figures %s could not be counted.", key)
+        logger.exception("The figures %s could not be computed.", key)
         _failed[key] = error  # raised by the next request
     finally:
         connections.close_all()

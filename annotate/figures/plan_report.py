@@ -35,9 +35,9 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
         Column("share", "share", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
         _needed("size", "to draw"),
         Column("audited", "audited", NUMBER, lambda row: f"{row['needs']['audit_share']:.0%}"),
-        _needed("posts", "its posts"),
+        _needed("posts", "posts"),
         *(_needed(key, key) for key in ("disputed", "audits", "checks", "hours")),
-        _needed("reading", "read in all"),
+        _needed("reading", "total read"),
         *([numbered("alone", "own set"), numbered("decoys", "decoys")] if measure in DESIGNED else []),
     )
     return table(CALLED.get(measure, measure), heads, rows)
@@ -90,7 +90,7 @@ def _needed(key: str, heading: str) -> Column:
 def recall_table(plan: Mapping[str, Any]) -> Table:
     heads = (
         *LANGUAGE,
-        *_rounded({"posts": "its posts"}),
+        *_rounded({"posts": "posts"}),
         Column("width", "points", NUMBER, lambda row: f"{100 * row['width']:.1f}"),
         *_rounded({"elsewhere": "other audits", "stated": "for any interval", "wished": "for this width"}),
     )
@@ -99,8 +99,8 @@ def recall_table(plan: Mapping[str, Any]) -> Table:
 
 def columns_words() -> str:
     return (
-        "audited: the share of agreed posts to audit. its posts, disputed, audits, checks (by an adjudicator) and "
-        "hours (including checks): only for this language. read in all: for all languages. own set, decoys: the "
+        "audited: the share of agreed posts to audit. posts, disputed, audits, checks (by an adjudicator) and "
+        "hours (including checks): only for this language. total read: for all languages. own set, decoys: the "
         "number of posts in a recall- or precision-oriented set with the same width, and the number of decoys among "
         "them, which are posts that people in another task found not to be in the language."
     )
@@ -133,7 +133,7 @@ def draw_words(plan: Mapping[str, Any], corpus: str, width: float) -> Iterator[s
 
 Widths = Mapping[str, Any]
 ERROR_IN_ALL = "error of agreement"
-NEEDED = {"audits": "audits", "read": "read in all", "hours": "hours"}
+NEEDED = {"audits": "audits", "read": "total read", "hours": "hours"}
 NEEDED_WORDS = (
     "recall, precision, error: for most of the languages with at least 30 posts in the draw. A dash means that even "
     "reading every post is not sufficient. Draw more posts."
@@ -317,7 +317,7 @@ def _note(row: Mapping[str, Any]) -> str:
     if not row["readers"] or row["readers"] >= row["needs"]:
         return ""
     need = "each unit needs" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} units need"
-    return f"{need} {row['needs']} people, but fewer read it"
+    return f"{need} {row['needs']} people, but the queue has fewer readers"
 
 
 def work_words(work: Mapping[str, Any]) -> list[str]:

@@ -48,7 +48,7 @@ def done(text):
 def counted(read, page=""):
     """The page with its figures, which the browser would ask for again if they were not there yet."""
     text = read(page)
-    while "being counted" in text:
+    while "Counting the figures" in text:
         wait_for_counting()
         text = read(page)
     return text
@@ -123,7 +123,7 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
         return found
 
     monkeypatch.setattr(task_reports, "_progress_of", slowly)
-    assert "being counted" in read()
+    assert "Counting the figures" in read()
     assert begun.wait(HANGS)
     read.void()
     decided.set()
@@ -145,7 +145,7 @@ def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypa
     looked, count = threading.Event(), task_reports._progress_of
     monkeypatch.setattr(task_reports, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
     first = read.client.get(f"/manage/tasks/{read.task.name}/")
-    assert "being counted" in first.text
+    assert "Counting the figures" in first.text
     assert first["Refresh"] == "1"
     looked.set()
     wait_for_counting()
@@ -162,4 +162,4 @@ def test_whoever_asks_is_told_that_counting_failed_and_the_next_has_it_counted_a
         patched.setattr(task_reports, "_progress_of", fail)
         assert "Not today." in counted(read)
     assert done(counted(read)) == "0"
-    assert "could not be counted" in caplog.text
+    assert "could not be computed" in caplog.text

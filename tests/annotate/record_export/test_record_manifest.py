@@ -115,5 +115,5 @@ def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, o
     rows = [row for row in json.loads(capsys.readouterr().out)["rows"] if "language" in row["of"]]
     assert [row["of"]["language"] for row in rows] == sorted(LANGUAGES)
     for row in rows:
-        irrelevant = re.search(r"without a good page, counted as 0: (\d+)", row["note"])
+        irrelevant = re.search(r"without a relevant page, counted as 0: (\d+)", row["note"])
         assert row["value"] == 1 - (int(irrelevant[1]) if irrelevant else 0) / row["units"]
