@@ -71,7 +71,7 @@ def _no_agreement_reason(task: Task) -> str:
             "so that a second person reads some of the units, or with --redundancy 2 so that a second person reads "
             "all of them."
         )
-    return "no answers count yet. A unit counts only if two people have read it."
+    return "no valid answers yet. A unit counts only if two people have read it."
 
 
 def _report_lines(report: dict[str, Any]) -> list[str]:
@@ -115,7 +115,7 @@ def preferences_action(values: Values, progress: Progress) -> Outcome:
     task = values["task"]
     report = preference_statistics.report(task)
     if not report["all"]["judgments"]:
-        return Outcome([f"Task {task.name}: no answers count yet."], data=report)
+        return Outcome([f"Task {task.name}: no valid answers yet."], data=report)
     return Outcome(_preference_lines(report), data=report)
 
 

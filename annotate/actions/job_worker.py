@@ -69,7 +69,7 @@ def ask(name: str, inputs: Values, by: User | None = None) -> Job:
 
 
 def _with_out(name: str, inputs: Values, folder: Path) -> dict[str, Any]:
-    """Return the options of an action. If the action needs an output folder that is not set, it is set to `folder`."""
+    """Return the options of an action. If the action writes to an output folder and none is set, use `folder`."""
     return {**({"out": str(folder)} if name in WRITES else {}), **inputs}
 
 
@@ -204,7 +204,7 @@ def _end_where_cancelled(cancel_file: Path) -> None:
 
 
 class Telling(Progress):
-    """Writes the progress of a job to a file, from which the pages read it."""
+    """Writes the progress of a job to a file that the pages read."""
 
     def __init__(self, folder: Path) -> None:
         self._file, self._last = folder / "progress.json", 0.0

@@ -276,7 +276,7 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _plan(values: Values) -> Plan:
-    """Return how the pairs are split. Raise ActionError for wrong shares, and CorpusError unless there are pairs."""
+    """Return the plan of the splits. Raise ActionError if the shares are invalid, and CorpusError without any pairs."""
     check_pairs(values["corpus"], manifest_of(values["corpus"]))
     shares = tuple(values["splits"]) or SHARES
     if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):

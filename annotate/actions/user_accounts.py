@@ -50,7 +50,7 @@ OUTCOMES = {
 def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
     """Mail invitation links. Return a mapping from user name to the result (NONE, SENT, FAILED or REFUSED).
 
-    If the mail server cannot be reached, do not try the remaining mails.
+    If the mail server cannot be reached, the remaining mails are not sent.
 
     links: (user, link) tuples
     """
@@ -73,7 +73,7 @@ def mail_summary(sent: Mapping[str, str]) -> list[str]:
 
 
 def mail_reply(flag: Flag) -> str:
-    """Mail an annotator that a manager has replied to their flag. Return the result, such as SENT.
+    """Notify an annotator by mail that a manager has replied to their flag. Return the result, such as SENT.
 
     The mail links to the reply instead of containing it, because the reply may quote the item.
     """

@@ -223,7 +223,7 @@ def find_invite(token: str) -> Invite:
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
-    """Set the password of the invited account. An invitation works only once, even if two people use it at once."""
+    """Set the password of the invited account. The invitation works only once, even for simultaneous requests."""
     invite_found = find_invite(token)
     used = Invite.objects.filter(pk=invite_found.pk, used_at=None).update(used_at=timezone.now())
     if not used:

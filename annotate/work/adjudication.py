@@ -229,7 +229,7 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **deta
 
     details: other fields of Answer.
 
-    Raises InvalidAnswer if it cannot be parsed.
+    Raises InvalidAnswer if the decision cannot be parsed.
     """
     return replace(read_answer(kind, sent, comment=comment, **details), reason=reason)
 

@@ -61,7 +61,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 
     This is possible for UNDO_MINUTES, and only while the annotator is allowed to work in the unit's language. Answers
     that others have given in the meantime remain, and the unit is decided again with the new answer. Decisions by
-    adjudicators and managers remain in force. If the annotator has a different unit open, it returns to its queue.
+    adjudicators and managers remain in force. If the annotator has another unit open, that unit returns to its queue.
 
     judgment_id: number of the judgment, None for the last one.
     """

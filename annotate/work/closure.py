@@ -201,7 +201,7 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
 
     Returns the task.
 
-    Raises WrongStage if it is closed.
+    Raises WrongStage if the task is closed.
     """
     list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
     task = locked(task)

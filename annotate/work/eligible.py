@@ -106,7 +106,7 @@ def unjudged_by(units: Units, annotator: Any, *, may_have_seen: bool, takes_dist
 
 
 def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
-    """Return the units. Disturbing units are excluded unless the annotator accepts them."""
+    """Return the units, except for disturbing units if the annotator does not accept them."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
 

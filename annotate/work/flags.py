@@ -221,7 +221,7 @@ def _quotation(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape Markdown, and strip white space at the start of lines, which would turn them into code."""
+    """Escape Markdown. Strip white space at the start of lines, because it would turn the lines into code."""
     escaped = (_MARKS.sub(r"\\\1", line.strip()) for line in text.splitlines())
     return "\n".join(_BEGINS.sub(r"\1\\\2", line) for line in escaped)
 

@@ -252,7 +252,7 @@ def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
 
 
 def _mark_disturbing(shown: Unit, work: Unit) -> None:
-    """Restrict the unit that was shown to people who accept disturbing texts.
+    """Mark the unit that was shown as disturbing, so that only people who accept disturbing texts get it.
 
     If this unit is a gold answer, the unit of work that it replaced is marked too, without being stored. The unit of
     work is then routed as if it had been flagged itself.

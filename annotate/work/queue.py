@@ -65,7 +65,7 @@ def open_sheet(annotator: Annotator, task: Task, queues: Queues = None) -> list[
 
 
 def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
-    """Return a lease of the annotator in the task, whether or not it has expired, or None if there is none."""
+    """Return the annotator's lease with this key in the task, even if it has expired; None if it does not exist."""
     leases = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
     return _of(leases.select_related("unit__item").first(), task)
 

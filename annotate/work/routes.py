@@ -132,7 +132,7 @@ class Route(NamedTuple):
 
 
 def route_rows() -> dict[str, Route]:
-    """Return the route of each language that has one."""
+    """Return the routes of all languages that have a route."""
     return {language: Route(*columns) for language, *columns in _rows()}
 
 

@@ -210,11 +210,11 @@ def test_a_task_without_answers_or_overlap_says_so_and_how_it_gets_one(make_reco
     assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
     assert second_opinions(fitted(task)) == {}
-    assert told("agreement", task.name).startswith("Task crowd: no answers count yet")
+    assert told("agreement", task.name).startswith("Task crowd: no valid answers yet")
     judged(people(1)[0], make_task([DISPUTED], name="alone").units.get(), "de")
     assert "--redundancy 1.1" in told("agreement", "alone")
     make_task([DISPUTED], name="overlap", redundancy=1.5)
-    assert "no answers count yet" in told("agreement", "overlap")
+    assert "no valid answers yet" in told("agreement", "overlap")
 
 
 def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_records_task, people, judged, tmp_path):

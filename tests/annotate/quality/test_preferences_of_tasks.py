@@ -289,4 +289,4 @@ def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):
         call_command("preferences", "crowd")
     import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
     Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
-    assert told(capsys, "pairs") == "Task pairs: no answers count yet.\n"
+    assert told(capsys, "pairs") == "Task pairs: no valid answers yet.\n"
