@@ -235,7 +235,7 @@ def _row(unit_and_cells: tuple[Any, list[str]]) -> dict[str, str]:
     votes = "; ".join(
         f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
         for detector in VOTERS
-        if detector in item.votes  # records have none
+        if detector in item.votes  # records have no votes
     )
     values = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
     heads = task.kind.pages.list_heads

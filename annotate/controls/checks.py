@@ -181,7 +181,7 @@ def report(task: Task) -> dict[str, Any]:
     error: `differed` as a share of `seconded`, with its 95% Jeffreys interval.
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    # Use the first answer of the reader whose answer counts, because a reader who noticed the check could change it.
+    # Use the first answer of the reader whose answer counts. A reader who noticed the check could have changed it.
     author = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     answers = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(author))
     first_label = answers.order_by("pk").values("label")[:1]

@@ -134,7 +134,7 @@ class PairOrder(QualityControl):
         for comparison in Comparison.objects.filter(unit__in=units_by_key).annotate(
             own=stored_side, kept=F("own__first")
         ):
-            assert comparison.unit_id is not None  # it was found by its unit
+            assert comparison.unit_id is not None  # the query selects comparisons by unit
             unit = units_by_key[comparison.unit_id]
             first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
             sides[unit.pk] = _sides(unit.task, comparison, first)

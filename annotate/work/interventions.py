@@ -154,8 +154,8 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
     never gets their units again. A retry changes nothing.
     """
     annotator.one_at_a_time()
-    # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds one, so
-    # there is no deadlock. The annotator is locked, so they cannot judge a unit in the meantime.
+    # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds the lock
+    # of another one, so there is no deadlock. The annotator is locked and cannot judge a unit in the meantime.
     units = Unit.objects.filter(pk__in=_voidable(annotator, task).values("unit")).order_by("pk")
     locked = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
     judgments = [
@@ -171,8 +171,8 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
         if _depends_on(unit, judgment):
             reopen(unit, by)
         reopened += stage_before != stages.QUEUED == unit.stage
-    # Pause the annotator last. This closes their leases without locking the units, and transactions that wait for the
-    # units need the leases too.
+    # Pause the annotator last, because this closes the leases without locking the units, and transactions that wait for
+    # the units need the leases too.
     pause(annotator, task, by=by, reason=reason)
     forget(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in judgments), reopened)

@@ -142,7 +142,7 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
                 return lease
             heads = _heads(permit, 1, _head_ids) if permit.task.is_open else []
             if not heads:
-                # Count the backlog again.
+                # Delete the cached count, so that the backlog is counted again.
                 Backlog.objects.filter(annotator=annotator, task=task).delete()
                 return None
         # Other transactions are judging or assigning all of these units. Wait for the first unit, which may then have a

@@ -304,7 +304,7 @@ def reopen(unit: Unit, by: User | None = None) -> None:
 
 def is_audit(unit: Unit) -> bool:
     """Return whether people label the unit because the unit or a copy of it was drawn for the audit."""
-    cached: Any = unit  # some queries annotate it
+    cached: Any = unit  # some queries annotate the unit with the result
     if not hasattr(cached, "is_audit"):
         cached.is_audit = unit.transitions.filter(event="audited").exists()
     return bool(unit.agreed_label) and cached.is_audit

@@ -433,7 +433,7 @@ def extend_task(
     draw = task.draw
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
-        # Lock the task first. In contrast, an answer to an audited post locks the post before the task.
+        # Lock the task first, although an answer to an audited post locks the post before the task.
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
