@@ -27,19 +27,19 @@ CHECKS: dict[str, list[str]] = {
     "mypy": [PYTHON, "-m", "mypy"],
     "makemigrations": [PYTHON, "manage.py", "django", "makemigrations", "--check", "--dry-run"],
 }
-# Which tests each runs is said in tests/conftest.py.
+# tests/conftest.py describes which tests each tier contains.
 PARTS: dict[str, list[str]] = {
     "tests on SQLite": [*PYTEST, "--part", "sqlite"],
     "tests on PostgreSQL": [PYTHON, "-m", "tests.postgres", "--quick", *PYTEST, "--part", "postgresql"],
 }
 ON_SQLITE_ALONE = {"tests on SQLite": PYTEST}
 NOTHING_COLLECTED = 5
-# Hundreds of processes would compile the same modules, pytest its assertions too, where the caller wants no caches.
+# If the caller wants no caches, hundreds of processes would compile the same modules and assertions again.
 ENVIRONMENT = {"DATABASE_URL": "", "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def run(command: Sequence[str], **how: object) -> tuple[int, float]:
-    """Exit status and seconds."""
+    """Run a command. Return its exit status and its duration (seconds)."""
     began = time.monotonic()
     done = subprocess.run(command, env={**os.environ, **ENVIRONMENT}, **how)  # type: ignore[call-overload]
     return done.returncode, time.monotonic() - began
@@ -53,7 +53,7 @@ def check(name: str) -> tuple[str, int, float, str]:
 
 
 def slowest(reports: Path, number: int = 10) -> list[tuple[float, str, str]]:
-    """Seconds, part and test: of all that the parts report, set-up and all."""
+    """Return the slowest tests of all parts as (seconds, part, test), including their set-up."""
     cases = [
         (float(case.get("time", 0)), report.stem, f"{case.get('classname')}::{case.get('name')}")
         for report in reports.glob("*.xml")

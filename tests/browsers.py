@@ -1,11 +1,11 @@
-"""The browsers in which tests and benchmarks look at pages, and how these are started."""
+"""The browsers in which tests and benchmarks open pages, and the options with which they are started."""
 
-# The first has no windows, and makes a page in a third of the time that the others take.
+# The first one is headless and opens a page in a third of the time that the others need.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 BROWSER_ARGUMENTS = [
     "--headless=new",
     "--disable-gpu",
-    # The browser is to talk to the live server alone.
+    # The browser must connect only to the live server.
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -1,16 +1,16 @@
-"""What every test stands on: its own data folder and database file, and a browser where one is asked for.
+"""Fixtures and options for all tests: a data folder and a database file for each test, and a browser if needed.
 
     --part sqlite                        all tests but @postgres_only
-    --part postgresql                    @both_databases and @postgres_only; in the slow tier also all others of the
-                                         database, but those that are @on_sqlite, in a browser or of the program
-    --tier quick | slow                  what `make test` runs, and what `make test-slow` runs: @slow, and on PostgreSQL
-                                         what the quick tier runs on SQLite alone
+    --part postgresql                    @both_databases and @postgres_only; in the slow tier also all other database
+                                         tests, except those that are @on_sqlite, in a browser or of the program
+    --tier quick | slow                  the tests of `make test`, or of `make test-slow`: @slow, and on PostgreSQL the
+                                         tests that the quick tier runs only on SQLite
     @pytest.mark.postgres_only           the test needs row locks; on SQLite it is skipped
-    @pytest.mark.sqlite_only             the mirror; `make test` runs both parts
+    @pytest.mark.sqlite_only             the reverse; `make test` runs both parts
     def test(page, live_server): ...     a page in Chromium; fails if the page logged an error
-    @pytest.mark.page(viewport={"width": 375, "height": 667}, color_scheme="dark")      how that page looks
+    @pytest.mark.page(viewport={"width": 375, "height": 667}, color_scheme="dark")      options of that page
 
-ASSAY_REQUIRE_ALL=1 (set in CI) turns every skip that comes from the machine into a failure.
+ASSAY_REQUIRE_ALL=1 (set in CI) turns skips because of missing software into failures.
 """
 
 import copy
@@ -44,11 +44,11 @@ from tests import running
 from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
 from tests.together import HANGS
 
-# The database of the tests is made anew beside whatever else the data folder holds.
+# The test database is created in addition to any other files in the data folder.
 sqlite_base.makes_file = True
 REQUIRE_ALL = os.environ.get("ASSAY_REQUIRE_ALL") == "1"
 ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
-# Of the programs and their files: on SQLite alone, since the database is not the matter there.
+# Tests of the programs and their files. They run only on SQLite, because they do not depend on the database.
 OF_THE_PROGRAM = (
     "tests.annotate.evaluation.",
     "tests.annotate.record_export.",
@@ -59,7 +59,7 @@ OF_THE_PROGRAM = (
     "tests.test_notebook",
     "tests.test_package",
 )
-# Their tests are few and long. They come first, so that to the end there is work to share among the workers.
+# Modules with few, long tests. They run first, so that the workers can share the remaining short tests.
 LONG = ("tests.test_", "tests.docs.test_tutorial", "tests.docs.test_how_to", "tests.inputs.test_signals")
 PARTS, TIERS = ("sqlite", "postgresql"), ("quick", "slow")
 MARKERS = {
@@ -73,13 +73,13 @@ OTHER_DATABASE = {
     "postgres_only": "needs PostgreSQL: row locks",
     "sqlite_only": "needs SQLite: its queue of writers",
 }
-# A clock that a test can move on: tests/annotate/hands.py.
+# A clock that a test can advance (tests/annotate/hands.py).
 CLOCK = """
 window.skippedMs = 0;
 const now = performance.now.bind(performance);
 performance.now = () => now() + window.skippedMs;
 """
-# How many clicks have arrived: tests/annotate/hands.py.
+# A counter of clicks (tests/annotate/hands.py).
 CLICKS = """
 window.clicks = 0;
 addEventListener("click", () => { window.clicks += 1; }, { capture: true });
@@ -92,11 +92,11 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # No machine is too slow; and where all must pass, every run tries the same examples.
+    # No deadlines, so that slow machines pass. In CI, every run has the same examples.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile("ours", deadline=None, suppress_health_check=slow, derandomize=REQUIRE_ALL)
     hypothesis.settings.load_profile("ours")
-    # In the background of a shell it is ignored, and what tests start would ignore it too.
+    # A shell ignores it for background jobs, and programs that tests start would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, reason in OTHER_DATABASE.items():
         config.addinivalue_line("markers", f"{name}: {reason}")
@@ -107,13 +107,13 @@ def pytest_configure(config):
 def pytest_report_header():
     if not ON_POSTGRES:
         return f"database: SQLite {sqlite3.sqlite_version}"
-    # Past Django, which is not to touch a database outside of a test.
+    # This does not use Django, which must not access a database outside of tests.
     with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
         return f"database: PostgreSQL {connection.info.parameter_status('server_version')}"
 
 
 def _tier_on(item, part):
-    """The tier in which a part has a test, or None."""
+    """Return the tier in which a part includes a test, or None."""
     marked = item.get_closest_marker
     tier = "slow" if marked("slow") else "quick"
     if not part:
@@ -127,7 +127,7 @@ def _tier_on(item, part):
         return tier
     if is_of_program or not is_of_database:
         return tier if part == "sqlite" else None
-    # Page and command logic is the same on both databases. The quick tier proves it on one, the slow tier on the other.
+    # Pages and commands work in the same way on both databases. The quick tier tests one, the slow tier the other.
     if part == "postgresql":
         return "slow"
     return tier if tier == "quick" else None
@@ -137,14 +137,14 @@ SLOW_MODULE = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path, config):
-    """In the quick tier a module of slow tests is not even imported."""
+    """Do not import modules of slow tests in the quick tier."""
     if config.getoption("tier") == "quick" and collection_path.name.startswith("test_"):
         return bool(SLOW_MODULE.search(collection_path.read_text(encoding="utf-8"))) or None
     return None
 
 
 def pytest_sessionstart(session):
-    """Where nothing is compiled yet, each worker begins with a share of the modules, and reads the others compiled."""
+    """If nothing is compiled yet, let each worker compile a share of the modules and read the others."""
     worker = getattr(session.config, "workerinput", None)
     if worker is None or session.config.args != session.config.getini("testpaths"):
         return
@@ -171,13 +171,13 @@ def pytest_collection_modifyitems(config, items):
     for item in kept:
         if item.get_closest_marker(name):
             item.add_marker(pytest.mark.skip(reason=OTHER_DATABASE[name]))
-        if not {"migrated", "crowd"}.isdisjoint(item.fixturenames):  # made only where a test is marked to need it
+        if not {"migrated", "crowd"}.isdisjoint(item.fixturenames):  # created only if a test needs it
             item.add_marker(pytest.mark.django_db)
     items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
 
 
 def pytest_make_parametrize_id(val, argname):
-    """Packed bytes hold the second at which they were packed, and every worker must give a test the same name."""
+    """Give compressed bytes a fixed name, because they contain a time, and test names must be equal in all workers."""
     return argname if isinstance(val, bytes) and not val.isascii() else None
 
 
@@ -207,7 +207,7 @@ if REQUIRE_ALL:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings, tmp_path_factory):
-    """The test database is a file of this run: two runs at once do not meet, and var/ stays clean."""
+    """Use a database file for this run, so that parallel runs do not share it and var/ is not changed."""
     if not ON_POSTGRES:
         path = tmp_path_factory.mktemp("database") / "test.sqlite3"
         django_settings.DATABASES["default"]["TEST"]["NAME"] = str(path)
@@ -215,8 +215,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings, tmp_path_factory)
 
 @pytest.fixture(scope="session")
 def _migrated(django_db_setup, django_db_blocker):
-    """Each table, with the rows that the migrations put into it. Django's own copy belongs to a connection, and a
-    worker has another one as soon as its browser has begun an event loop.
+    """All tables, with the rows that the migrations insert. Django's own copy belongs to a connection, and a worker
+    gets a new connection when its browser starts an event loop.
     """
     tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
     with django_db_blocker.unblock(), connection.cursor() as cursor:
@@ -225,7 +225,7 @@ def _migrated(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="session")
 def migrated(django_db_setup, tmp_path_factory):
-    """An SQLite file as the migrations leave it, for an installation of a test's own: to migrate one takes seconds."""
+    """A migrated SQLite file for installations that tests create, because running the migrations takes seconds."""
     folder = tmp_path_factory.mktemp("migrated")
     if ON_POSTGRES:
         assert running.assay(folder, "django", "migrate").returncode == 0
@@ -237,13 +237,13 @@ def migrated(django_db_setup, tmp_path_factory):
 
 @pytest.fixture
 def _ends_as_migrated(_migrated, monkeypatch):
-    """A test that commits empties all tables at its end, and puts back at once what any test may begin with."""
+    """After a test that commits, empty all tables and restore the rows of the migrations."""
 
     def empty_and_put_back(self):
         with transaction.atomic(), connection.cursor() as cursor:
-            if ON_POSTGRES:  # which would look after foreign keys; on SQLite it looks at the end of the transaction
+            if ON_POSTGRES:  # it checks foreign keys for each row, but SQLite at the end of the transaction
                 cursor.execute("SET LOCAL session_replication_role = replica")
-            # TRUNCATE, which Django takes, is fifty times slower where a table is small.
+            # TRUNCATE, which Django uses, is fifty times slower for small tables.
             for table in _migrated:
                 cursor.execute(f"DELETE FROM {table}")
             for table, rows in _migrated.items():
@@ -255,7 +255,7 @@ def _ends_as_migrated(_migrated, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept_of_primary_keys():
-    """What a process keeps of vocabularies and accounts: where a test rolls back, primary keys are used again."""
+    """Clear the caches for vocabularies and accounts, because primary keys are reused after a rollback."""
     cache.clear()
     concept_index.vocabulary_of.cache_clear()
     concept_index.names_in.cache_clear()
@@ -264,7 +264,7 @@ def _nothing_is_kept_of_primary_keys():
 
 @pytest.fixture(scope="module", autouse=True)
 def _swept(django_db_blocker):
-    """What tests rolled back still lies in PostgreSQL's tables, and every later test would read past it."""
+    """Vacuum PostgreSQL's tables, because later tests would have to skip the rows of earlier rollbacks."""
     if ON_POSTGRES and connection.connection is not None:
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute("VACUUM")
@@ -275,8 +275,8 @@ _chance = random.Random()
 
 @pytest.fixture(scope="session", autouse=True)
 def _chance_is_the_same_in_every_run():
-    """The secrets of tasks and the pseudonyms, which decide what lots draw. Each module and each test begins anew, in
-    whatever folder it is."""
+    """Fix the secrets of tasks and the pseudonyms, on which random draws depend. The sequence restarts with each module
+    and each test, independently of the folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(secrets, "token_hex", lambda size=32: _chance.randbytes(size).hex())
         yield
@@ -300,7 +300,7 @@ def _data_dirs(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_data(settings, _data_dirs):
-    """Corpora and exports of a test go where nobody looks; the folder is made when it is written to."""
+    """Use a temporary data folder for corpora and exports. It is created when a test writes to it."""
     settings.DATA_DIR = next(_data_dirs)
 
 
@@ -321,19 +321,19 @@ def _no_language_stays_added(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _static_files_are_found_when_asked_for(settings):
-    """Otherwise each of a test's clients would read all 200 of them before its first request."""
+    """Find static files on demand. Otherwise, each test client would read all 200 of them before its first request."""
     settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _static_files_are_served_as_in_real_use():
-    """The live server's own handler knows no names with a hash in them, and leaves them to our middleware."""
+    """Serve static files with our middleware, because the live server's handler does not support names with hashes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StaticFilesHandler, "_should_handle", lambda self, path: False)
         yield
 
 
-# The real hasher takes a fifth of a second a person, which is its purpose, but not a test's.
+# The real password hasher is deliberately slow (0.2 s per person), which tests do not need.
 QUICK_PASSWORDS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
@@ -344,10 +344,10 @@ def quick_passwords(settings):
 
 @pytest.fixture(scope="module")
 def make_world(django_db_setup, django_db_blocker, tmp_path_factory):
-    """make_world(make, *arguments) makes what all tests of a module begin with, once, and returns a function that gives
-    each test its own: the data folder copied, what `make` returned copied, the database rolled back after the test.
+    """make_world(make, *arguments) creates the initial state of all tests in a module once, and returns a function that
+    gives each test a copy of the data folder and of the result of `make`. The database is rolled back after each test.
 
-    A module whose tests commit, as those in a browser do, can have none.
+    Modules with tests that commit, such as browser tests, cannot use it.
     """
     with ExitStack() as stack:
 
@@ -357,7 +357,7 @@ def make_world(django_db_setup, django_db_blocker, tmp_path_factory):
                 stack.enter_context(_rolled_back(django_db_blocker))
                 with override_settings(DATA_DIR=folder, PASSWORD_HASHERS=QUICK_PASSWORDS):
                     made = make(*arguments)
-                    # Else PostgreSQL would look after all foreign keys of what was made at the end of each test anew.
+                    # Otherwise, PostgreSQL would check all foreign keys of the state again at the end of each test.
                     connection.check_constraints()
 
             def begin(data_dir):
@@ -387,15 +387,15 @@ def browser():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("no browser was found; install the Debian package chromium-headless-shell")
-    # A page that has scrolled by a key is there at once, instead of after a third of a second.
+    # Key presses scroll pages immediately instead of within a third of a second.
     arguments = [*BROWSER_ARGUMENTS, "--disable-smooth-scrolling", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with ExitStack() as stack:
         try:
             playwright = stack.enter_context(sync_playwright())
         except Exception as error:  # noqa: BLE001 - it raises nothing narrower
             pytest.skip(f"the browser's driver does not start ({error}); on Debian it needs the package libatomic1")
-        # Playwright keeps an event loop in this thread, and Django refuses its ORM to such a thread. The loop
-        # stands still while a test runs, so here the guard guards nothing.
+        # Playwright runs an event loop in this thread, and Django blocks its ORM in such threads. The loop does not
+        # run during a test, so the check is not needed here.
         stack.enter_context(pytest.MonkeyPatch.context()).setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=path, args=arguments, timeout=HANGS * 1000)
         yield browser
@@ -404,32 +404,29 @@ def browser():
 
 @pytest.fixture
 def console_errors():
-    """What the pages complained of. A test that provokes a complaint looks at it and clears the list."""
+    """The errors in the consoles of pages. A test that causes an error checks it and clears the list."""
     return []
 
 
 @pytest.fixture(scope="session")
 def _idle_contexts():
-    """By their options, contexts of tests that are over: they still have what is the same for all, styles and scripts,
-    and nothing else."""
+    """Contexts of finished tests, by their options. They only keep cached styles and scripts, which all tests share."""
     return defaultdict(list)
 
 
 @pytest.fixture
 def new_page(browser, live_server, console_errors, _idle_contexts):
-    """Makes pages, each in its own context: `new_page(user=ann, color_scheme="dark")` is signed in as ann.
+    """Return a function that opens pages in separate contexts: `new_page(user=ann, color_scheme="dark")` logs Ann in.
 
-    A click that leads to another page returns once that has loaded, and not already once it has begun: what a test
-    counts or measures next is of the whole page.
+    A click on a link returns after the new page has loaded, so that tests count or measure the complete page.
 
-    Errors of scripts, refusals by the content security policy and failed requests all reach the console; at
-    the end of the test there must be none.
+    Script errors, violations of the content security policy and failed requests are logged to the console. At the
+    end of the test, there must be none.
     """
     taken = []
 
     def note(message):
-        # A poll that the browser drops, since the page goes on, is an error to htmx alone. Of a request that fails, the
-        # browser itself complains too.
+        # If a new page interrupts a poll, only htmx reports an error. If a request fails, the browser reports one too.
         if message.type == "error" and not message.text.startswith(("htmx:afterRequest", "htmx:sendError")):
             console_errors.append(f"{message.text} ({message.location['url']})")
 
@@ -462,7 +459,7 @@ def new_page(browser, live_server, console_errors, _idle_contexts):
     yield make
     for context, idle in taken:
         for page in context.pages:
-            page.close()  # and with it what it keeps for its session
+            page.close()  # this also clears its session storage
         context.clear_cookies()
         context.set_offline(False)
         idle.append(context)
@@ -471,6 +468,6 @@ def new_page(browser, live_server, console_errors, _idle_contexts):
 
 @pytest.fixture
 def page(request, new_page):
-    """One page, nobody signed in; the marker `page` gives the options of its context."""
+    """A page without a login. The marker `page` sets the options of its context."""
     marker = request.node.get_closest_marker("page")
     return new_page(**(marker.kwargs if marker else {}))

@@ -1,4 +1,4 @@
-"""What an installation holds, as digests, so that two can be compared: files, tables as they are, tables by meaning.
+"""Digests of the content of an installation, for comparisons: of files, of exact tables, and of tables by meaning.
 
 Django must be set up for the tables.
 """
@@ -13,15 +13,15 @@ from typing import Any
 from django.apps import apps
 from django.db import connection, models
 
-# What another run draws or counts anew: Django's own secrets, and what the clock said.
+# Values that differ between runs: Django's secrets, and times.
 OF_THE_RUN = {("auth.User", "password"), ("annotate.Invite", "digest"), ("knox.AuthToken", "*")}
-# Whoever holds it, or how far the journal is, says nothing of what is there.
+# Locks and journals do not describe the content.
 SQLITE = "assay.sqlite3"
 PASSING = ("lock", "migrating.lock", "assay.sqlite3-shm", "assay.sqlite3-wal", "assay.sqlite3.writers")
 
 
 def files(folder: Path, but: Iterable[str] = ()) -> dict[str, str]:
-    """Path in the folder -> SHA-256. but: names that do not count besides locks."""
+    """Return the SHA-256 of each file by path. but: names to ignore in addition to locks."""
     left_out = {*PASSING, *but}
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -31,7 +31,7 @@ def files(folder: Path, but: Iterable[str] = ()) -> dict[str, str]:
 
 
 def tables() -> dict[str, str]:
-    """Table -> digest of its rows as they are, all columns of them."""
+    """Return a digest of all columns of each table's rows, by table."""
     with connection.cursor() as cursor:
         found = {}
         for table in connection.introspection.table_names(cursor):
@@ -41,8 +41,8 @@ def tables() -> dict[str, str]:
 
 
 def meaning() -> dict[str, str]:
-    """Model -> its number of rows, and their digest without primary keys, moments and what is drawn anew in each run:
-    a row that refers to another has the digest of that in its place."""
+    """Return the number of rows of each model, and their digest without primary keys, times and random values. A
+    reference to another row is replaced with the digest of that row."""
     known = [model for model in apps.get_models(include_auto_created=True) if model._meta.app_label != "sessions"]
     rows = {model: {row["pk"]: row for row in _rows(model)} for model in known}
     digests: dict[tuple[type[models.Model], Any], str] = {}
@@ -85,7 +85,7 @@ def _digest(lines: Iterable[str]) -> str:
 
 
 def main() -> None:
-    """Print the tables and the files of the installation that the environment names, as JSON."""
+    """Print the digests of the installation in ASSAY_DATA_DIR as JSON."""
     import django
 
     django.setup()

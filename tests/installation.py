@@ -1,8 +1,8 @@
-"""A small real installation in the folder that ASSAY_DATA_DIR names, made by a process of its own:
+"""Creates a small real installation in ASSAY_DATA_DIR, in a separate process:
 
     python -m tests.installation 400
 
-has the demo's corpus with its votes, and the task `demo` of so many posts, all of which have been read to the end.
+creates the demo corpus with its votes, and the completed task `demo` with 400 posts.
 """
 
 import sys

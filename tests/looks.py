@@ -1,16 +1,16 @@
-"""What a page looks like to whoever cannot see all of it, or sees it otherwise: for tests in a browser."""
+"""Functions for browser tests of accessibility and of unusual screens and colour schemes."""
 
 from axe_playwright_python.base import AXE_SCRIPT
 
-A4 = {"width": 680, "height": 1000}  # in pixels of 1/96 inch, without margins of 15 mm
-# How much of a window's height may be covered, at most, by what keeps its place on it.
+A4 = {"width": 680, "height": 1000}  # pixels of 1/96 inch, excluding margins of 15 mm
+# The maximum share of the window's height that fixed elements can cover.
 MOST_COVERED = 0.46
 
 
 def faults(page, *, but=()):
-    """What axe-core finds wrong on a page, in a line each. axe-core itself is put into a page once.
+    """Return the faults that axe-core finds on a page, one per line. axe-core is loaded once per page.
 
-    but: rules that do not hold for the page.
+    but: rules that do not apply to the page
     """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE_SCRIPT)
@@ -24,21 +24,21 @@ def faults(page, *, but=()):
 
 
 def set_look(page, look):
-    """look: a size in CSS pixels, a scheme of colours, and whether the system's own few colours hold."""
+    """Set the window size (CSS pixels), the colour scheme, and whether forced colours are active."""
     (width, height), scheme, forced = look
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(color_scheme=scheme, forced_colors=forced)
-    # A colour on its way to another is neither.
+    # Wait until colour transitions have ended.
     page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")
 
 
 def sticks_out(page):
-    """Whether a page is wider than its window."""
+    """Return whether a page is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
 def covered(page):
-    """The share of the window's height that is covered, in the middle of what is read, by what keeps its place."""
+    """Return the share of the window's height that fixed elements cover in the middle of the page."""
     return page.evaluate(
         """() => {
             const read = document.querySelector("#post, .posts");
@@ -59,7 +59,7 @@ def covered(page):
 
 
 def under(page, selector):
-    """The words under what keeps its place on the window: at the top, in the middle and at the end of a page."""
+    """Return the words that fixed elements cover at the top, in the middle and at the end of a page."""
     return page.evaluate(
         """(selector) => {
             const [over, found, before] = [document.querySelector(selector), new Set(), scrollY];
@@ -98,6 +98,6 @@ def lay_on_paper(page):
 
 
 def too_wide(page, selector):
-    """How the texts of elements begin that are wider than the room they have."""
+    """Return the first words of elements that are wider than the available space."""
     wide = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText.slice(0, 80))"
     return page.locator(selector).evaluate_all(wide)

@@ -1,8 +1,8 @@
-"""Run a command against a PostgreSQL server made for it: `python -m tests.postgres [--quick] pytest`.
+"""Run a command with a temporary PostgreSQL server: `python -m tests.postgres [--quick] pytest`.
 
-The server lives in a temporary folder, listens on a socket there and nowhere else, and is gone when the command ends,
-however it ends. All else is as PostgreSQL is installed, so it compiles statements, gathers statistics and waits for the
-disk. With --quick it does not wait for the disk, which suits tests and falsifies benchmarks.
+The server is in a temporary folder, listens only on a socket there, and is removed when the command ends.
+All other settings are PostgreSQL's defaults, so it compiles statements, updates statistics and waits for the disk. With
+--quick, it does not wait for the disk, which is good for tests but falsifies benchmarks.
 """
 
 import os
@@ -30,7 +30,7 @@ full_page_writes = off
 
 
 def find_binaries() -> Path | None:
-    """The folder of initdb and pg_ctl. Debian keeps them by version, outside PATH; the newest is taken."""
+    """Return the folder of initdb and pg_ctl. On Debian, it is outside of PATH, and the newest version is used."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
@@ -38,7 +38,7 @@ def find_binaries() -> Path | None:
 
 
 def server_account() -> str | None:
-    """PostgreSQL refuses to run as root, so there another account runs it; None stands for our own."""
+    """Return the account for the server, because PostgreSQL does not run as root; None for the current account."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -51,9 +51,9 @@ def server_account() -> str | None:
 
 @contextmanager
 def server(binaries: Path, *, quick: bool = False):
-    """A running server; yields the URL of its database. quick: it does not wait for the disk."""
+    """Start a server and yield the URL of its database. quick: whether it does not wait for the disk."""
     account = server_account()
-    # A socket's name is at most 107 bytes, and a URL's host is read in lower case: so not in TMPDIR.
+    # A socket's path has at most 107 bytes, and the host of a URL is read in lower case, so TMPDIR is not used.
     folder = Path(tempfile.mkdtemp(prefix="assay-pg-", dir="/tmp"))
     data, log = folder / "data", folder / "log"
 
@@ -80,7 +80,7 @@ def server(binaries: Path, *, quick: bool = False):
         with open(data / "postgresql.conf", "a") as file:
             file.write(CONFIG.format(folder=folder) + (QUICK if quick else ""))
         try:
-            # pg_ctl gives the server a session of its own: Ctrl-C in the terminal reaches us, not it.
+            # pg_ctl starts the server in a new session, so Ctrl-C in the terminal does not reach it.
             run("pg_ctl", "start", "-w", "-l", str(log))
             yield f"postgresql://postgres@{quote(str(folder), safe='')}/postgres"
         finally:
@@ -109,7 +109,7 @@ def main(command: list[str]) -> int:
         print("PostgreSQL tests skipped: no initdb was found; install the Debian package postgresql.")
         return int(os.environ.get("ASSAY_REQUIRE_ALL") == "1")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # As an exception, so that the server is stopped on the way out.
+        # An exception, so that the server is stopped.
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     with server(binaries, quick=quick) as url:
         return run_to_the_end(command, url)

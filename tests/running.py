@@ -1,4 +1,4 @@
-"""The program in a process of its own, as somebody at a shell starts it, on SQLite and in a folder of the test's."""
+"""Functions that run the program in a separate process, as a shell does, with SQLite and a folder of the test."""
 
 import os
 import shutil
@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = "data"  # in the folder
-DATABASE = "assay.sqlite3"  # in the data
+DATA = "data"  # subfolder of the folder
+DATABASE = "assay.sqlite3"  # file in the data folder
 
 
 def install(data: Path, migrated: Path) -> None:
-    """Begin an installation with a copy of the database that the fixture of that name gives."""
+    """Create an installation with a copy of the database from the fixture `migrated`."""
     data.mkdir(mode=0o700)
     shutil.copyfile(migrated, data / DATABASE)
     (data / DATABASE).chmod(0o600)
 
 
 def environment(data: Path) -> dict[str, str]:
-    """The caller's, but for what it says of an installation; the data are here."""
+    """Return the caller's environment without settings of an installation, but with this data folder."""
     ours = {name: value for name, value in os.environ.items() if name != "DATABASE_URL" and name[:6] != "ASSAY_"}
     return {**ours, "ASSAY_DATA_DIR": str(data)}
 
@@ -31,11 +31,11 @@ def _call(folder: Path, words: tuple[object, ...], env: dict[str, str]) -> dict[
 
 
 def assay(folder: Path, *words: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.CompletedProcess:
-    """Run it to its end, with whatever status. env: other variables of its environment."""
+    """Run a command until it ends with any status. env: additional environment variables."""
     return subprocess.run(**_call(folder, words, env), stdin=stdin, capture_output=True)
 
 
 def begin(folder: Path, *words: object, **options: Any) -> subprocess.Popen:
-    """The command, at work in a group of its own, as a terminal gives it one. options: of Popen."""
+    """Start a command in a separate process group, as a terminal does. options: options of Popen."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.Popen(**_call(folder, words, {}), **streams, start_new_session=True)

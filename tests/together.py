@@ -1,5 +1,5 @@
-"""People at once, in threads with connections of their own, and how one waits for what another does: for a fact, never
-for a time, since a machine may be as busy as it likes.
+"""Concurrent users in threads with separate connections. Threads wait for conditions instead of fixed times, because
+a machine may be busy.
 """
 
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from django.db import connection
 
-# Seconds after which something hangs, on a machine however busy.
+# After this many seconds, a test counts as hanging, even on a busy machine.
 HANGS = int(os.environ.get("ASSAY_TEST_HANGS", 1200))
 _started: list[threading.Thread] = []
 
 
 def at_once(*functions):
-    """Run each in a thread of its own. Returns what each returned or raised, in order."""
+    """Run functions in separate threads, and return their results or exceptions in order."""
     results = [None] * len(functions)
 
     def run(number, function):
@@ -39,7 +39,7 @@ def at_once(*functions):
 
 
 def until(fact: Callable[[], bool]) -> None:
-    """Wait for a fact that somebody else brings about."""
+    """Wait until a condition is true."""
     end = time.monotonic() + HANGS
     while not fact():
         assert time.monotonic() < end, "what was waited for never came"
@@ -47,13 +47,13 @@ def until(fact: Callable[[], bool]) -> None:
 
 
 def until_others_wait_or_end() -> None:
-    """Wait until every other thread of `at_once` waits for a lock of the database, or has come to its end."""
+    """Wait until all other threads of `at_once` have ended or wait for a database lock."""
     others = [thread for thread in _started if thread is not threading.current_thread()]
     until(lambda: waiting_for_locks() >= sum(thread.is_alive() for thread in others))
 
 
 def waiting_for_locks() -> int:
-    """How many connections to the test's database wait for another one."""
+    """Return the number of connections to the test's database that wait for another connection."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("""

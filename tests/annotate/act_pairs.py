@@ -1,7 +1,7 @@
-"""Every pair of a person's acts around a unit, and every number, size and order that comes back: of pages, of the API
-and of what a colleague is given.
+"""All pairs of a person's actions on a unit, with every number, size and order that pages, the API and a colleague's
+queue return.
 
-The truth of the units is read from the database afterwards. Nothing waits: time goes on by what is stored.
+The true state of the units is read from the database afterwards. Stored times are changed, so that no test waits.
 """
 
 import json
@@ -28,9 +28,9 @@ from tests.annotate import attacks
 from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker
 
 HTMX = {"HX-Request": "true"}
-# How many units a colleague takes, at most, who looks for one.
+# The maximum number of units that a colleague takes when searching for one.
 LOOKED = 3
-# What a person can look at without changing anything, and what an adjudicator can.
+# The views that a person can read without changing anything, and those of an adjudicator.
 VIEWS = (
     "/api/v1/tasks/{0}/progress/",
     "/api/v1/tasks/{0}/",
@@ -52,10 +52,10 @@ ADJUDICATING = (
 
 
 class Person:
-    """Who tries to tell hidden units from work, by the page or the API, with a colleague who tells what they get.
+    """A person who tries to recognize hidden units, through the pages or the API, with the help of a colleague.
 
-    asking: the acts after which the colleague looks for the unit. views: how many views are looked at around each unit,
-    chosen at random; all by default.
+    asking: the actions after which the colleague searches for the unit
+    views: the number of randomly chosen views to read around each unit; all by default
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Person:
         self.all_views = [address.format(task.name) for address in addresses]
         self.number = len(self.all_views) if views is None else views
         self.views: Sequence[str] = ()
-        # What is decided, if anything is, and by which number.
+        # The decision, if there is one, and its number.
         self.case: Unit | None = None
 
     def look_elsewhere(self) -> None:
@@ -91,7 +91,7 @@ class Person:
         return open_lease(self.annotator, self.task)
 
     def of_case(self, what: str, **fields: object) -> HttpResponse:
-        """what: the end of the address: none to look at the case."""
+        """Send a request about the case. what: the end of the URL; empty to view the case."""
         key, name = self.case.pk, self.task.name
         if not self.way.on_page:
             address = f"/api/v1/tasks/{name}/adjudication/{key}/{what}"
@@ -119,7 +119,7 @@ def changed(person: Person, lease: Lease) -> object:
 
 
 Act = Callable[[Person, Lease], object]
-LONGER_AGO = timedelta(minutes=11)  # than what is said to wait is kept
+LONGER_AGO = timedelta(minutes=11)  # longer than the number of waiting units is cached
 ACTS: dict[str, Act] = {
     "take": lambda person, lease: person.way.take()[0],
     "release": lambda person, lease: person.way.give_back(lease),
@@ -136,7 +136,7 @@ ACTS: dict[str, Act] = {
     "recount": lambda person, lease: Backlog.objects.update(counted_at=timezone.now() - LONGER_AGO),
     "sheet": lambda person, lease: person.client.post(f"/tasks/{person.task.name}/sheet/start/", headers=HTMX),
 }
-# Around a decision of an adjudicator who reads as well, besides.
+# Additional actions around a decision by an adjudicator who is also a reader.
 OF_CASES: dict[str, Act] = {
     "look at the case": lambda person, lease: person.of_case(""),
     "unsettle": lambda person, lease: person.of_case("unsettle/"),
@@ -146,11 +146,11 @@ PAIRS: list[Pair] = list(product(ACTS, repeat=2))
 PAIRS_OF_CASES: list[Pair] = list(product({**ACTS, **OF_CASES}, repeat=2))
 
 
-# --- what can be seen
+# --- Visible information
 
 
 def seen(person: Person, key: str) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """The numbers and size of what a person looks at, and each view's units in their order. key: of the unit's item."""
+    """Return the numbers and sizes in a person's views, and the units in each view in order. key: the item's key."""
     found, listed = {}, {}
     for view in person.views:
         reply = person.get(view)
@@ -162,12 +162,12 @@ def seen(person: Person, key: str) -> tuple[dict[str, float], dict[str, list[str
     return found, listed
 
 
-# As the makers of tasks write it into the text of an item.
+# The key of an item, as task fixtures write it into the text.
 KEY = re.compile(r"\b(?:of|number) ((?:en-|de-)?\d+)")
 
 
 def _units(text: str) -> list[str]:
-    """The keys of the items whose texts are in a text, in their order."""
+    """Return the keys of the items whose texts occur in a text, in order."""
     return list(dict.fromkeys(KEY.findall(text)))
 
 
@@ -176,11 +176,11 @@ def _numbers(text: str) -> dict[str, float]:
         return dict(_of_json(json.loads(text)))
     except ValueError:
         pass
-    # Of a page what can be read: numbers of units, leases and tokens differ by themselves, and so do times.
+    # Keep only the readable text of a page, because ids of units and leases, tokens and times always differ.
     text = KEY.sub("", text)
     words = re.sub(r"<(script|style).*?</\1>|<[^>]*>|\d+:\d\d(:\d\d)?|\d{4}-\d\d-\d\d", " ", text, flags=re.DOTALL)
     numbers = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", words)]
-    # Lists grow with each answer.
+    # Lists grow with each answer, so their lengths always differ.
     return {f"number {place}": number for place, number in enumerate(numbers[:12])} | {"numbers": float(len(numbers))}
 
 
@@ -192,13 +192,13 @@ def _of_json(value: object, path: str = "") -> Iterator[tuple[str, float]]:
         yield f"{path} length", float(len(value))
         for number, each in enumerate(value[:5]):
             yield from _of_json(each, f"{path}[{number}]")
-    # The keys of the database, which only count rows, and addresses with them.
+    # Primary keys, and the URLs that contain them, only count rows.
     elif isinstance(value, int | float) and not path.endswith((".id", ".unit", ".lease", ".judgment")):
         yield path, float(value)
 
 
 def told(replies: object, way: str) -> dict[str, float]:
-    """Status, size, words, target, statements and time of what an act returned, by page or API."""
+    """Return the status, size, words, redirect target, statements and time of the responses to an action."""
     found: dict[str, float] = {}
     for number, reply in enumerate(replies if isinstance(replies, list) else [replies]):
         if isinstance(reply, attacks.Reply):
@@ -212,13 +212,15 @@ def told(replies: object, way: str) -> dict[str, float]:
     return found
 
 
-# --- trying
+# --- Experiments
 
 
 @dataclass
 class Tried:
-    """What was tried around a unit. begun: by taking it, or by deciding it. scores: of the beginning, of each act, and
-    of what came afterwards.
+    """The results of an experiment on a unit.
+
+    begun: whether it began by taking or by deciding the unit
+    scores: the scores of the beginning, of each action, and of the time afterwards
     """
 
     unit: Unit
@@ -227,7 +229,7 @@ class Tried:
     scores: list[dict[str, float]] = field(default_factory=list)
 
     def features(self) -> Iterator[tuple[str, float]]:
-        """What each act told, over all acts that came before or after it; of the second also by pair."""
+        """Yield the scores of each action, over all actions before or after it; for the second action, also by pair."""
         first, second = self.pair
         about = "" if self.begun == TAKE else f"{self.begun}, "
         names = [[self.begun], [f"{about}{first}"], [f"{about}then {second}", f"{about}{first}, {second}"]]
@@ -240,8 +242,8 @@ TAKE, DECIDE = "take", "decide"
 
 
 def tried(person: Person, pair: Pair, begin: str = TAKE) -> Tried | None:
-    """What two acts tell around the next unit that is taken or decided: of replies, and by the differences of all that
-    is looked at, before and after each.
+    """Try two actions on the next unit that is taken or decided. Return the scores of the responses and of the
+    differences in all views before and after each action.
     """
     person.look_elsewhere()
     if begin == DECIDE:
@@ -275,7 +277,7 @@ def tried(person: Person, pair: Pair, begin: str = TAKE) -> Tried | None:
 
 def _changes(before: tuple, after: tuple) -> dict[str, float]:
     found = {f"change of {key}": after[0][key] - before[0][key] for key in before[0].keys() & after[0].keys()}
-    # Where something stands, that was not there before, and what a page is made of, are no differences.
+    # The position of a new element and the structure of a page do not count as differences.
     found |= {key: value for key, value in after[0].items() if key.endswith((" place", " words", " status"))}
     for view, units in after[1].items():
         both = [unit for unit in units if unit in before[1][view]]
@@ -285,7 +287,7 @@ def _changes(before: tuple, after: tuple) -> dict[str, float]:
 
 
 def _afterwards(person: Person, found: Tried, act: str) -> dict[str, float]:
-    """Whether the next unit is in the same language, and whether the colleague is given this one."""
+    """Return whether the next unit is in the same language, and whether the colleague gets this unit."""
     scores, unit = {}, found.unit
     if found.begun == TAKE:
         following = person.open or take(person.annotator, person.task)
@@ -308,7 +310,7 @@ def _came_to(person: Person, unit: Unit) -> float:
 
 
 def _go_on(person: Person) -> None:
-    """Two further units are answered, so that the next pair begins somewhere else."""
+    """Answer two more units, so that the next pair starts in a different state."""
     for _ in range(2):
         if lease := take(person.annotator, person.task):
             try:
@@ -318,12 +320,12 @@ def _go_on(person: Person) -> None:
 
 
 def all_tried(person: Person, units: int, pairs: Mapping[str, Sequence[Pair]]) -> list[Tried]:
-    """So many units, or until nothing is left: each pair as often as any other that begins in the same way, in a random
-    order.
+    """Run experiments on this many units, or until none are left. Pairs with the same beginning are tried equally
+    often, in random order.
     """
     found: list[Tried] = []
     met: set[int] = set()
-    # Of three units two are read, since there are more kinds of these.
+    # Two of three units are read, because more pairs begin with reading.
     begins = [*pairs, *pairs, TAKE][:3]
     coming: dict[str, list[Pair]] = defaultdict(list)
     for number in range(units):
@@ -339,13 +341,15 @@ def all_tried(person: Person, units: int, pairs: Mapping[str, Sequence[Pair]]) -
     return found
 
 
-# --- who is attacked
+# --- Tasks to attack
 
 
 @dataclass
 class Population:
-    """A task with hidden units, and who attacks it. kinds: by how it begins and for each kind of hidden unit, which are
-    hidden, and which are not (None: neither).
+    """A task with hidden units, and its attacker.
+
+    kinds: for each beginning and each kind of hidden unit, a function that returns whether a unit is hidden (None if it
+        is neither)
     """
 
     person: Person
@@ -356,7 +360,7 @@ class Population:
         return {begin: PAIRS if begin == TAKE else PAIRS_OF_CASES for begin in self.kinds}
 
     def features(self, found: Iterable[Tried]) -> Iterator[tuple[str, bool, Iterator[tuple[str, float]]]]:
-        """Of each unit that was tried and each kind: the kind, whether the unit is hidden, and what was learned."""
+        """Yield (kind, whether the unit is hidden, scores) for each unit that was tried and each kind."""
         for each in found:
             for kind, is_hidden in self.kinds[each.begun].items():
                 if (hidden := is_hidden(each.unit)) is not None:
@@ -364,7 +368,7 @@ class Population:
 
 
 def _mixed(task: Task, seed: int) -> Task:
-    """With its units in a random order: the makers of tasks put languages one after another, and decoys last."""
+    """Put the units of a task in random order, because task fixtures sort by language and add decoys last."""
     units = list(task.units.all())
     for place, unit in enumerate(random.Random(seed).sample(units, len(units)), 1):
         unit.position = place
@@ -373,7 +377,7 @@ def _mixed(task: Task, seed: int) -> Task:
 
 
 def _gold(units: int, redundancy: int, way: str, **how: object) -> Population:
-    """In two languages, which the order mixes; one unit in two has a known answer."""
+    """Create units in two languages in mixed order. Every second unit has a known answer."""
     gold = {"queue": ["1", "0"] * (units // 2 + 20)}
     fields = {"redundancy": redundancy, "gold_share": 0.5, "pause_below": 0.0, "languages": ("en", "de")}
     task = _mixed(records_task_maker()("qa_match", 2 * units, gold=gold, **fields), units)
@@ -382,7 +386,7 @@ def _gold(units: int, redundancy: int, way: str, **how: object) -> Population:
 
 
 def _posts(units: int, way: str, **how: object) -> Population:
-    """Disputed and audited posts, some of which are checked, and cases, some of which two adjudicators decide."""
+    """Create disputed and audited posts, with some checks, and cases, some of them for two adjudicators."""
     chance = random.Random(units)
     entries = chance.choices([DISPUTED, DISPUTED, AGREED], k=4 * units)
     lots = {"audit_least": 4 * units, "audit_recheck": 0.5, "check_share": 0.5}
@@ -390,7 +394,7 @@ def _posts(units: int, way: str, **how: object) -> Population:
     ann = make_person("ann", "de", pseudonym="annotator-ann", adjudicates=True)
     bea = make_person("bea", "de en", pseudonym="annotator-bea")
     make_person("ada", pseudonym="annotator-ada", adjudicates=True)
-    # What a reader of German alone skips waits for an adjudicator.
+    # A unit that the only reader of German skips goes to an adjudicator.
     cem = make_person("cem", "de", pseudonym="annotator-cem")
     for _ in range(units):
         skip(cem, take(cem, task).pk)
@@ -406,7 +410,7 @@ def _posts(units: int, way: str, **how: object) -> Population:
 
 
 def _decoys(units: int, way: str, **how: object) -> Population:
-    """Of which one in two posts is a decoy, and some of the others are checked."""
+    """Create posts to verify. Half of them are decoys, and some of the others are checked."""
     number = 4 * units
     task = _mixed(task_maker()([DISPUTED] * number, asked="de", decoys=number // 2, check_share=0.5), units)
     ann, bea = (make_person(name, "de", pseudonym=f"annotator-{name}") for name in ("ann", "bea"))

@@ -1,4 +1,4 @@
-"""The operations of annotators as tests call them: with the person and the task, each under its own permit."""
+"""Operations of annotators for tests, which pass the person and the task. The permit is looked up."""
 
 import html
 import re
@@ -13,19 +13,19 @@ from annotate.models import Judgment, Unit
 from annotate.work import adjudication, eligible, judgments, queue, task_creation
 from annotate.work.permit import acting, permit_of
 
-# So that a reader's and an adjudicator's word counts at once, unless a test says otherwise.
+# By default, the answers of readers and adjudicators count immediately, without checks.
 NO_CHECKS = {"check_share": 0.0}
 
 
 def signed_in(user, **options):
-    """A client of a user or an annotator who has logged in."""
+    """Return a client that is logged in as a user or annotator."""
     client = Client(**options)
     client.force_login(getattr(user, "user", user))
     return client
 
 
 def words(page):
-    """The text of a page, or of a reply that is one, without its tags."""
+    """Return the text of a page or of a response, without tags."""
     return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]*>", " ", getattr(page, "text", page))))
 
 
@@ -48,7 +48,7 @@ def states(annotator, task):
 
 
 def progress_of(annotator, task):
-    """As a dict."""
+    """Return the progress of an annotator as a dict."""
     found = personal_progress.progress_of(permit_of(annotator, task))
     return {name: getattr(found, name) for name in ("answered_today", "skipped_today", "waiting")}
 
@@ -66,19 +66,19 @@ def waiting(annotator, task):
 
 
 def said_by(annotator):
-    """Each label, or skip, of a person that stands, in the order of the units."""
+    """Return the labels and skips of a person that were not undone, in the order of the units."""
     live = Judgment.objects.filter(annotator=annotator, voided_at=None).order_by("unit__position")
     return [judgment.label or judgment.kind for judgment in live]
 
 
 def queues_of(annotator, task):
-    """The queues in which a person may work, each with the languages that it stands for."""
+    """Return the queues in which a person can work, each with its languages."""
     permit = permit_of(annotator, task)
     return {queue: permit.routes.labels[queue] for queue in permit.queues}
 
 
 def _sorted_out(fields):
-    """Of the fields of a task, its options apart."""
+    """Separate the options of a task from its other fields."""
     options = {name: value for name, value in fields.items() if name in OPTIONS}
     return {name: value for name, value in fields.items() if name not in OPTIONS} | {"options": options}
 
@@ -101,14 +101,14 @@ def open_verification(name, corpus, design, languages, *, size, seed, options, r
 
 
 def say(annotator, task, label):
-    """The annotator takes the next unit and answers it; the unit as it is then."""
+    """Take the next unit, answer it, and return the updated unit."""
     lease = queue.take(annotator, task)
     judgments.judge(annotator, lease.pk, Answer(label))
     return Unit.objects.get(pk=lease.unit_id)
 
 
 def settle(adjudicator, unit, label):
-    """The adjudicator decides a unit, which is read again."""
+    """Decide a unit as an adjudicator, and reload it."""
     adjudication.settle(adjudicator, unit.pk, Answer(label, reason="I read the language"))
     unit.refresh_from_db()
     return unit

@@ -1,7 +1,7 @@
-"""Cases for the API, which schemathesis makes from the API's own description: valid requests and others, to tasks,
-units, leases, questions and answers that are there and to some that are not, in several people's names.
+"""Test cases that schemathesis generates from the API's description: valid and invalid requests by several
+people, for tasks, units, leases, questions and answers that exist or do not exist.
 
-Each case begins in the same world. Whatever is answered must be described: its status, its type and its form.
+Each case starts in the same world. The status, type and schema of each response must match the description.
 """
 
 import copy
@@ -38,22 +38,22 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# Who may do it, mostly; and others.
+# The people who send the requests: mostly those who are allowed to, and some others.
 OTHERS = ("nobody", "guest", "bea", "manager")
-# What the questions of the world take, beside what is made up: operation's part of the body or the query -> values.
+# Valid values for the world's questions, in addition to generated ones, by part of the body or the query.
 REAL = {
     "label": ["de", "en", "und", "1"],
     "reason": ["", "several", "I read the language"],
     "typed": ["env", "law pol"],
     "language": ["de", "en"],
 }
-# Addresses of which the world of the access matrix names a thing that is not there.
+# URLs for which the world of the access matrix names an object that does not exist.
 OF_CONCEPTS = {"api-concepts": ["acts"]}
 
 
 @dataclass
 class Answered:
-    """What the cases of an operation were answered."""
+    """The responses to the cases of an operation."""
 
     operation: str
     statuses: Counter[int] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ class Answered:
 
 
 def with_real_values(described: dict) -> dict:
-    """The API's description, in which half of what is made up for some fields is what the world has."""
+    """Return the API's description, changed so that half of the generated values of some fields exist in the world."""
     told = copy.deepcopy(described)
     operations = [operation for way in told["paths"].values() for operation in way.values()]
     for parameter in (each for operation in operations for each in operation.get("parameters", ())):
@@ -81,7 +81,7 @@ def with_real_values(described: dict) -> dict:
 
 @contextmanager
 def one_connection() -> Iterator[None]:
-    """The server keeps the connection in whose transaction the world is, as Django's test client has it too."""
+    """Make the server use the connection whose transaction contains the world, as Django's test client does."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
@@ -93,7 +93,7 @@ def one_connection() -> Iterator[None]:
 
 
 def run(world: World, cases: int) -> Iterator[Answered]:
-    """What each operation of the API answers to as many cases, or to fewer where there are no more that differ."""
+    """Yield the responses of each API operation to this many cases, or to fewer if there are no more distinct ones."""
     schema = schemathesis.openapi.from_dict(with_real_values(SchemaGenerator().get_schema(request=None, public=True)))
     schema.app = get_wsgi_application()
     tokens = {who: AuthToken.objects.create(user)[1] for who, user in world.who.items() if user}
@@ -111,12 +111,12 @@ def _try(world: World, operation, cases: int, ask: Callable) -> None:
     people = st.one_of(st.just(acts), st.just(acts), st.just(acts), st.sampled_from(OTHERS))
     made = st.one_of(*_requests(world, operation))
     quiet = {"phases": [Phase.generate], "database": None, "suppress_health_check": [*HealthCheck], "deadline": None}
-    # The same cases in every run.
+    # Every run has the same cases.
     settings(max_examples=cases, derandomize=True, **quiet)(given(made, people)(ask))()
 
 
 def _requests(world: World, operation) -> Iterator[st.SearchStrategy]:
-    """Requests to what is there, valid and not, and to what is not."""
+    """Yield strategies for valid and invalid requests to existing objects, and for requests to missing ones."""
     name, there = _there(world, operation)
     for _ in range(2):
         yield operation.as_strategy(path_parameters=there)
@@ -130,7 +130,7 @@ def _requests(world: World, operation) -> Iterator[st.SearchStrategy]:
 
 
 def _there(world: World, operation) -> tuple[str, dict]:
-    """The name of its address, and what the world has there."""
+    """Return the name of the operation's URL, and the world's arguments for it."""
     names = [each.name for each in operation.path_parameters]
     found = resolve(operation.path.format(**dict.fromkeys(names, "1")))
     name = found.url_name

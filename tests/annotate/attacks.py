@@ -1,8 +1,7 @@
-"""Somebody at work with a script who tries to tell hidden units from others, with four people at work besides: by what
-comes of giving units back, of letting them run out, of answering late and of taking answers back, and by what each
-request costs, says and weighs.
+"""An annotator with a script who tries to recognize hidden units, while four other people work.
 
-The truth of what they were shown is read from the database. Nothing waits: time goes on by what is stored of leases.
+The script returns units, lets leases expire, answers late and undoes answers. It also measures the cost, the text and
+the size of each response. The true state of the units is read from the database. Leases are changed instead of waiting.
 """
 
 import random
@@ -29,19 +28,23 @@ from annotate.work.queue import open_lease, take
 
 HTMX = {"HX-Request": "true"}
 NEVER = 1e9
-# After how many units more, at most, all that may come back has come back.
+# After at most this many more units, all units that can return have returned.
 TO_THE_END = 45
-# How many of the others act, at most, while the attacker acts once.
+# At most this many other people act between two actions of the attacker.
 PACE = 2
 
 
-# --- the two ways to work
+# --- Work by page or API
 
 
 @dataclass(frozen=True)
 class Reply:
-    """at: when it was asked for. statements: what was run for it, without values. content: of measured. waiting: how
-    many units it says are waiting, if it does.
+    """A response.
+
+    at: the time of the request
+    statements: the SQL statements without their values
+    content: the result of `measured`
+    waiting: the number of waiting units that the response states, if any
     """
 
     status: int
@@ -54,7 +57,7 @@ class Reply:
 
 @dataclass
 class Way:
-    """How the attacker acts: `page` or `api`. labels: what they choose from; by default all labels of the task."""
+    """The interface that the attacker uses: `page` or `api`. labels: possible answers; by default all of the task."""
 
     name: str
     annotator: Annotator
@@ -64,7 +67,7 @@ class Way:
 
     def __post_init__(self) -> None:
         self.client.force_login(self.annotator.user)
-        self.client.get("/docs/")  # the first page of a session reads what the person has set
+        self.client.get("/docs/")  # the first page of a session reads the settings of the person
         self.labels = self.labels or self.task.labels
 
     def _post(self, page: str, api: str, **fields: object) -> Reply:
@@ -81,7 +84,7 @@ class Way:
         return Reply(done.status_code, at, tuple(run), seconds, measured(done), waiting)
 
     def waiting(self, reply: Reply) -> float:
-        """What is told to wait after a reply; the API is asked for it."""
+        """Return the number of waiting units after a response. The API needs a separate request."""
         if self.on_page:
             return reply.waiting
         return float(self.client.get(f"/api/v1/tasks/{self.task.name}/progress/").json()["waiting"])
@@ -103,17 +106,17 @@ class Way:
         return self._post("judge", f"leases/{lease.pk}/skip", **sent)
 
     def hand_on(self, lease: Lease) -> Reply:
-        """As disturbing."""
+        """Pass on a unit as disturbing."""
         sent = {"flag": "disturbing"} if self.on_page else {"kind": "disturbing"}
         return self._post("flag", f"leases/{lease.pk}/flag", lease=lease.pk, **sent)
 
     def ask(self, lease: Lease) -> Reply:
-        """A question, which leaves the unit open."""
+        """Ask a question, which leaves the unit open."""
         sent = {"flag": "question"} if self.on_page else {"kind": "question"}
         return self._post("flag", f"leases/{lease.pk}/flag", lease=lease.pk, words="Why?", **sent)
 
     def undo(self, judgment: Judgment | None = None) -> Reply:
-        """judgment: any one by the page; the last by the API."""
+        """Undo a judgment: any judgment with the page, the last one with the API."""
         return self._post("undo", f"tasks/{self.task.name}/undo", **({"judgment": judgment.pk} if judgment else {}))
 
     @property
@@ -122,8 +125,8 @@ class Way:
 
 
 def measured(reply: HttpResponse) -> dict[str, float]:
-    """The size of a reply in bytes, its words, and where it leads, the last two as checksums. Digits and tokens, which
-    differ by themselves, are left out.
+    """Return the size of a response (bytes), and checksums of its words and redirect target. Digits and tokens always
+    differ, so they are left out.
     """
     body = re.sub(rb'value="\w{64}"|\d+', b"", reply.content)
     target = next((reply[head] for head in ("Location", "HX-Redirect", "HX-Push-Url") if head in reply), "")
@@ -133,11 +136,11 @@ def measured(reply: HttpResponse) -> dict[str, float]:
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """The statements that are run meanwhile, without what is filled into them; names of savepoints are numbered."""
+    """Yield a list of the statements that run in the block, without parameters. Savepoint names are numbered."""
     run: list[str] = []
 
     def note(execute, sql, params, many, context):
-        # Django writes a NULL into the statement itself.
+        # Django writes NULL directly into the statement.
         run.append(re.sub(r"s\d+_x\d+", "s", sql).replace("= NULL", "= %s"))
         return execute(sql, params, many, context)
 
@@ -145,11 +148,11 @@ def statements() -> Iterator[list[str]]:
         yield run
 
 
-# --- who is at work
+# --- People
 
 
 class Others:
-    """People who take and answer in turn, and skip one in twenty."""
+    """People who take and answer units in turn, and skip one in twenty."""
 
     def __init__(self, people: Sequence[Annotator], task: Task, seed: str) -> None:
         self.people, self.task, self.chance = people, task, random.Random(seed)
@@ -163,22 +166,25 @@ class Others:
                     else:
                         judge(person, lease.pk, Answer(self.chance.choice(self.task.labels)))
                 except Refusal:
-                    continue  # it went on meanwhile
+                    continue  # the unit has moved on in the meantime
 
 
 def run_out(lease: Lease) -> None:
-    """As if the time of the lease had gone by."""
+    """Make a lease expire."""
     now = timezone.now()
     Lease.objects.filter(pk=lease.pk).update(expires_at=now - timezone.timedelta(seconds=1))
 
 
-# --- what may be tried on a unit
+# --- Experiments on a unit
 
 
 @dataclass
 class Tried:
-    """What was tried on one unit. work: that which it is, or for which it stands; scores: what was learned; ran: the
-    statements of each request, by what others had said there by then, since the last of them decides it.
+    """The results of an experiment on a unit.
+
+    work: the unit, or the unit of work that it replaces
+    scores: the measured scores
+    ran: the statements of each request, by the answers of others at that time, because the last answer decides the unit
     """
 
     unit: Unit
@@ -191,8 +197,11 @@ class Tried:
 
 
 class Attacker:
-    """way: how they act; others: who else is at work, if anybody; tricks: what they try, one on each unit that they
-    have not seen, as often as the numbers say.
+    """The attacker.
+
+    way: the interface that they use
+    others: the other people who work, if any
+    tricks: the number of times to try each trick; each new unit gets one trick
     """
 
     def __init__(self, way: Way, others: Others | None, tricks: Mapping[str, int]) -> None:
@@ -202,11 +211,11 @@ class Attacker:
         self.answered = 0
         self.waiting = np.nan
         self.last_lease = 0
-        # What is done after some answers: after which one, and what.
+        # Actions to run after a certain number of answers.
         self.later: list[tuple[int, Callable[[], None]]] = []
 
     def work(self, units: int) -> list[Tried]:
-        """Try something on so many units, and work on until all that may come back has come back."""
+        """Try tricks on this many units, and continue until all units that can return have returned."""
         trying: list[Tried] = []
         left = TO_THE_END
         while len(trying) < units or (left and (self.later or any(each.let_go_at is not None for each in trying))):
@@ -235,7 +244,7 @@ class Attacker:
         return trying
 
     def note(self, tried: Tried, what: str, reply: Reply) -> None:
-        # Also what they said of the gold answer in its place.
+        # Including the answers to the gold answer in its place.
         there = Q(lease__unit=tried.work) | Q(lease__unit=tried.unit, lease__instead_of=tried.work)
         others = Judgment.objects.live().filter(there, answered_at__lt=reply.at).exclude(annotator=self.way.annotator)
         tried.ran[what, " ".join(sorted(others.values_list("kind", flat=True)))] = reply.statements
@@ -277,13 +286,13 @@ class Attacker:
         self.others_go_on()
 
 
-# --- the tricks
+# --- Tricks
 
 Trick = Callable[[Attacker, Tried, Lease], None]
 
 
 def _tells(what: str, act: Callable[[Attacker, Lease], Reply]) -> Trick:
-    """One request about the unit, which is then done with."""
+    """Return a trick that consists of one request, which finishes the unit."""
 
     def trick(attacker: Attacker, tried: Tried, lease: Lease) -> None:
         attacker.note(tried, what, act(attacker, lease))
@@ -325,7 +334,7 @@ def answered_late(attacker: Attacker, tried: Tried, lease: Lease) -> None:
 
 
 def answered_later(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    """Others, and oneself, have gone on meanwhile for a few units."""
+    """Answer a unit after the attacker and others have worked on a few more units."""
     run_out(lease)
     attacker.others_go_on()
     due = attacker.answered + attacker.chance.randint(2, 6)
@@ -337,7 +346,7 @@ def answered_again(attacker: Attacker, tried: Tried, lease: Lease) -> None:
 
 
 def undone(attacker: Attacker, tried: Tried, judgment: Judgment | None = None) -> Lease | None:
-    """The lease that is open then, if the answer may be taken back."""
+    """Undo an answer. Return the new lease, or None if the answer cannot be undone."""
     reply = attacker.way.undo(judgment)
     attacker.note(tried, "undo", reply)
     lease = open_lease(attacker.way.annotator, attacker.way.task) if reply.status == 200 else None
@@ -356,7 +365,7 @@ def _taken_back(first: Trick, then: Trick = answered_again) -> Trick:
 
 
 def taken_back_later(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    """After six more answers, which only a page can ask for."""
+    """Undo an answer after six more answers, which only the page supports."""
     answered(attacker, tried, lease)
     judgment = Judgment.objects.get(lease=lease)
 
@@ -384,13 +393,13 @@ TRICKS = {
     "taken back, given back": _taken_back(answered, given_back),
     "taken back, answered late": _taken_back(answered, answered_late),
 }
-# What only a page can do.
+# Tricks that only the page supports.
 OF_PAGES = frozenset({"taken back later"})
 
 
 def assert_same_statements(tried: Sequence[Tried], hidden: Callable[[Unit], bool]) -> None:
-    """Each request runs the same statements, whether or not its unit is hidden. The first unit of all is left out,
-    since what is read once a process is read there.
+    """Assert that each request runs the same statements for hidden and other units. The first unit is left out, because
+    its requests also read data that is cached per process.
     """
     seen: dict[bool, dict[tuple[str, str], set[tuple[str, ...]]]] = {True: {}, False: {}}
     for each in tried[1:]:
@@ -404,17 +413,17 @@ def assert_same_statements(tried: Sequence[Tried], hidden: Callable[[Unit], bool
         assert len(seen[True][request]) == 1, request
 
 
-# By which hidden units could once be told: these are tried more often.
+# These tricks once revealed hidden units, so they are tried more often.
 KNOWN = frozenset({"given back", "run out", "answered late", "taken back"})
 
 
 def all_tricks(way: str) -> dict[str, int]:
-    """How often each is tried, beside the others."""
+    """Return the relative frequency of each trick."""
     return {trick: 3 if trick in KNOWN else 1 for trick in TRICKS if way == "page" or trick not in OF_PAGES}
 
 
 def by_score(tried: Sequence[Tried], hidden: Callable[[Unit], bool | None]) -> dict[str, tuple[list, list]]:
-    """Score -> its values of hidden units, and of others. hidden: None of a unit that is neither."""
+    """Return the values of each score for hidden units and for others. hidden: None for a unit that is neither."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     for each in tried:
         is_hidden = hidden(each.unit)
@@ -427,7 +436,7 @@ def by_score(tried: Sequence[Tried], hidden: Callable[[Unit], bool | None]) -> d
 
 
 def _by_trick(name: str) -> bool:
-    """Whether a score means something else for each trick."""
+    """Return whether a score has a separate meaning for each trick."""
     return name.split(":")[0] not in {"take", "skip", "answer"} and not name.endswith("comes back")
 
 

@@ -1,4 +1,4 @@
-"""Small worlds for the tests of annotate/: people, and tasks whose votes the test chooses."""
+"""Fixtures for the tests of annotate/: people, and tasks with votes that the test chooses."""
 
 import itertools
 
@@ -27,7 +27,7 @@ from tests.running import DATA, assay
 
 @pytest.fixture
 def installed(django_db_setup, django_db_blocker, tmp_path):
-    """A folder with an installation in it: to make its tables takes a process seconds, here they are copied."""
+    """A folder with an installation. The tables are copied, because creating them takes seconds."""
     (tmp_path / DATA).mkdir()
     if connection.vendor == "sqlite":
         with django_db_blocker.unblock(), connection.cursor() as cursor:
@@ -41,7 +41,7 @@ LONG = "a text that is long enough for agreement to count, number {}"
 
 
 def votes(*firsts, detectors=("langid", "cld2", "fasttext")):
-    """Votes of the three detectors; each argument is one detector's ranking, as in "de en"."""
+    """Return the votes of the three detectors. Each argument is a detector's ranking, such as "de en"."""
     return {
         detector: [[code, round(0.9 - 0.2 * rank, 2)] for rank, code in enumerate(ranking.split())]
         for detector, ranking in zip(detectors, firsts, strict=True)
@@ -63,7 +63,7 @@ def make_person(username, languages="", **fields):
 
 @pytest.fixture
 def person(db):
-    """person("ann", "de:5 en:4", adjudicates=True) makes an annotator who can log in."""
+    """Return a function: person("ann", "de:5 en:4", adjudicates=True) creates an annotator who can log in."""
     return make_person
 
 
@@ -79,13 +79,13 @@ def eve(db):
 
 @pytest.fixture
 def ann(person):
-    """A reader of German, unless a module has another ann."""
+    """A reader of German. A module can override this fixture."""
     return person("ann", "de")
 
 
 @pytest.fixture
 def as_ann(client, ann):
-    """The client, signed in as ann."""
+    """A client that is logged in as Ann."""
     client.force_login(ann.user)
     return client
 
@@ -101,13 +101,13 @@ def manager(db):
 
 @pytest.fixture
 def desk(client, manager):
-    """The client, signed in as a superuser."""
+    """A client that is logged in as a superuser."""
     client.force_login(manager)
     return client
 
 
 def stored_task(name, kind, fields):
-    """A task of a kind with its own options; fields: the task's fields, and those of its options that differ."""
+    """Save a task of a kind with the kind's options. fields: fields of the task, and options with other values."""
     defaults = {option: OPTIONS[option].default for option in kind.options} | dict(kind.defaults)
     of_task = (*kind.options, "never_agree")
     known = {name: value for name, value in fields.items() if name not in OPTIONS and name not in of_task}
@@ -120,16 +120,16 @@ def stored_task(name, kind, fields):
 
 
 def stored_draw(corpus, size, **fields):
-    """A draw of so many of twice as many items."""
+    """Save a draw with `size` of twice as many items."""
     numbers = {"size": size, "asked": size, "parts": 1, "frame_size": 2 * size}
     return Draw.objects.create(**{"corpus": corpus, "seed": "1", "frame_digest": "0" * 64} | numbers | fields)
 
 
 def task_maker():
-    """make([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
+    """Return a function: make([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
 
-    An entry is the three rankings, or a dict of an Item's fields with votes among them. With asked="de" the task asks
-    "Is this German?" of posts drawn by the precision design; decoys=2 makes decoys of the last two.
+    An entry is the three rankings, or a dict of an Item's fields, including votes. With asked="de", the task asks
+    "Is this German?" about posts from a precision-oriented draw. With decoys=2, the last two posts are decoys.
     """
     numbers = itertools.count(1)
 
@@ -147,7 +147,7 @@ def task_maker():
         draw = stored_draw(corpus, len(items), design=design, language=asked, predictor=predictor)
         kind = KINDS["verify" if asked else "language"]
         labels = [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"]
-        # Nobody is asked what the test does not ask for.
+        # By default, there are no audits, checks or other additional work.
         fields = {"title": "Which language?", "labels": labels, "audit_share": 0.0, "audit_least": 0, **NO_CHECKS}
         task = stored_task(name, kind, fields | knobs)
         add_first(task, {"en": "Read."})
@@ -165,10 +165,9 @@ def make_task(db):
 
 
 def records_task_maker():
-    """make("qa_match", 4, gold={"queue": ["1", "0"]}) opens a task with this many records in each
-    language.
+    """Return a function: make("qa_match", 4, gold={"queue": ["1", "0"]}) opens a task with 4 records per language.
 
-    gold: purpose -> labels, one gold answer each, in every language. The text of a record tells its number.
+    gold: the labels of the gold answers in each language, by purpose. The text of a record contains its number.
     """
     numbers = itertools.count(1)
 
@@ -210,7 +209,7 @@ def make_records_task(db):
 
 
 def extend_by(monkeypatch, task, added, before=lambda: None):
-    """Have the next extension of a task draw items with these fields; before is called when they are stored."""
+    """Make the next extension of a task draw items with these fields. `before` is called before they are stored."""
 
     def record(sample):
         before()
@@ -229,7 +228,7 @@ def extend_by(monkeypatch, task, added, before=lambda: None):
 
 @pytest.fixture
 def judged():
-    """judged(annotator, unit, "de") stores an answer as an operation would, without one: for tests that only read."""
+    """Return a function: judged(annotator, unit, "de") stores an answer directly, for tests that only read."""
 
     def make(annotator, unit, label="de", **fields):
         now = timezone.now()
@@ -245,7 +244,7 @@ def judged():
 
 @pytest.fixture
 def skipped(make_task):
-    """skipped(2) is a task whose posts, with the ids 1 and 2, their one reader has skipped."""
+    """Return a function: skipped(2) creates a task with the posts 1 and 2, both skipped by their only reader."""
 
     def make(count=1, **options):
         task = make_task([DISPUTED] * count, **{"rounds": 1} | options)
@@ -259,7 +258,7 @@ def skipped(make_task):
 
 @pytest.fixture
 def differed(make_records_task, person):
-    """A page on which three people differed, so that it waits for an adjudicator; and the three."""
+    """Return a case on which three people gave different answers, and the three people."""
     task = make_records_task("web_ranking", 1, on_conflict="ADJUDICATION")
     three = [person(f"p{number}", "en", adjudicates=number == 0) for number in range(3)]
     for annotator, label in zip(three, "430", strict=True):
@@ -269,5 +268,5 @@ def differed(make_records_task, person):
 
 @pytest.fixture
 def readers(person):
-    """readers("ann bea cem") are annotators who read German."""
+    """Return a function: readers("ann bea cem") creates annotators who read German."""
     return lambda names: [person(name, "de") for name in names.split()]

@@ -1,6 +1,6 @@
 """A real corpus for the tests that draw: fixtures/demo_posts.jsonl, imported and read by the real detectors.
 
-The detectors take seconds, so they read it once in a run; each test that asks for `demo_corpus` has a copy.
+The detectors take seconds, so they run only once. Each test that uses `demo_corpus` gets a copy of the result.
 """
 
 import json
@@ -24,7 +24,7 @@ def import_posts(name=NAME):
 
 @pytest.fixture(scope="session")
 def prelabelled(django_db_setup, django_db_blocker, tmp_path_factory):
-    """The data folder of an installation with the demo's corpus and its votes; not to be written to."""
+    """The data folder of an installation with the demo corpus and its votes. Tests must not change it."""
     folder = tmp_path_factory.mktemp("prelabelled")
     with override_settings(DATA_DIR=folder), django_db_blocker.unblock():
         import_posts()
@@ -39,11 +39,11 @@ def demo_corpus(prelabelled, data_dir, db):
     return Corpus.objects.create(name=NAME)
 
 
-# --- a small one, for exports
+# --- A small corpus for exports
 
 SMALL = "small"
 SMALL_SOURCE = "lingua-py; “quoted”, and 'so'"
-# Texts that are hard on file formats; the first occurs twice, and people judge it.
+# Texts that are difficult for file formats. The first one occurs twice, and people judge it.
 HARD = [
     ("twice-1", "haha ok\tlol\nsecond line"),
     ("twice-2", "haha ok\tlol\nsecond line"),
@@ -55,7 +55,7 @@ HARD = [
 
 @pytest.fixture(scope="session")
 def small(django_db_setup, django_db_blocker, tmp_path_factory):
-    """A data folder with a corpus of some sixty posts and the real detectors' votes."""
+    """A data folder with a corpus of about sixty posts and the votes of the real detectors."""
     folder = tmp_path_factory.mktemp("small")
     posts = folder / "posts.jsonl"
     with open(POSTS, encoding="utf-8") as source:

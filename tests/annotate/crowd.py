@@ -1,4 +1,4 @@
-"""The crowd sets of fixtures/crowd, read for tests."""
+"""Readers for the crowd-labelled sets in fixtures/crowd."""
 
 import csv
 from pathlib import Path
@@ -7,7 +7,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "crowd"
 
 
 def rows(name):
-    """(task, worker, label), repeats among them."""
+    """Return all (task, worker, label) rows, including repeats."""
     with open(FOLDER / f"{name}.labels.tsv", encoding="utf-8", newline="") as file:
         return [(row["task"], row["worker"], row["label"]) for row in csv.DictReader(file, delimiter="\t")]
 
@@ -18,7 +18,7 @@ def gold(name):
 
 
 def first_kept(answers):
-    """The first answer of each worker on each task."""
+    """Return the first answer of each worker for each task."""
     kept = {}
     for task, worker, label in answers:
         kept.setdefault((task, worker), label)

@@ -1,4 +1,4 @@
-"""Exported gold sets whose posts, labels and predictions the test writes down as a table."""
+"""Exported gold sets with posts, labels and predictions from a table in the test."""
 
 from django.utils import timezone
 
@@ -15,14 +15,14 @@ from tests.annotate.goldsets.acts import with_manifest
 
 
 class World:
-    """Tasks that are done, exported into folders; `said` is what a predictor says of all their posts."""
+    """Finished tasks that are exported to folders. `said` contains a predictor's labels for all posts."""
 
     def __init__(self, make_task, folder):
         self.make_task, self.folder, self.said = make_task, folder, {}
         with_manifest()
 
     def uniform(self, table, name="stream"):
-        """table: rows of (posts, label agreed on or "", stratum, label of people, what the predictor says)."""
+        """Export a uniform set. table: (posts, agreed label or "", stratum, people's label, predicted label) rows."""
         keys, entries, told = self._entries(
             name, [(posts, said, (agreed, stratum, truth)) for posts, agreed, stratum, truth, said in table]
         )
@@ -40,8 +40,11 @@ class World:
         return self.export(task), keys
 
     def verify(self, design, asked, table, *, shared=(), predictor="cld2", name=None, of=""):
-        """table: rows of (posts, label, what the predictor says); shared: (id, label) of posts of other sets; of: the
-        uniform task whose posts they are.
+        """Export a recall- or precision-oriented set.
+
+        table: (posts, label, predicted label) rows
+        shared: (id, label) pairs of posts in other sets
+        of: the uniform task from which the posts are drawn
         """
         name = name or f"{design}-{asked}"
         keys, entries, labels = self._entries(name, [(posts, said, label) for posts, label, said in table])
@@ -63,7 +66,7 @@ class World:
                 told.append(row)
                 self.said[key] = said
         for entry in entries:
-            # The same text twice would be a copy.
+            # Two posts with the same text would be copies.
             entry["text"] = f"a text that is long enough for agreement to count, {entry['key']}"
         return keys, entries, told
 
@@ -77,7 +80,7 @@ class World:
         return folder
 
     def subject(self, name="mine", version="1", said=None, mapping=None, built_in=False):
-        """A predictor of the corpus that says what the tables say, with changes."""
+        """Return a predictor with the labels in the tables, except for the given changes."""
         labels = self.said | (said or {})
         predictor = Predictor(name, "" if built_in else version, mapping or {})
         return Subject(

@@ -1,23 +1,23 @@
-"""One person at one keyboard in a real browser, and what they see. Keys are sent as a keyboard sends them: where they
-are, and what they print.
+"""A person with a keyboard in a real browser. Key presses have the physical key and the character, as those of a
+real keyboard do.
 """
 
 import pytest
 
 from annotate.models import Judgment
 
-# What three layouts print on the same keys.
+# The characters of the same keys in three layouts.
 RUSSIAN = {"Digit1": "1", "Digit2": "2", "KeyQ": "й", "KeyW": "ц", "KeyZ": "я", "KeyG": "п", "KeyC": "с", "Space": " "}
 ARABIC = {"Digit1": "١", "Digit2": "٢", "KeyQ": "ض", "KeyW": "ص", "KeyZ": "ئ", "KeyG": "ل", "KeyC": "ؤ", "Space": " "}
 FRENCH = {"Digit1": "&", "Digit2": "é", "KeyQ": "a", "KeyW": "z", "KeyZ": "w", "KeyG": "g", "KeyC": "c", "Space": " "}
-# Past the time in which the page ignores presses, since they were meant for the post before.
+# Longer than the time in which the page ignores key presses, because they were meant for the previous post.
 PAST_GUARD_MS = 350
-# Until htmx has settled what it put in, this has the classes of what was there before, and the browser sends its forms.
+# Until htmx has settled new content, the content has the old classes, and the browser submits forms without htmx.
 SETTLING = ".htmx-settling, .htmx-added"
 
 
 def let_guard_pass(page):
-    """Move the page's clock on, past its guard. Nobody waits, so that no machine is too slow or too quick."""
+    """Advance the page's clock past the guard. The result does not depend on the speed of the machine."""
     move_clock(page, PAST_GUARD_MS)
 
 
@@ -28,12 +28,12 @@ def move_clock(page, ms):
 
 
 def stop_clock(page):
-    """From now on the page's clock goes only where it is moved: a slow machine is not taken for a slow hand."""
+    """Stop the page's clock, so that it only moves when a test advances it."""
     page.evaluate("() => { const now = performance.now() - skippedMs; performance.now = () => now + skippedMs; }")
 
 
 def tap(page, selector):
-    """Tap, and wait for the click, which the browser makes of a tap later. Not for what leads to another page."""
+    """Tap an element, and wait for the click that the browser sends later. Do not use this for links to other pages."""
     tapped(page, lambda: page.tap(selector))
 
 
@@ -44,16 +44,16 @@ def tapped(page, act):
 
 
 def posts_of(page):
-    """The addresses to which the page sends answers from now on; the list grows."""
+    """Return a list that collects the URLs to which the page sends answers from now on."""
     posted = []
     page.on("request", lambda request: posted.append(request.url) if request.method == "POST" else None)
     return posted
 
 
 def lose_reply(page, ending):
-    """Drop the next reply to an address that ends so. The server has received the request and carried it out.
+    """Drop the next response from a URL with this ending, after the server has processed the request.
 
-    The page itself drops it: the browser's interception of requests sometimes begins only after it said that it had.
+    The page itself drops the response, because the browser sometimes starts to intercept requests too late.
     """
     page.evaluate(
         """ending => {
@@ -71,7 +71,7 @@ def lose_reply(page, ending):
 
 
 class Hands:
-    """One person at one keyboard."""
+    """A person with a keyboard."""
 
     def __init__(self, page, layout):
         self.page, self.layout = page, layout
@@ -86,7 +86,7 @@ class Hands:
         self.keyboard.send("Input.dispatchKeyEvent", {"type": "keyUp", "code": code, "key": key})
 
     def press_and_wait(self, code, after=PAST_GUARD_MS):
-        """Press once so much time has passed, and wait for the page to have the next unit, or none."""
+        """Press a key after this much time, and wait until the page shows the next unit, or none."""
         move_clock(self.page, after)
         self.page.evaluate("document.querySelector('#work').firstElementChild.dataset.old = ''")
         self.press(code)
@@ -100,7 +100,7 @@ class Hands:
 
 @pytest.fixture
 def at_work(new_page):
-    """at_work(task, annotator, layout) is that person with the first post before them."""
+    """Return a function: at_work(task, annotator, layout) opens the queue as this person, with the first post."""
 
     def begin(task, annotator, layout=RUSSIAN, **options):
         page = new_page(user=annotator.user, **options)
@@ -118,7 +118,7 @@ def said(annotator):
 
 
 def worst_contrast(page):
-    """The least contrast of any visible text with its ground, from 1 to 21 (WCAG 2.2)."""
+    """Return the minimum contrast between visible text and its background, from 1 to 21 (WCAG 2.2)."""
     return page.evaluate(
         """() => {
           const parse = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -140,6 +140,6 @@ def worst_contrast(page):
 
 
 def sent(answer):
-    """The fields of the queue's form for an answer, or for one with a reason: "und mixed"."""
+    """Return the form fields for an answer such as "de", or for an answer with a reason such as "und mixed"."""
     label, _, reason = answer.partition(" ")
     return {"answer": label, "reason": reason}

@@ -1,4 +1,4 @@
-"""Journeys of one unit: what people do with it in turn, and where each step takes it."""
+"""Journeys of a unit: the actions of people on it, and the state after each action."""
 
 import ast
 import inspect
@@ -40,14 +40,14 @@ def history(task):
 
 
 def journeys(table):
-    """Parametrize a test that takes `post`, `options`, `people` and `steps` with the journeys of a table.
+    """Parametrize a test with the arguments `post`, `options`, `people` and `steps` with the journeys of a table.
 
-    Each is a line with its rule, and indented lines such as "redundancy=2 ann:de both:de+en | bea:de = ann fr > named
-    QUEUED fr 2; both skip": options of the task, then people with their languages, then steps.
+    A journey is a line with its rule, and indented lines such as "redundancy=2 ann:de both:de+en | bea:de = ann fr >
+    named QUEUED fr 2; both skip": options of the task, then people with their languages, then steps.
 
-    post: among the options, what the unit is: votes, or the kind of a record; disputed by default
-    people: without languages they adjudicate; those after the bar come with the step "bea joins"
-    steps: with the last event, if it matters, and the stage, queue, round and label that follow
+    post: an option that states the unit: votes, or the kind of a record; disputed by default
+    people: people without languages are adjudicators; those after the bar join with the step "bea joins"
+    steps: actions, with the last event if it matters, and the resulting stage, queue, round and label
     """
     rows = []
     for line in inspect.cleandoc(table).splitlines():
@@ -77,7 +77,7 @@ def _option(name, value):
 
 
 def follow(task, people, steps):
-    """Take the steps of a journey, and compare where each of them leads. Returns the people by name."""
+    """Run the steps of a journey, check the state after each of them, and return the people by name."""
     present, _, later = people.partition("|")
     by_name, leases = dict(map(_make, present.split())), {}
     for step in steps.split(";"):
@@ -102,7 +102,7 @@ def _make(word):
 
 
 def _act(task, annotator, leases, act, label=None):
-    """leases: what each person holds by now, until it is answered"""
+    """Run one action. leases: the open lease of each person"""
     if act == "nothing":
         assert take(annotator, task) is None, f"{annotator} is given something"
     elif act == "takes":

@@ -1,4 +1,4 @@
-"""Sets of documents with several labels each, as exported in the format EURLEX57K, and runs of ranked labels."""
+"""Sets of documents with several labels, as exported in the format EURLEX57K, and runs of ranked labels."""
 
 import json
 
@@ -10,7 +10,7 @@ DESCRIPTORS = "EURLEX57K/EURLEX57K.json"
 
 
 def labelled_set(folder, splits, parents, *, finished=True, frequent_over=1):
-    """splits: split -> document -> its labels. parents: each label of the vocabulary -> the labels above it."""
+    """Write a set. splits: labels by split and document. parents: the broader labels of each label."""
     (folder / "EURLEX57K").mkdir(parents=True)
     rows = [
         {"id": key, "split": split, "concepts": labels}
@@ -49,7 +49,7 @@ def of_rows(splits):
 
 
 def run_of(path, scores, system="mine"):
-    """scores: document -> label -> score."""
+    """Write a run. scores: scores by document and label."""
     lines = [
         f"{document} Q0 {label} {rank} {score} {system}\n"
         for document, labels in scores.items()

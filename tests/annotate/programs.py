@@ -1,10 +1,10 @@
-"""A program that asks the API in somebody's name."""
+"""A client for the API, with the token of an annotator."""
 
 from knox.models import AuthToken
 
 
 class Program:
-    """A client that speaks JSON in the name of an annotator."""
+    """A client that sends and receives JSON on behalf of an annotator."""
 
     def __init__(self, client, annotator):
         self.client = client

@@ -5,7 +5,7 @@ from corpora.storage.layout import digest_of
 
 
 def reply_set(folder, tests, responses):
-    """tests: language -> pairs of message and reply. responses: language -> the replies of its response set."""
+    """Write a set. tests: (message, reply) pairs by language. responses: the response set of each language."""
     for language, pairs in tests.items():
         (folder / "test" / language).mkdir(parents=True)
         rows = [f"{message}\t{reply}\t{language}\t0.9731\n" for message, reply in pairs]
@@ -26,7 +26,7 @@ def reply_set(folder, tests, responses):
 
 
 def responses_file(folder, language, rows):
-    """rows: message, reference and suggested replies of each line."""
+    """Write predictions. rows: the message, the reference and the suggested replies of each line."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{language}_model_responses.txt"
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")

@@ -7,27 +7,27 @@ import numpy as np
 
 
 def auc(hidden: Sequence[float], others: Sequence[float]) -> float:
-    """The chance that a hidden unit has the higher score, ties as half: 0.5 tells nothing."""
+    """Return the probability that a hidden unit has a higher score than another unit. Ties count as half."""
     return float(_below(hidden, others).mean())
 
 
 def _below(scores: Sequence[float], others: Sequence[float]) -> np.ndarray:
-    """For each score, the share of the others that are lower, ties as half."""
+    """Return for each score the share of the others that are lower. Ties count as half."""
     ordered = np.sort(others)
     ranks = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
     return ranks / (2 * len(ordered))
 
 
 def standard_error(hidden: Sequence[float], others: Sequence[float]) -> float:
-    """That of the area, with the variance of DeLong, DeLong and Clarke-Pearson (1988, *Biometrics* 44). There are two
-    units or more of each.
+    """Return the standard error of the area (DeLong, DeLong and Clarke-Pearson 1988, *Biometrics* 44). Both groups must
+    have at least two units.
     """
     both = (_below(hidden, others), _below(others, hidden))
     return float(sum(each.var(ddof=1) / len(each) for each in both) ** 0.5)
 
 
 def sure(level: float) -> float:
-    """How many standard errors an interval of a level reaches to either side."""
+    """Return the half-width of an interval with this confidence level (standard errors)."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 

@@ -1,7 +1,7 @@
-"""Simulated judgments of two systems, whose true shares are known, and of three, whose true strengths are.
+"""Simulated comparisons of two systems with known true shares, and of three systems with known true strengths.
 
-Each message has a share of people who prefer the one system, the other, or neither, drawn once; its judges answer by
-that, and one of them may always take what stands first. Of three systems each message has strengths of its own.
+For each message, the shares of people who prefer one system, the other, or neither are drawn once. The judges answer
+with these probabilities, but biased judges always choose the first side. Three systems have strengths for each message.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ SYSTEMS = ("one", "two")
 
 @dataclass(frozen=True)
 class Population:
-    """alike: how alike messages are; the lower it is, the more all judges of a message say the same. shares: of people
-    who prefer the one system, the other, or neither. left: how many of the judges always take the first side."""
+    """alike: similarity of messages; if it is low, the judges of a message mostly agree. shares: shares of people who
+    prefer one system, the other, or neither. left: number of judges who always choose the first side."""
 
     shares: tuple[float, float, float]
     alike: float
@@ -26,13 +26,13 @@ class Population:
     left: int = 0
 
     def truth(self):
-        """The share of all judgments for each system, and of ties, over all messages; sides being drawn by lot."""
+        """Return the expected share of judgments for each system and of ties, if the order of the sides is random."""
         biased = self.left / self.judges
         first, second, tie = ((1 - biased) * share for share in self.shares)
         return {SYSTEMS[0]: first + biased / 2, SYSTEMS[1]: second + biased / 2, TIE: tie}
 
 
-# Hard ones: messages on which all judges say the same, many ties, few of them, and judges who look at the side alone.
+# Difficult populations: messages on which all judges agree, many or few ties, and judges who always choose one side.
 POPULATIONS = {
     "every message alike": Population((0.45, 0.35, 0.2), alike=1000),
     "messages differ strongly": Population((0.45, 0.35, 0.2), alike=0.5),
@@ -43,7 +43,7 @@ POPULATIONS = {
 
 
 def judgments(population, messages, chance):
-    """One task: `messages` messages, each judged by all judges, the biased ones first."""
+    """Return the judgments of a task in which all judges answer each message, the biased ones first."""
     alpha = np.array(population.shares) * population.alike
     answers = np.array([*SYSTEMS, TIE])
     found = []
@@ -58,8 +58,8 @@ def judgments(population, messages, chance):
 
 @dataclass(frozen=True)
 class Field:
-    """Several systems. strengths: of them, on the average of messages; differ: the standard deviation from it on one
-    message, in natural logarithms; ties: the share of judgments that are ties."""
+    """Several systems. strengths: their mean strengths over messages; differ: the standard deviation between messages
+    (natural logarithm); ties: the share of judgments that are ties."""
 
     strengths: tuple[float, ...]
     differ: float
@@ -71,13 +71,13 @@ class Field:
         return [f"system {number}" for number in range(len(self.strengths))]
 
     def chances(self, messages, chance):
-        """Of each message, that the row's system is preferred to the column's where it is no tie."""
+        """Return for each message the probability that the row's system is preferred to the column's, without ties."""
         own = np.array(self.strengths) + self.differ * chance.standard_normal((messages, len(self.strengths)))
         return expit(own[:, :, None] - own[:, None, :])
 
     def truth(self, *, ties):
-        """The strengths that endless messages would give, ties left out or as half a win for both; where messages
-        differ all lie nearer together, and where ties count too."""
+        """Return the strengths for infinitely many messages. ties: whether a tie counts as half a win for both. The
+        strengths are closer together if messages differ, or if ties count."""
         chances = self.chances(400_000, np.random.default_rng(1)).mean(axis=0)
         if ties:
             chances = (1 - self.ties) * chances + self.ties / 2
@@ -93,7 +93,7 @@ FIELDS = {
 
 
 def compared_judgments(field, messages, chance):
-    """One task: on each message all judges compare each two of the systems."""
+    """Return the judgments of a task in which all judges compare all pairs of systems on each message."""
     found = []
     pairs = list(combinations(range(len(field.systems)), 2))
     for message, chances in enumerate(field.chances(messages, chance)):

@@ -1,4 +1,4 @@
-"""Made populations of scored units, hard on purpose, and their true figures.
+"""Simulated populations of scored units, which are deliberately difficult, and their true figures.
 
 The score of label k is softmax((log share_k + signal * x_k) / temperature), where x_k is normal and its mean is the
 signal for the true label. At temperature 1 scores are calibrated; below it they are overconfident.
@@ -22,14 +22,14 @@ from annotate.core.measures.scores import (
     roc_auc,
 )
 
-POPULATION = 200_000  # units from which the truth is computed; benchmarks take more
-PEOPLE, SLIP = 5, 0.1  # who answer each unit, and how often one of them slips
+POPULATION = 200_000  # number of units from which the true figures are computed; benchmarks use more
+PEOPLE, SLIP = 5, 0.1  # number of people who answer each unit, and their error rate
 
 
 class Population(NamedTuple):
-    """units: of a sample. shares: of the labels. group: units that were sampled together, which have the same label
-    with probability `alike` and share half the variance of x. easy: the rate at which groups are sampled whose first
-    unit has a confidence of 0.8 or more, the weight being its inverse; others are all sampled."""
+    """units: size of a sample. shares: label shares. group: size of groups, whose units have the same label with
+    probability `alike` and share half the variance of x. easy: sampling rate (the inverse of the weight) of groups
+    whose first unit has a confidence of at least 0.8; all other groups are sampled."""
 
     units: int
     shares: tuple[float, ...] = (0.5, 0.3, 0.2)
@@ -56,14 +56,14 @@ POPULATIONS = {
 
 
 class Sample(NamedTuple):
-    """people: the shares of people's answers by label, (n, k)."""
+    """people: the shares of people's answers by label (n, k)."""
 
     units: ScoredUnits
     people: np.ndarray
 
 
 def sample(population: Population, chance: np.random.Generator, units: int | None = None) -> Sample:
-    """units: how many, instead of those of the population, and then all of weight 1."""
+    """Return a sample. units: the number of units instead of that of the population; all then have the weight 1."""
     shares, size = np.array(population.shares), population.group
     wanted = (units or population.units) // size
     drawn = wanted if units else round(wanted / (population.easy * 0.5)) + 50
@@ -120,14 +120,14 @@ class Selection(NamedTuple):
         return float(self.precisions[min(np.searchsorted(self.scores, threshold), len(self.scores) - 1)])
 
     def coverage(self, wish: float) -> float:
-        """The share of all units at the lowest threshold of this precision; 0 without one among the first 99.9%."""
+        """Return the share of units above the lowest threshold with this precision; 0 if no threshold has it."""
         reached = self.precisions[: len(self.scores) * 999 // 1000] >= wish
         return 1 - float(reached.argmax()) / len(self.scores) if reached.any() else 0.0
 
 
 @cache
 def true_selection(population: Population, label: int | None, units: int = POPULATION) -> Selection:
-    """label: whose score selects; None for the whole answer."""
+    """Return the selection by the score of a label, or by the score of the whole answer if the label is None."""
     found = _whole(population, units).units
     scores = found.confidence if label is None else found.scores[:, label]
     hits = found.right if label is None else found.truth == label

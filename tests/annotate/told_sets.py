@@ -1,4 +1,4 @@
-"""Exported sets whose secret was told, verified, and tampered with by somebody who writes new digests too."""
+"""Functions that export sets with their secret, verify them, and tamper with them, including the digests."""
 
 import io
 import json
@@ -17,14 +17,14 @@ from corpora.storage.layout import Manifest, Part, corpora_dir, digest_of, write
 
 
 def tell(task, out):
-    """Close the task and export it with its secret; the lines of lots.jsonl."""
+    """Close the task, export it with its secret, and return the lines of lots.jsonl."""
     call_command("close", task.name, verbosity=0)
     call_command("export_gold", task.name, out=out, tell_secret=True, verbosity=0, stdout=io.StringIO())
     return [json.loads(line) for line in (out / "lots.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def verified(folder):
-    """The exit status, and what verify_lots tells as JSON."""
+    """Return the exit status and the JSON output of verify_lots."""
     out, status = io.StringIO(), 0
     try:
         call_command("verify_lots", folder, json=True, stdout=out, stderr=io.StringIO())
@@ -34,7 +34,7 @@ def verified(folder):
 
 
 def of_lots(told):
-    """Lot -> how many of its decisions were drawn again, and how many differ."""
+    """Return for each lot how many decisions were repeated, and how many differ."""
     return {row["lot"]: (row["checked"], row["differ"]) for row in told["lots"]}
 
 
@@ -48,7 +48,7 @@ def rewrite(folder, name, change):
 
 
 def recount(folder):
-    """Write the counts of the rows, the Parquet file and the published file anew, as a careful publisher would."""
+    """Rewrite the counts, the Parquet file and the published file to match the rows, as a careful publisher would."""
     rows = [json.loads(line) for line in (folder / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     counts = manifest["counts"]
@@ -67,12 +67,12 @@ def recount(folder):
 
 
 def _timed(row, schema):
-    """Only what `verify_lots` reads; times stand in JSON as text."""
+    """Convert the columns that `verify_lots` reads; times are text in JSON."""
     return {name: row.get(name) if name in ("id", "label") else None for name in schema.names}
 
 
 def retell(folder, **lots):
-    """Change what the manifest says of lots."""
+    """Change the section on lots in the manifest."""
     _sign(folder, **lots)
 
 
@@ -97,7 +97,7 @@ def manifest_of(folder):
 
 
 def settle_all(annotators, task):
-    """Each settles what they may, until nothing waits for any of them."""
+    """Have each adjudicator settle cases until none of them has pending cases."""
     while waiting := [(each, unit) for each in annotators for unit in to_adjudicate(task, each)]:
         annotator, unit = waiting[0]
         settle(annotator, unit.pk, Answer("de", "I read the language"))

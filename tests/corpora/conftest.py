@@ -1,4 +1,4 @@
-"""Real files for the tests of corpora/; where corpora are kept is the root conftest's `data_dir`."""
+"""Fixtures with real files for the tests of corpora/. The data folder is `data_dir` in the root conftest."""
 
 import json
 
@@ -14,7 +14,7 @@ POSTS = [
     {"id": "5", "text": "haha"},
     {"id": "6", "text": "@someone @other https://example.org/a"},
 ]
-# One with all that a post may have.
+# A post with all possible columns.
 FULL = {
     "id": 7,
     "text": "@ann look: https://example.org",
@@ -30,7 +30,7 @@ def as_jsonl(rows):
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file: text, bytes, or a list of rows as JSON lines."""
+    """Return a function that writes a file from text, bytes, or a list of rows as JSON lines."""
 
     def write(name, content):
         path = tmp_path / name
@@ -44,7 +44,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def printed(db, capsys):
-    """printed("suggest", "acts", "law") runs the command and returns what it printed."""
+    """Return a function: printed("suggest", "acts", "law") runs the command and returns the output."""
 
     def run(command, *words, **options):
         capsys.readouterr()
@@ -56,7 +56,7 @@ def printed(db, capsys):
 
 @pytest.fixture
 def import_corpus(printed):
-    """Rows may be rejected, however many they are."""
+    """Return a function that imports a corpus with any number of rejected rows."""
 
     def run(name, *files, licence="CC0-1.0", max_rejects="100%", **options):
         return printed("import_corpus", name, *files, licence=licence, max_rejects=max_rejects, **options)

@@ -1,4 +1,4 @@
-"""What a corpus has on disk, and packed files to import."""
+"""Functions that read the files of a corpus, and that compress files to import."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from corpora.storage.layout import corpus_dir, manifest_of, reject_name
 
 
 def posts(name="c"):
-    """The posts of a corpus in the order of its parts."""
+    """Return the posts of a corpus in the order of its parts."""
     folder = corpus_dir(name) / "parts"
     return [row for part in manifest_of(name).parts for row in pq.read_table(folder / part.name).to_pylist()]
 
@@ -22,7 +22,7 @@ def rejects(name="c", number=1):
 
 
 def bytes_of(name="c"):
-    """Everything that a corpus has on disk but its lock."""
+    """Return the contents of all files of a corpus, except for the lock."""
     folder = corpus_dir(name)
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -33,7 +33,7 @@ def bytes_of(name="c"):
 
 def with_a_window_of_2_gb(content):
     how = zstandard.ZstdCompressionParameters.from_level(3, window_log=31)
-    packer = zstandard.ZstdCompressor(compression_params=how).compressobj()  # without the size, so the window is told
+    packer = zstandard.ZstdCompressor(compression_params=how).compressobj()  # no size, so the header states the window
     return packer.compress(content) + packer.flush()
 
 

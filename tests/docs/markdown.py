@@ -1,4 +1,4 @@
-"""The Markdown that stands in the project for people to read, and what is in it."""
+"""Parsers for the Markdown files in the project."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from annotate.manual.pages import DOCS, parsed, words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.relative_to(DOCS).as_posix().removesuffix(".md") for path in DOCS.rglob("*.md"))
-# Beside the pages, what a code host shows first.
+# In addition to the documentation pages, the files that code hosts show.
 DOCUMENTS = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
 
 
@@ -26,12 +26,12 @@ def names(documents):
 
 
 def inline(path):
-    """Every piece of text with marks: links, code, images."""
+    """Yield all inline elements, such as links, code and images."""
     return [child for token in parsed(text_of(path)) if token.type == "inline" for child in token.children]
 
 
 def cells(text, column=0):
-    """The code in a column of all tables, heads left out."""
+    """Return the code in a column of all tables, without the headings."""
     found, place = [], -1
     for token in parsed(text):
         if token.type == "tr_open":
@@ -46,13 +46,13 @@ def cells(text, column=0):
 
 
 def sections(text, level=2):
-    """Heading -> the text below it, up to the next of the level."""
+    """Return the text below each heading of a level, by heading."""
     parts = re.split(rf"^{'#' * level} (.+)$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def raw_html(path):
-    """HTML that a code host would show as HTML, and the app as text."""
+    """Return raw HTML, which code hosts render but the app shows as text."""
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text_of(path))
     every = [child for token in tokens for child in [token, *(token.children or [])]]
     return [token.content.strip() for token in every if token.type in ("html_block", "html_inline")]

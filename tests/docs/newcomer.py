@@ -1,9 +1,8 @@
-"""Somebody who does what a page of the documentation says: its commands by a shell, in an empty folder.
+"""A newcomer who follows a documentation page: its commands are run by a shell in an empty folder.
 
-A fence `sh` is run, and what it prints must be what the fence `text` after it shows (… stands for anything).
-`sh server` is started and left running; what is marked `not-run` is only read. A fence `toml` or `csv` is saved under
-the last name of such a file that the page has named in backquotes. What people do in a browser stands under headings of
-its own, and is given as deeds.
+A fence `sh` is run, and its output must match the fence `text` after it (… matches anything). `sh server` is started in
+the background, and fences marked `not-run` are skipped. A fence `toml` or `csv` is saved to the last file with this
+suffix that the page has named in backquotes. Steps in a browser have separate headings, and are passed as `deeds`.
 """
 
 import os
@@ -29,7 +28,7 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def steps(page: Path) -> Iterator[tuple[str, str]]:
-    """(what, text) of each heading, paragraph and fence, from top to bottom."""
+    """Yield (type, text) for each heading, paragraph and fence, from top to bottom."""
     tokens = MarkdownIt().parse(page.read_text(encoding="utf-8"))
     heading = False
     for token in tokens:
@@ -43,7 +42,7 @@ def steps(page: Path) -> Iterator[tuple[str, str]]:
 
 
 class Newcomer:
-    """Has `assay` and `python3` on the path, and a data folder of their own."""
+    """A newcomer with `assay` and `python3` on the path, and a separate data folder."""
 
     def __init__(self, place: Place) -> None:
         self.folder = place.folder / "newcomer"
@@ -82,7 +81,7 @@ class Newcomer:
         return done.stdout
 
     def serve(self, code: str, stack: ExitStack) -> None:
-        """The command as it stands, but at a port of this run; it ends with the stack."""
+        """Run a server command with a free port, until the stack is closed."""
         command = ["bash", "-c", f"exec {code.strip()} --port {self.port}"]
         with open(self.folder.parent / "server.log", "w") as log:
             server = subprocess.Popen(
@@ -93,7 +92,7 @@ class Newcomer:
         wait_for_server(server, self.port)
 
     def follow(self, page: Path, deeds: Mapping[str, Callable[["Newcomer"], None]]) -> None:
-        """Do all that the page says. deeds: heading -> what people do in the browser, where it stands there."""
+        """Follow all steps of a page. deeds: the functions for steps in a browser, by heading."""
         done, name = [], ""
         with ExitStack() as stack:
             for what, text in steps(page):

@@ -1,1 +1,1 @@
-"""Careless and hostile inputs to every command: what is said to each, and with which status the program ends."""
+"""Careless and hostile inputs to all commands: the error message and the exit status for each."""

@@ -1,8 +1,9 @@
-"""One small installation for all rows of a module, and how a row of its table is run.
+"""A small installation for all rows of a module, and a function that runs a row of its table.
 
     ("import_corpus new FILE.csv --licence CC0-1.0", b"", 1, "is empty")
 
-is a command, what FILE.csv holds (bytes, or a function that makes it), the exit status, and what is said: a pattern.
+is a command, the content of FILE.csv (bytes, or a function that writes it), the exit status, and a pattern for the
+message.
 """
 
 import os
@@ -31,13 +32,13 @@ TALK = """\
 {"id": "a", "parent_id": null, "text": "What is the largest ocean in the world?", "thread": "t"}
 {"id": "b", "parent_id": "a", "text": "The Pacific Ocean is the largest ocean in the world.", "thread": "t"}
 """
-# What a command that was refused may leave: a list of why, and empty or locked files.
+# Files that a failed command may leave behind: lists of rejected rows, and empty or locked files.
 MAY_BE_LEFT = re.compile(r"rejects|(^|/)(lock|[^/]*\.writers|tmp/.*)$")
 
 
 @pytest.fixture(scope="module")
 def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  # noqa: F811 - fixture
-    """The folder of an installation with tasks of three kinds, a person, and gold sets of each sort."""
+    """The folder of an installation with tasks of three kinds, a person, and gold sets of all types."""
     folder = tmp_path_factory.mktemp("world")
     shutil.copytree(prelabelled, folder / "var")
     hasher = "django.contrib.auth.hashers.MD5PasswordHasher"
@@ -100,7 +101,7 @@ def tables_of_world(world, django_db_blocker):
 
 @pytest.fixture
 def ended(world, tables_of_world, data_dir, tmp_path, monkeypatch, capsys, db):
-    """ended(command, content) runs it in a copy of the world; what it did to the database is taken back afterwards."""
+    """Return a function: ended(command, content) runs a command in a copy of the world. The database is rolled back."""
     shutil.copytree(world / "var", data_dir, dirs_exist_ok=True)
     here = tmp_path / "here"
     here.mkdir()
@@ -129,7 +130,7 @@ def ended(world, tables_of_world, data_dir, tmp_path, monkeypatch, capsys, db):
 
 
 def files(*folders):
-    """With `tables`, everything that a command could leave half-done."""
+    """Return the files that a command could leave incomplete (for the database, see `tables`)."""
     found = {}
     for folder in folders:
         for path in folder.rglob("*"):
@@ -149,7 +150,7 @@ def tables():
 
 
 def check(ended, row):
-    """A row of a table holds: the status, the sentence, no traceback, and nothing left where it was refused."""
+    """Check a row: the status and the message, no traceback, and no leftovers if the command failed."""
     command, content, status, said = row
     result = ended(command, content)
     assert "Traceback" not in result.said

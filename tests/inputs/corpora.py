@@ -22,12 +22,12 @@ def corpus(file, *options):
 
 
 def with_id(written):
-    """A line of JSON with this id, as it is written."""
+    """Return a line of JSON with this literal as its id."""
     return f'{{"id": {written}, "text": "Guten Morgen zusammen."}}\n'.encode()
 
 
 def long_line(path):
-    """200 MB without a break, of which the disk holds next to nothing."""
+    """Write a sparse file with a line of 200 MB."""
     with path.open("wb") as file:
         file.write(b'{"id": 1, "text": "' + b"a" * 5000)
         file.truncate(200_000_000)
@@ -46,7 +46,7 @@ ACT = json.dumps(
 
 
 def folder(files):
-    """Makes a folder of these, by their names."""
+    """Return a function that writes a folder with these files, by name."""
 
     def make(path):
         path.mkdir()
@@ -86,7 +86,7 @@ IMPORT_CORPUS = [
     (corpus("csv"), ("\ufeff" + CSV).encode(), 0, "40 accepted"),
     (corpus("csv"), CSV.replace("\n", "\r\n").encode(), 0, "40 accepted"),
     (corpus("jsonl"), GOOD + b'{"id": "x", "text": "Gr\xfc\xdfe"}\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
-    # packed, cut, empty
+    # compressed, truncated and empty files
     (corpus("csv"), b"\n", 1, "The first line of .* is blank, but the columns id and text are required"),
     # lines
     (corpus("jsonl"), long_line, 0, "40 accepted, 0 duplicates, 1 rejected"),
@@ -99,7 +99,7 @@ IMPORT_CORPUS = [
     (corpus("jsonl"), with_id('"../../etc/passwd"'), 0, "1 accepted"),
     (corpus("jsonl"), with_id('"Ünïcödé-🙂"'.encode().decode()), 0, "1 accepted"),
     (corpus("jsonl"), GOOD + with_id("1"), 0, "40 accepted, 0 duplicates, 1 rejected"),
-    # what is no file
+    # paths that are not files
     (corpus("csv"), unreadable, 1, "cannot be read: Input/output error"),
     # names
     ("import_corpus ../evil FILE.jsonl --licence CC0-1.0", GOOD, 1, "'../evil' is not a valid corpus name"),
@@ -121,7 +121,7 @@ IMPORT_CORPUS = [
         1,
         "--column id: expected FIELD=COLUMN without spaces, for example i",
     ),
-    # files after an option, too
+    # files after an option
     (corpus("csv", "--column id=id FILE.csv"), CSV.encode(), 0, "FILE.csv: already imported"),
     (corpus("csv", "--colum id=tweet"), CSV.encode(), 1, "has no column tweet"),
     (corpus("csv", "--columns id=tweet"), CSV.encode(), 2, r"Did you mean --column instead of --columns\?"),
@@ -174,7 +174,7 @@ TWO = ASKED + ANSWERED
 
 
 def replying(**fields):
-    """The reply with other fields, beside its message."""
+    """Return a message and a reply with changed fields."""
     return ASKED + json.dumps(json.loads(ANSWERED) | fields).encode() + b"\n"
 
 
@@ -232,12 +232,12 @@ def concepts(**rows):
 
 
 def huge(path):
-    """500 MB, of which the disk holds next to nothing."""
+    """Write a sparse file of 500 MB."""
     path.write_bytes(b"a" * 5000)
     os.truncate(path, 500_000_000)
 
 
-# 700 bytes that entities make gigabytes of.
+# 700 bytes that entities expand to gigabytes.
 LAUGHS = (
     '<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "' + "A" * 40 + '">'
     + "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True))
@@ -283,7 +283,7 @@ IMPORT_VOCABULARY = [
     (vocabulary("json"), b'{"1": {"label": "a"}, "1": {"label": "b"}}', 1, "has the key 1 twice in one object"),
     (vocabulary("json", "FILE.json"), concepts(), 1, "The concept 1 occurs twice"),
     (vocabulary("tsv"), b"1\tlaw\n1\tcivil law\n", 1, "The concept 1 occurs twice"),
-    # what is no such file
+    # files of another type
     (vocabulary("json"), b"{}", 1, "FILE.json: The file contains no concepts"),
     (vocabulary("json"), b"[]", 1, "must contain one JSON object"),
     (vocabulary("json"), b'{"1": "law"}', 1, "Concept 1 must be an object"),

@@ -1,8 +1,8 @@
-"""Rows that no importer was made for, through every importer: none may be lost without a word.
+"""Fuzzing of all importers with unexpected rows: no row must be lost silently.
 
-Each importer is offered files of a known number of rows, some of them with a cell that is hostile, or lacking, or come
-twice, and says how many it accepted, refused, and had before. The chance is the caller's, so that hypothesis can make
-files smaller and a benchmark can make many.
+Each importer gets files with a known number of rows. Some rows have a hostile cell, lack a cell or occur twice. The
+importer reports how many rows it accepted, rejected, and already had. Callers pass the random generator, so that
+hypothesis can shrink files and benchmarks can create many.
 """
 
 import csv
@@ -35,18 +35,18 @@ HOSTILE: Sequence[Any] = (
     *"=1+1 @SUM(A1) -1 1e3 1.0 007 4.8E+17 NaN inf null None true und de xx".split(" "),  # noqa: SIM905
     *'" \' "a a"b , ; | \\ \\N ../../x <script> {{x}} %s \u202eabc'.split(" "),  # noqa: SIM905
     *("𝒳", "e\u0301", "é", "İ", "ß", "ﬀ", "١٢٣", "٫5", "javascript:alert(1)", "2024-13-45", "9999-12-31T23:59:59Z"),
-    # Longer than a line may be, and a part of a row whose other lines are not.
+    # A value that exceeds the maximum length of a line, and one whose row has several lines.
     *("a" * 5000, "a" * len(LONGER), f"a\n{LONGER}\nc"),
     *(None, True, False, 0, -1, 10**30, 1.5, 1e308, float("nan"), float("inf"), [], ["a"], {}, {"a": 1}, [[None]]),
 )
-# Lines of JSON that are none.
+# Lines that are not valid JSON objects.
 NOT_JSON = ("{", "[]", "nothing", '{"id": 1,}', '{"id": 1, "id": 2}', '"text"', "[" * 3000, '{"id": "\\ud800"}', "{}")
 BROKEN = (*NOT_JSON, "\x00")
 Row = dict[str, Any]
 
 
 def fuzzed(chance: Random, rows: list[Row]) -> list[Row]:
-    """The rows; in two files of three some have another cell in the place of one, or lack one, or come twice."""
+    """Return the rows. In two of three files, some rows have a changed cell, lack a cell or occur twice."""
     share = chance.choice((0.0, 0.02, 0.4))
     made: list[Row] = []
     for row in rows:
@@ -63,7 +63,7 @@ def fuzzed(chance: Random, rows: list[Row]) -> list[Row]:
     return made
 
 
-# --- files: rows -> bytes that hold as many
+# --- Writers: functions that convert rows to a file with the same number of rows
 
 
 def as_jsonl(chance: Random, rows: list[Row]) -> bytes:
@@ -87,7 +87,7 @@ def as_csv(chance: Random, rows: list[Row]) -> bytes:
 
 
 def as_tsv(chance: Random, rows: list[Row]) -> bytes:
-    """Without quoting: what would part cells or lines cannot be in one."""
+    """Write TSV, which has no quoting. Cells therefore cannot contain separators."""
     names = [*{name: None for row in rows for name in row}]
     lines = ["\t".join(names)]
     for row in rows:
@@ -98,7 +98,7 @@ def as_tsv(chance: Random, rows: list[Row]) -> bytes:
 
 
 def as_parquet(chance: Random, rows: list[Row]) -> bytes:
-    """A column has one type, so that what is of another is written as text; half of the files have numbers as ids."""
+    """Write Parquet. A column has one type, so other values become text. Half of the files have numbers as ids."""
     names = [*{name: None for row in rows for name in row}]
 
     def text(value):
@@ -117,9 +117,9 @@ WRITERS: dict[str, Callable[[Random, list[Row]], bytes]] = {
 }
 
 
-# --- what each importer is given, and what it and the installation say of it
+# --- The importers, their input, and the results that they and the installation report
 
-Counts = Counter[str]  # of rows: given, accepted, refused, duplicates; and files that were refused as a whole
+Counts = Counter[str]  # numbers of given, accepted, refused and duplicate rows, and of refused files
 
 
 def posts(number: int) -> list[Row]:
@@ -133,7 +133,7 @@ def records(number: int) -> list[Row]:
 
 
 def messages(number: int) -> list[Row]:
-    """Threads of three."""
+    """Return the messages of threads with three messages each."""
     text = "This is the message with the number {}, and it answers the one before."
     return [
         {"id": f"m{n}", "parent_id": f"m{n - 1}" if n % 3 else "", "text": text.format(n), "thread": f"t{n // 3}"}
@@ -163,7 +163,7 @@ def people(number: int) -> list[Row]:
 
 
 def kinds(number: int) -> list[Row]:
-    """The lines of a kind's file that works, a row each."""
+    """Return the lines of a valid kind's file, one per row."""
     text = (settings.BASE_DIR / "annotate" / "kinds" / "topic.toml").read_text(encoding="utf-8")
     return [{"line": line} for line in text.partition("[guidelines]")[0].splitlines()]
 
@@ -196,8 +196,11 @@ def rows_of(name: str) -> int:
 
 @dataclass(frozen=True)
 class Importer:
-    """command: with NAME for a new name and FILE for the file; told: what it says of the rows, by its JSON; stored: how
-    many accepted rows the installation has, where each is one.
+    """An importer.
+
+    command: the command, with NAME for a new name and FILE for the file
+    told: function that returns the reported counts from the JSON output
+    stored: function that returns the number of stored rows, for importers that store each accepted row
     """
 
     command: str
@@ -246,12 +249,12 @@ IMPORTERS: dict[str, Importer] = {
     "kinds": Importer("check_kind FILE", kinds, lambda data: Counter(accepted=len(kinds(0))), ("toml",)),
 }
 WRITERS["toml"] = as_kind
-# What predictions and scores are about.
+# The posts and pairs to which predictions and scores belong.
 ABOUT = 30
 
 
 def make_installation(folder: Path) -> None:
-    """A corpus of posts and one of pairs."""
+    """Create an installation with a corpus of posts and a corpus of pairs."""
     for name, rows, command in (
         ("posts", posts(ABOUT), "import_corpus"),
         ("talk", messages(ABOUT), "import_threads"),
@@ -262,18 +265,18 @@ def make_installation(folder: Path) -> None:
 
 
 class Lost(AssertionError):
-    """Rows of which nothing is said, or a fault of the program; says the file and what was said."""
+    """The error for rows that were lost silently, or for a crash. The message contains the file and the output."""
 
 
 def offer(importer: Importer, format: str, chance: Random, folder: Path, name: str, number: int) -> Counts:
-    """Offer a file of so many rows. Lost if what became of one of them is not told."""
+    """Import a file with this many rows. Raise Lost if the outcome of a row is not reported."""
     rows = fuzzed(chance, importer.rows(number))
     path = folder / f"{name}.{format}"
     content = WRITERS[format](chance, rows)
     path.write_bytes(content)
     given = len(rows)
     if format == "csv" and "--longest-line" in importer.command:
-        # Where a record of three lines has one that is not read, nobody can tell that they are one: each is refused.
+        # If a line of a record with three lines cannot be read, the lines are rejected separately.
         given += 2 * content.count(LONGER.encode())
     words = [{"NAME": name, "FILE": str(path)}.get(word, word) for word in shlex.split(importer.command)]
     out, errors = io.StringIO(), io.StringIO()

@@ -19,7 +19,7 @@ def predicted(label, more=""):
 
 
 def edited(path):
-    """A gold set in which somebody has changed a label."""
+    """Write a gold set with a changed label."""
     shutil.copytree("published", path)
     lines = (path / "gold.jsonl").read_text().splitlines(keepends=True)
     (path / "gold.jsonl").write_text("".join([lines[0].replace('"label": "', '"label": "x'), *lines[1:]]))
@@ -102,7 +102,7 @@ VERIFY_LOTS = [
 
 
 def predictions(name="de-en", content=b"sports\n" * 10):
-    """A folder with one file of predictions for the balanced set, whose test sets have ten documents each."""
+    """Write a folder with a file of predictions for the balanced set, which has test sets of ten documents."""
 
     def make(path):
         path.mkdir()

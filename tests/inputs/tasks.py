@@ -1,4 +1,4 @@
-"""Tasks, people and their answers: all commands that do not read a corpus's files or measure a predictor."""
+"""Commands on tasks, people and answers. Commands on corpora and evaluations are in the other modules."""
 
 JUDGED = "task\tworker\tlabel\n" + "".join(f"item{n}\tw{n % 3}\t{n % 2}\n" for n in range(30))
 OPEN = "open_task new --corpus demo --seed 1 --size 10 --audit-share 0 --audit-least 0"

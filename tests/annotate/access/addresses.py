@@ -1,21 +1,21 @@
-"""Every address of the site, and what each kind of person is answered there."""
+"""All URLs of the site, with the status that each kind of person receives."""
 
 # Nobody; an account that is not an annotator's; the annotator whose lease, judgment and token the request names;
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
-# The manager's pages of all tasks, and of one.
+# The managers' pages about all tasks, and about one task.
 OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
 OF_A_TASK = (
     *("task", "items", "people", "guidelines", "quality", "settings"),
     *("agreement", "tests", "rule", "pace", "comments", "notes", "task-jobs"),
 )
-# Those of the desk, which managers look at.
+# The pages of the admin, which managers use.
 OF_THE_DESK = (
     *("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file"),
     *("account", "routes", "kind", "foreseen"),
 )
-# Where a manager acts by a form of its own page, and where by a button elsewhere.
+# Actions of managers: some have a form on a separate page, others a button on another page.
 FORMS_OF_MANAGERS = (
     *("new-corpus", "new-task", "kind-edit", "inbox", "do", "extend", "export"),
     *("new-accounts", "new-manager", "new-route", "route"),
@@ -31,34 +31,34 @@ NO_GET, NO_POST, ALL = (302, 405, 405, 405, 405, 405), (302, 405, 405, 405, 405,
 ONES_OWN, MANAGERS_LOOK = (302, 403, 302, 404, 404, 403), (302, 403, 403, 403, 403, 200)
 MANAGERS_ACT, ADJUDICATORS_LOOK = (302, 403, 403, 403, 403, 302), (302, 403, 403, 403, 200, 403)
 PAGES = {
-    # A manager who is no annotator is led on to the manager's pages.
+    # A manager who is not an annotator is redirected to the managers' pages.
     "home": ((302, 200, 200, 200, 200, 302), NO_POST),
     **dict.fromkeys(["history", "rest", "queue", "sheet", "answers"], (READERS_LOOK, NO_POST)),
     **dict.fromkeys(["login", "forgotten"], (ALL, ALL)),
     "tongue": ((405,) * 6, (302,) * 6),
     "logout": (NO_GET, (302,) * 6),
     "invite": (ALL, (302,) * 6),
-    # Whoever has the link of a shared report may read it.
+    # Everybody who has the link can read a shared report.
     "shared": (ALL, (405,) * 6),
-    # There is a manager already.
+    # A manager already exists.
     "first-manager": ((404,) * 6, (404,) * 6),
-    # The link of a mail leads on to its form.
+    # The link in a mail redirects to its form.
     **dict.fromkeys(["reset", "favicon.ico"], ((302,) * 6, (302,) * 6)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
     **dict.fromkeys(["password", "preferences"], ((302, 200, 200, 200, 200, 200), (302,) * 6)),
     **dict.fromkeys(["disturbing", "start", "pause", "sheet-start"], (NO_GET, READERS_LOOK_OR_ACT)),
     **dict.fromkeys(["languages", "consent"], (READERS_LOOK, READERS_LOOK_OR_ACT)),
     **dict.fromkeys(["judge", "flag", "qualification-answer", "reply-read"], (NO_GET, ONES_OWN)),
-    # A note to those who read German.
+    # A note for readers of German.
     "note-read": (NO_GET, (302, 403, 302, 302, 404, 403)),
     **dict.fromkeys(["choose", "change-choose", "qualification-choose"], (NO_GET, (302, 403, 200, 404, 404, 403))),
     "undo": (NO_GET, (302, 403, 302, 409, 409, 403)),
-    # Of a sheet the rest is saved: what another annotator's is not is said on the page.
+    # The rest of the sheet is saved. The page states which answers belong to another annotator and were not saved.
     "sheet-judge": (NO_GET, (302, 403, 302, 200, 200, 403)),
-    # The form says the same that Ann has said already.
+    # The form repeats the answer that Ann has already given.
     "change": ((302, 403, 200, 404, 404, 403), (302, 403, 400, 404, 404, 403)),
     "guidelines": ((302, 403, 200, 200, 200, 200), NO_POST),
-    # Bea has not practised yet, and Ada reads no language of the task.
+    # Bea has not practised yet, and Ada does not read any of the task's languages.
     "qualification": ((302, 403, 200, 200, 403, 403), NO_POST),
     "qualification-practice": (NO_GET, (302, 403, 302, 302, 403, 403)),
     "qualification-test": (NO_GET, (302, 403, 302, 409, 403, 403)),
@@ -74,17 +74,17 @@ PAGES = {
     **dict.fromkeys(
         [f"manage-{page}" for page in ("languages", "void", *FORMS_OF_MANAGERS)], (MANAGERS_LOOK, MANAGERS_ACT)
     ),
-    # Its corpus has no votes, so the form is refused.
+    # The corpus has no votes, so the form is rejected.
     "manage-new-task": (MANAGERS_LOOK, (302, 403, 403, 403, 403, 400)),
     **dict.fromkeys(
         [f"manage-{page}" for page in ("lift", "question", "note", "pause", *BUTTONS_OF_MANAGERS)],
         (NO_GET, MANAGERS_ACT),
     ),
-    # A password is told in the answer, and only there.
+    # The response is the only place that shows the password.
     "manage-new-manager": (MANAGERS_LOOK, MANAGERS_LOOK),
     "manage-links": (MANAGERS_LOOK, NO_POST),
     **dict.fromkeys(["manage-guidelines-preview", "manage-job-share"], (NO_GET, MANAGERS_LOOK)),
-    # The documentation holds no secret: it is for everybody who can reach the site.
+    # The documentation contains no secrets, so everybody who can reach the site can read it.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
 }
 NO_API_GET = NO_API_POST = (401, 405, 405, 405, 405, 405)
@@ -93,7 +93,7 @@ API = {
     **dict.fromkeys(
         ["api-tasks", "api-task", "api-progress", "api-qualification"], ((401, 403, 200, 200, 200, 403), NO_API_POST)
     ),
-    # The world's tasks do not ask for concepts.
+    # No task in the world asks for concepts.
     "api-concepts": ((401, 403, 404, 404, 404, 403), NO_API_POST),
     **dict.fromkeys(["api-adjudication", "api-dossier"], ((401, 403, 403, 403, 200, 403), NO_API_POST)),
     **dict.fromkeys(["api-settle", "api-discard"], (NO_API_GET, (401, 403, 403, 403, 200, 403))),
@@ -148,14 +148,14 @@ OTHERS = {
         },
     ),
 }
-# The admin's addresses by a few of them: all are behind the same gate, which lets staff in.
+# Only a few URLs of the admin, because they all share one check, which admits staff.
 ADMIN = {
     "admin:index": (302, 302, 302, 302, 302, 200),
     "admin:annotate_annotator_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_annotator_add": (302, 302, 302, 302, 302, 403),
     "admin:auth_user_changelist": (302, 302, 302, 302, 302, 200),
 }
-# What a logged-in person can post by a form of ours.
+# The forms that a logged-in person can submit.
 FORMS = (
     *("logout", "account", "password", "preferences", "languages", "disturbing", "reply-read", "note-read"),
     *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "choose", "change"),
@@ -171,7 +171,7 @@ FORMS = (
 NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a long one"}
 
 
-QUERIES = {  # what an address needs behind it
+QUERIES = {  # query strings that URLs require
     "manage-kind": "?kind=qa_match",
     "manage-foreseen": "?kind=language&design=uniform",
 }

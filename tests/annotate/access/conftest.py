@@ -1,4 +1,4 @@
-"""One world for each module here."""
+"""Fixtures: a world that the tests of a module share."""
 
 import pytest
 

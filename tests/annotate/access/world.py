@@ -1,4 +1,4 @@
-"""A task in the middle of its work, with one of everything that an address may name."""
+"""A task in progress, with an example of every object that a URL can name."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -34,7 +34,7 @@ from tests.annotate.conftest import DISPUTED, make_manager, make_person, records
 
 
 class World:
-    """A task in the middle of its work, and for each address the arguments and the fields that name Ann's things."""
+    """A task in progress, and for each URL the arguments and form fields that refer to Ann's objects."""
 
     def __init__(self):
         self.sessions = {}
@@ -211,7 +211,7 @@ class World:
 
     @staticmethod
     def make_jobs(manager):
-        """A corpus of a file of which one row was rejected; a job that made a file, and one that waits."""
+        """Create a corpus from a file with one rejected row, a finished job with a file, and a pending job."""
         path = inbox.folder() / "posts.csv"
         path.write_text("id,text\n1,Guten Morgen\n2,\n")
         call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
@@ -224,7 +224,7 @@ class World:
 
     @staticmethod
     def of_concepts(ann):
-        """Of tasks whose answers are concepts: an answer and a lease of Ann's, a question of hers, and a unit for an
+        """For tasks whose answers are concepts, create an answer, a lease and a question by Ann, and a unit for an
         adjudicator.
         """
         ann.languages.create(language="en")
@@ -239,7 +239,7 @@ class World:
 
     @staticmethod
     def as_if_just_made():
-        """However long ago it was: answers can be taken back, and no lease has run out."""
+        """Update all times to now, so that answers can be undone and no lease has expired."""
         now = timezone.now()
         Judgment.objects.update(shown_at=now, answered_at=now)
         Lease.objects.filter(closed_at__isnull=True).update(expires_at=now + timedelta(minutes=10))
@@ -259,13 +259,13 @@ class World:
         if method in ("GET", "HEAD"):
             got = client.generic(method, self.address(name))
             if got.streaming:
-                b"".join(got.streaming_content)  # at its end the file is closed
+                b"".join(got.streaming_content)  # reading to the end closes the file
             return got
         json = {"content_type": "application/json"} if name.startswith("api-") else {}
         return client.post(self.address(name), self.fields.get(name, {}), **json)
 
     def signed_in(self, who):
-        """A new client with the session in which a person is for all of a test: to log in takes as long as a page."""
+        """Return a new client with the person's session. Sessions are reused, because logging in is slow."""
         if who not in self.sessions:
             self.sessions[who] = self.client(who).cookies
         client = Client()
@@ -273,7 +273,7 @@ class World:
         return client
 
     def told(self, who, method, name):
-        """What a person is told, every time in the same world: nobody is told it twice."""
+        """Return the response to a person. Each request starts from the same state of the world."""
         if (who, method, name) not in self.already:
             client = self.signed_in(who)
             with transaction.atomic():
@@ -288,7 +288,10 @@ class World:
 
 
 class Told(NamedTuple):
-    """text: of a page."""
+    """A response.
+
+    text: the text of the page
+    """
 
     status: int
     headers: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""People log in, rightly or wrongly, and programs come with a token."""
+"""Functions that log in with right or wrong passwords, and that use the API with a token."""
 
 from django.test import Client
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""The account that the tests of accounts are about."""
+"""The account that the tests in this folder use."""
 
 import pytest
 

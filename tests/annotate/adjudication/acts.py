@@ -1,4 +1,4 @@
-"""Where cases stand."""
+"""Functions that look up cases."""
 
 from annotate.work.adjudication import to_adjudicate
 

@@ -1,4 +1,4 @@
-"""Tasks of which something waits for an adjudicator."""
+"""Tasks with pending cases for an adjudicator."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.annotate.conftest import AGREED, DISPUTED
 
 def say(reader, task, unit, word):
     lease = take(reader, task)
-    if lease is None or lease.unit_id != unit.pk:  # the other's skip has sent it to the adjudicator already
+    if lease is None or lease.unit_id != unit.pk:  # the skip by the other person has already sent it to the adjudicator
         if lease:
             release(reader, lease.pk)
     elif word == "-":
@@ -22,8 +22,8 @@ def say(reader, task, unit, word):
 
 @pytest.fixture
 def two_say(make_task, person):
-    """two_say("de de", "de en", "de -", "- -") is a task with a unit for each, of which two readers said this; "-" is a
-    skip. All wait for an adjudicator but those of which both said the same.
+    """Return a function that creates a task. two_say("de de", "de en", "de -", "- -") creates a unit for each pair of
+    answers by two readers; "-" is a skip. A unit goes to an adjudicator unless both answers are equal.
     """
 
     def make(*said, name="task", **knobs):
@@ -39,10 +39,10 @@ def two_say(make_task, person):
 
 @pytest.fixture
 def checked(make_task, person, ada, eve, monkeypatch):
-    """A task with blind cases of each origin (doubted audits, rechecked audits, checks of readers, second opinions) and
-    with cases that are not blind; second opinions come to eve.
+    """Return a task with blind cases of each type (doubted audits, rechecked audits, reader checks, second opinions)
+    and with cases that are not blind. Eve receives the second opinions.
     """
-    # Of all that ada settles, so that some of the few cases are sure to be second opinions.
+    # All of Ada's decisions, so that some of the few cases are certainly second opinions.
     monkeypatch.setattr("annotate.controls.checks.is_seconded", lambda task, key: True)
     entries = [DISPUTED, AGREED] * 12
     task, ann = make_task(entries, audit_least=10, audit_recheck=0.5, check_share=0.4, rounds=1), person("ann", "de")

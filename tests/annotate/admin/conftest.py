@@ -1,4 +1,4 @@
-"""A task with units of every sort."""
+"""A task with units in every state."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.annotate.conftest import AGREED, DISPUTED
 
 @pytest.fixture
 def world(make_task, person):
-    """A task with units of every sort: answered, skipped, settled, open, agreed, copied."""
+    """Return a task with answered, skipped, settled, open, agreed and copied units."""
     task = make_task(
         [DISPUTED, DISPUTED, AGREED, ("fr", "fr", "he"), *[{"votes": DISPUTED, "text": "<b>same</b>"}] * 2]
     )

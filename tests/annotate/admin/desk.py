@@ -1,4 +1,4 @@
-"""The pages of the admin, as a manager gets them."""
+"""The pages of the admin as managers see them."""
 
 from html.parser import HTMLParser
 
@@ -6,7 +6,7 @@ from django.urls import reverse
 
 
 class Page(HTMLParser):
-    """What of a page its content security policy forbids, and its text."""
+    """A parser that collects the text of a page and the parts that its content security policy forbids."""
 
     def __init__(self, response):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Balanced sets by the commands, of the sentences of fixtures/topics, which came with one of seven topics each."""
+"""Functions that draw balanced sets from the sentences in fixtures/topics, each of which has one of seven topics."""
 
 import io
 import json
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TOPICS = "science/technology travel politics sports health entertainment geography"
 SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
 LANGUAGES = tuple(SPELLED)
-# A kind that shows a text alone.
+# A kind that shows only a text.
 SENTENCES = """\
 title = "What is the sentence about?"
 form = "choice"
@@ -37,14 +37,14 @@ def import_documents(name, *files, **options):
 
 
 def import_sentences():
-    """The corpus of the fixtures, sib."""
+    """Import the corpus `sib` from the fixtures."""
     files = [ROOT / f"fixtures/topics/sib200.{language}.jsonl" for language in LANGUAGES]
     options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
     import_documents("sib", *files, **options)
 
 
 def as_sets(options):
-    """The options with test, dev, train, joint, short="fill" and apart as --sets has them."""
+    """Return the options with test, dev, train, joint, short="fill" and apart combined into --sets."""
     names = ("test", "dev", "train", "joint", "apart")
     words = ["fill"] if "short" in options else []
     words += [f"{name} {options[name]}" for name in names if name in options]
@@ -61,7 +61,7 @@ def opened(name, kind, corpus="sib", labels=TOPICS, **options):
 
 
 def read_all(task, readers, say):
-    """Each reader answers whatever they are given. say: number of the reader, unit -> label. Returns the answers."""
+    """Have each reader answer all their units, and return the answers. say: function of (reader number, unit)."""
     answered = 0
     for number, reader in enumerate(readers):
         while lease := take(reader, task):
@@ -71,7 +71,7 @@ def read_all(task, readers, say):
 
 
 def exported(name, out):
-    """The rows of gold.jsonl."""
+    """Export a task and return the rows of gold.jsonl."""
     call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
     return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -85,5 +85,5 @@ def card_of(out):
 
 
 def lists(folder, spelled):
-    """Set -> ids, in the order of the list."""
+    """Return the ids in each set, in the order of the list."""
     return {path.name.partition(".")[2]: path.read_text().split() for path in folder.glob(f"mldoc-indices/{spelled}.*")}

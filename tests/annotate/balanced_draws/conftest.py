@@ -1,4 +1,4 @@
-"""A kind that asks for the topic of a sentence, the sentences, and people who read them."""
+"""Fixtures: a kind that asks for the topic of a sentence, the sentences, and their readers."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.annotate.balanced_draws.acts import SENTENCES, import_sentences
 
 @pytest.fixture
 def kind(tmp_path):
-    """The path of its file."""
+    """Return the path of the kind's file."""
     path = tmp_path / "sentence_topic.toml"
     path.write_text(SENTENCES, encoding="utf-8")
     return str(path)
@@ -20,7 +20,7 @@ def begin(make_world):
 
 @pytest.fixture
 def sentences(begin, data_dir, db):
-    """The corpus of the fixtures, sib; for tests that do not commit."""
+    """The corpus `sib` from the fixtures, for tests that do not commit."""
     begin(data_dir)
 
 

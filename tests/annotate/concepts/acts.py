@@ -1,4 +1,4 @@
-"""Acts of the EU and the concepts that people choose for them, by the commands, of fixtures/eurlex and eurovoc."""
+"""Functions for EU acts and the concepts that people choose for them, from fixtures/eurlex and eurovoc."""
 
 import io
 import json
@@ -50,13 +50,13 @@ def import_both():
 
 
 def begun(name="acts", **options):
-    """The corpus and a task of it; what a module begins with."""
+    """Return the corpus and a task on it, which the tests of a module share."""
     import_both()
     return task_of(name, **options)
 
 
 def gold_file(*purposes):
-    """A file of known answers: of each of these purposes one act, with the concepts that were declared for it."""
+    """Write a file of known answers, with one act and its declared concepts for each purpose."""
     lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()
     path = Path(tempfile.mkdtemp()) / "gold.jsonl"
     with open(path, "w", encoding="utf-8") as file:
@@ -67,11 +67,11 @@ def gold_file(*purposes):
 
 
 def choose(annotator, task, *keys, **answer):
-    """The annotator takes the next document and chooses these concepts; the judgment."""
+    """Take the next document, choose these concepts, and return the judgment."""
     lease = take(annotator, task)
     return judge(annotator, lease.pk, Answer(" ".join(sorted(keys)), **answer))
 
 
 def values_of(html, name):
-    """Of the fields of this name on a page."""
+    """Return the values of the form fields with this name on a page."""
     return [unescape(value) for value in re.findall(rf'name="{name}" value="([^"]*)"', html)]

@@ -1,4 +1,4 @@
-"""The acts, the vocabulary of their concepts, and people who read them."""
+"""Fixtures: the acts, the vocabulary of their concepts, and their readers."""
 
 import pytest
 from django.apps import apps
@@ -8,7 +8,7 @@ from annotate.controls import concept_suggestions
 from corpora import models
 from tests.annotate.concepts import acts
 
-# What a vocabulary is stored in.
+# The tables of a vocabulary.
 PARTS = ("Vocabulary", "Scheme", "Concept", "Concept_schemes", "Broader", "Related", "Label", "LabelWord")
 TABLES = [apps.get_model("corpora", part)._meta.db_table for part in PARTS]
 _rows: dict[str, list[tuple]] = {}
@@ -16,7 +16,7 @@ _rows: dict[str, list[tuple]] = {}
 
 @pytest.fixture
 def eurovoc(db):
-    """For tests that commit. Imported once in a process; then its rows, which never change, are put back."""
+    """The vocabulary, for tests that commit. It is imported once per process, and its rows are then restored."""
     if not _rows:
         acts.import_eurovoc()
     with connection.cursor() as cursor:
@@ -30,7 +30,7 @@ def eurovoc(db):
 
 @pytest.fixture(scope="module")
 def begin(make_world, request):
-    """What the tests of a module begin with: what its BEGUN makes and returns, else the corpus alone."""
+    """The state that the tests of a module start with: the result of its BEGUN, or only the corpus."""
     return make_world(getattr(request.module, "BEGUN", acts.import_both))
 
 
@@ -41,19 +41,19 @@ def corpus(begin, data_dir, db):
 
 @pytest.fixture
 def task(corpus):
-    """That which the module begins with."""
+    """The task that the tests of the module start with."""
     return corpus
 
 
 @pytest.fixture
 def suggestions_for_all(monkeypatch):
-    """Nobody is blind: suggestions are shown to everybody."""
+    """Show suggestions to everybody."""
     monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.0)
 
 
 @pytest.fixture
 def plain(corpus):
-    """Ids of concepts of which none is broader than another."""
+    """Ids of concepts, none of which is broader than another."""
     return [each.key for each in models.Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
 
 

@@ -1,4 +1,4 @@
-"""The sets that the tests of measuring have in common."""
+"""Gold sets that the evaluation tests share."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def stream(world):
 
 @pytest.fixture
 def run(capsys):
-    """run("--gold", folder, …) is the report of evaluate."""
+    """Return a function: run("--gold", folder, …) returns the report of `evaluate`."""
 
     def run(*arguments):
         capsys.readouterr()
@@ -41,13 +41,13 @@ def run(capsys):
 
 @pytest.fixture(scope="module")
 def made():
-    """What is exported once for all tests, which only read it."""
+    """Sets that are exported once for all tests, which only read them."""
     return {}
 
 
 @pytest.fixture
 def crowd(made, tmp_path_factory):
-    """A gold set of imported judgments: some hundred units of two labels."""
+    """A gold set of imported judgments: some hundred units with two labels."""
     if not made:
         made["crowd"] = tmp_path_factory.mktemp("crowd") / "goldzc"
         some = tmp_path_factory.mktemp("judgments") / "some.tsv"
@@ -59,10 +59,10 @@ def crowd(made, tmp_path_factory):
 
 @pytest.fixture
 def reviews(person, tmp_path):
-    """reviews(60, answer, size=30) opens a task of a kind of one's own on some of 60 records, whose people say what
-    `answer` returns for a person's name and an id, and exports it.
+    """Return a function: reviews(60, answer, size=30) opens and exports a task of a custom kind with 30 of 60 records.
 
-    read: language -> how many records one reader of it reads, in place of people who read all.
+    answer: function that returns the answer from a person's name and a record's id
+    read: the number of records with a single reader, by language; by default, people read all records
     """
 
     def make(number, answer, people=("ann",), size=None, read=None, **options):

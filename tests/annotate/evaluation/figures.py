@@ -1,4 +1,4 @@
-"""A predictor measured, and the figures of its report."""
+"""Functions that evaluate a predictor and look up figures in the report."""
 
 import csv
 import json
@@ -50,14 +50,14 @@ VOTER = (
 
 
 def refusal(*arguments):
-    """What evaluate says where it refuses these."""
+    """Return the error message of `evaluate` for invalid arguments."""
     with pytest.raises(CommandError) as refused:
         call_command("evaluate", *map(str, arguments))
     return str(refused.value)
 
 
 def in_three_forms(out, capsys, *arguments):
-    """What evaluate prints, its HTML, its report, and the words of the three forms with single blanks."""
+    """Return the output of `evaluate`, its HTML, its report, and the words of all three with single spaces."""
     capsys.readouterr()
     call_command("evaluate", *map(str, arguments), "--out", str(out))
     text = capsys.readouterr().out
@@ -76,7 +76,7 @@ def run(subject, *folders, unfinished=False, allow_erased=False, **options):
 
 
 def figures(report, measure, **of):
-    """The one row of a report, or of its comparison, with this measure and slice."""
+    """Return the only row of a report, or of its comparison, with this measure and slice."""
     [found] = [row for row in report["rows"] if (row["measure"], row["of"]) == (measure, of)]
     return found
 
@@ -86,7 +86,7 @@ def accuracy(report, posts="with und", measure="accuracy"):
 
 
 def by_label(report, measure):
-    """Label -> its row."""
+    """Return the rows of a measure by label."""
     rows = [row for row in report["rows"] if row["measure"] == measure and [*row["of"]] == ["label"]]
     return {row["of"]["label"]: row for row in rows}
 
@@ -96,7 +96,7 @@ def values(report, measure):
 
 
 def means(report, measure, labels="all labels"):
-    """(which posts, the mean, over what) of each."""
+    """Return (posts, mean, labels) for each mean."""
     rows = [row for row in report["rows"] if row["measure"] == f"mean_{measure}" and row["of"]["labels"] == labels]
     return [(row["of"]["posts"], row["value"], row["note"].removeprefix("mean over ")) for row in rows]
 

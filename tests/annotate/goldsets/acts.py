@@ -1,4 +1,4 @@
-"""A task on which people do all the work, so that it can be exported."""
+"""Functions that open a task and complete it, so that it can be exported."""
 
 import resource
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ TITLE = """What's "this": a test?"""
 
 
 def make_people():
-    """Three readers of nearly everything and two adjudicators, whose names occur nowhere else."""
+    """Return three readers of almost all languages and two adjudicators, with unique names."""
     made = []
     for number, (first, last) in enumerate([("Quirina", "Zxu"), ("Xerxqes", "Vaq"), ("Wqillow", "Kqx")]):
         annotator = make_person(f"reader_qzx{number}", "en de fr es ru it pt nl pl tr ar")
@@ -28,13 +28,13 @@ def make_people():
 
 
 def open_small(corpus):
-    """The whole corpus but five posts, a part of its agreement to be audited; opened and not yet worked on."""
+    """Open a task with all but five posts of the corpus and with audits. Nobody has worked on it yet."""
     audit = {"audit_share": 0.3, "audit_least": 1, "audit_recheck": 0.5, "audit_limit": 1}
     return open_task("gold", corpus, 60, "7", title=TITLE, least_level=3, **audit).task
 
 
 def work(task, readers, answers):
-    """The readers take turns until nothing is left for them; answers: an iterable of labels, None for a skip."""
+    """Have the readers work in turn until no units are left. answers: labels, or None for a skip."""
     answers = iter(answers)
     busy = True
     while busy:
@@ -49,7 +49,7 @@ def work(task, readers, answers):
 
 
 def adjudicate(task, adjudicators):
-    """Settles one, discards the next, and so on; the first decision is taken back once."""
+    """Alternately settle and discard cases. The first decision is undone once."""
     first, _ = adjudicators
     for number, unit in enumerate(list(to_adjudicate(task, first))):
         adjudicator = adjudicators[number % 2]
@@ -63,7 +63,7 @@ def adjudicate(task, adjudicators):
 
 
 def finish(task, people, answers):
-    """People do all the work; units that nobody reads go to the next language, then to the adjudicators."""
+    """Complete a task. Units that nobody can read go to the next language and then to the adjudicators."""
     readers, adjudicators = people
     work(task, readers, answers)
     call_command("reroute", task.name)
@@ -79,7 +79,7 @@ def with_manifest(corpus="corpus"):
 
 @contextmanager
 def no_file_longer_than(size):
-    """The system refuses to write more to any file, as a full disk would."""
+    """Limit the size of all files, which has the effect of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

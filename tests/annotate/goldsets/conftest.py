@@ -1,4 +1,4 @@
-"""The task, the people who work on it, and the folder of its set."""
+"""Fixtures: a task, the people who work on it, and the folder of its gold set."""
 
 import shutil
 

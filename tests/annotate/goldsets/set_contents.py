@@ -1,4 +1,4 @@
-"""What the files of a set say."""
+"""Readers for the files of a gold set."""
 
 import json
 from datetime import datetime
@@ -12,14 +12,14 @@ def files(folder):
 
 
 def json_lines(path):
-    """Of a file that is not written where it would be empty: none."""
+    """Return the objects in a file of JSON lines. A missing file counts as empty."""
     if not path.exists() and path.name.startswith("left_out"):
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
 def jsonlike(value):
-    """A value that came out of Parquet as it stands in JSON."""
+    """Convert a value from Parquet to its form in JSON."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if isinstance(value, dict):
@@ -28,8 +28,8 @@ def jsonlike(value):
 
 
 def everything_in(folder):
-    """All that the files say, Parquet unpacked, as one text."""
-    # Compressed bytes say nothing, and hold any three letters by chance.
+    """Return the contents of all files as one text, with Parquet files decoded."""
+    # Compressed bytes may contain any three letters by chance.
     plain = (content for name, content in files(folder).items() if not name.endswith(".parquet"))
     told = [content.decode("utf-8", "replace") for content in plain]
     for path in folder.glob("*.parquet"):

@@ -1,4 +1,4 @@
-"""Files of kinds are written where a test alone has them."""
+"""Fixtures: each test writes files of kinds to its own folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Right files of kinds, and the same with something changed."""
+"""Valid files of kinds, and variants with changes."""
 
 MOOD = """\
 # How a review sounds

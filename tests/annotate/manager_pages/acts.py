@@ -1,11 +1,11 @@
-"""People at work in a task that a manager looks at."""
+"""Functions for tasks with annotators, which a manager views."""
 
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 
-# A task whose people take a test.
+# Options of a task with a qualification test.
 TESTED = {"gold": {"test": ["1", "0"] * 4}, "test_items": 5, "tries": 2}
 
 

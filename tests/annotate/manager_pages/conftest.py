@@ -1,4 +1,4 @@
-"""A test that somebody has finished, as it stands in the database."""
+"""Fixtures: a finished qualification test in the database."""
 
 import pytest
 from django.utils import timezone
@@ -9,7 +9,7 @@ from annotate.quality.guideline_versions import current
 
 @pytest.fixture
 def tried(db):
-    """tried(annotator, task, right=4) stores a finished test of five known answers, as it would stand there."""
+    """Return a function: tried(annotator, task, right=4) stores a finished test with 4 of 5 correct answers."""
 
     def make(annotator, task, language="en", *, right=5, passed=True, number=1, finished=True):
         trial = Trial.objects.create(

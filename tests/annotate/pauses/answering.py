@@ -1,4 +1,4 @@
-"""People who answer rightly, wrongly, or as they like; and what stands of it."""
+"""Functions that answer correctly, incorrectly or in another way, and that read the stored answers."""
 
 from annotate.kinds import Answer
 from annotate.models import Judgment
@@ -19,7 +19,7 @@ def wrong(unit):
 
 
 def work(annotator, task, say=known, units=1000):
-    """Answer until nothing is left, or this many units. Returns the judgments."""
+    """Answer up to this many units, and return the judgments."""
     made = []
     while len(made) < units and (lease := take(annotator, task)):
         made.append(judge(annotator, lease.pk, say(lease.unit)))

@@ -1,4 +1,4 @@
-"""Tasks that people answer until somebody is paused, or voided."""
+"""Fixtures: tasks in which people are paused, or their answers voided."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.annotate.pauses.answering import KNOWN, WATCHED, work
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    """The rule pauses from the third gold answer on."""
+    """Allow pauses from the third gold answer on."""
     monkeypatch.setattr(pause_rule, "LEAST", 3)
 
 
@@ -19,7 +19,7 @@ def watched(make_records_task):
 
 @pytest.fixture
 def three(make_records_task, person):
-    """A task of six units without gold answers, and three people who have answered all of it alike."""
+    """A task with six units and no gold answers, and three people who gave the same answers to all units."""
     task = make_records_task(count=6, redundancy=3)
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     for annotator in people:

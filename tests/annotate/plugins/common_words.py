@@ -1,4 +1,4 @@
-"""A detector from outside: the language whose frequent words are the most of a text's."""
+"""A detector plug-in: it returns the language whose common words make up most of the text."""
 
 from corpora.core.voters import Voter
 

@@ -1,4 +1,4 @@
-"""A package that names what it brings by entry points, as if it were installed."""
+"""Fixtures: a package with entry points that appears to be installed."""
 
 import sys
 

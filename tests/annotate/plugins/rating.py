@@ -1,4 +1,4 @@
-"""A form of answers from outside: a number from 0 to the most that the kind's file names."""
+"""An answer form plug-in: a number from 0 to the maximum in the kind's file."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ class Measures(choice.Measures):
 
 
 def middle(answers, order=(), asked=0):
-    """The number in the middle; None where two people are far apart, so that an adjudicator decides."""
+    """Return the median. Return None if two people differ widely, so that an adjudicator decides."""
     numbers = sorted(map(int, answers))
     return str(numbers[len(numbers) // 2]) if numbers and numbers[-1] - numbers[0] <= NEAR else None
 

@@ -1,4 +1,4 @@
-"""A quality control of one's own: one unit in so many is shown to a second person, who does not know that."""
+"""A quality control plug-in: a share of the units is shown to a second person, who does not know this."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ COLUMNS = [numbered("read", "read twice"), numbered("same", "same answer"), esti
 
 
 class SecondReader(QualityControl):
-    """What two people say who read the same, neither knowing of the other, tells how far labels can be trusted."""
+    """Two people answer the same unit independently. Their agreement shows how reliable the labels are."""
 
     name = "second reader"
     options = (EVERY,)
@@ -33,7 +33,7 @@ class SecondReader(QualityControl):
 
     def units_added(self, task: Task, first: int) -> int:
         every = task.options[EVERY.name]
-        # Nobody who sees the order of units can tell which they are: where to begin is drawn by the task's secret.
+        # The first unit is drawn with the task's secret, so the order of units does not reveal the second readings.
         begin = int(task.lots("second reader", "begin"), 16) % every
         added = task.units.work().queued().filter(position__gte=first)
         added.alias(place=F("position") % every).filter(place=begin).update(redundancy=F("redundancy") + 1)
@@ -59,7 +59,7 @@ class SecondReader(QualityControl):
         return {"second_label": {unit: said[1] for unit, said in self._said(task).items() if len(said) > 1}}
 
     def _said(self, task: Task) -> dict[int, list[str]]:
-        """Unit -> the answers that count, in the order in which they were given."""
+        """Return the valid answers of each unit, in the order in which they were given."""
         found: dict[int, list[str]] = {}
         units = task.units.work().order_by()
         rows = Judgment.objects.live().answers().filter(unit__in=units).order_by("pk")

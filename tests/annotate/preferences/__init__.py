@@ -1,1 +1,1 @@
-"""Which of two systems people prefer: opening such tasks, answering, and what nobody learns."""
+"""Tests of comparisons between two systems: opening tasks, answering, and keeping the systems secret."""

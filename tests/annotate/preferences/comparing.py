@@ -1,4 +1,4 @@
-"""A task in which people compare what two systems suggest, from files as they are published."""
+"""Functions that open tasks in which people compare the suggestions of two systems (files in the published format)."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def write_corpus(folder: Path, rows, name=CORPUS) -> None:
 
 
 def write_system(folder: Path, name: str, rows, replies=None) -> Path:
-    """The predictions of a system; replies: of a record, three that tell the system by default."""
+    """Write the suggestions of a system. replies: of a record; by default, three replies that identify the system."""
     path = folder / f"{name}.tsv"
     made = replies or (lambda row: [f"{MARKS[name]} {row['id']} {place}" for place in "xyz"])
     lines = ["\t".join([row["message"], row["reply"], *made(row)]) for row in rows]
@@ -37,18 +37,18 @@ def write_system(folder: Path, name: str, rows, replies=None) -> Path:
     return path
 
 
-# What stands in the replies of each system, and has nothing to do with its name.
+# A word in the replies of each system, which is unrelated to the system's name.
 MARKS = {"mt5": "Plum", "bert": "Pear", "seq2seq": "Fig"}
 
 
-# So that the lots of a test always fall in one way; people's pseudonyms are fixed for it too (conftest.py).
+# A fixed secret, so that random draws are the same in every run. Pseudonyms are fixed too (conftest.py).
 SECRET = "5ecret"
 
 
 def open_comparison(
     folder: Path, *systems, number=4, languages=("en",), name="talk", replies=None, secret=SECRET, **options
 ) -> Task:
-    """secret: that of its lots; empty for the one that it was opened with."""
+    """Open a comparison. secret: the secret of the random draws; empty to keep the task's own."""
     rows = records(number, languages)
     if not (folder / f"{CORPUS}.jsonl").exists():
         write_corpus(folder, rows)

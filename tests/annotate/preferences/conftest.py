@@ -1,4 +1,4 @@
-"""A task in which people compare two systems, and people who do."""
+"""Fixtures: a task in which people compare two systems, and the people."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.annotate.preferences.comparing import open_comparison
 
 @pytest.fixture
 def compare(tmp_path, db):
-    """compare("mt5", "bert", number=4) opens a task in which each message has replies of these systems."""
+    """Return a function: compare("mt5", "bert", number=4) opens a task with 4 messages and replies by both systems."""
 
     def make(*systems, **options):
         return open_comparison(tmp_path, *systems, **options)
@@ -18,7 +18,7 @@ def compare(tmp_path, db):
 
 @pytest.fixture
 def person(db):
-    """As everywhere, but that nobody's pseudonym is left to chance: lots fall by it."""
+    """The usual fixture, but with fixed pseudonyms, because random draws depend on them."""
 
     def make(username, languages="", **fields):
         return make_person(username, languages, pseudonym=f"annotator-{username}", **fields)

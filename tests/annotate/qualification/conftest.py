@@ -1,4 +1,4 @@
-"""A task with a test, and somebody who may take it."""
+"""Fixtures: a task with a qualification test, and a person who can take it."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.annotate.qualification.trials import GOLD
 
 @pytest.fixture
 def make_tested(make_records_task):
-    """A task whose test has four questions out of eight, needs three right answers, and may be taken twice."""
+    """A task whose test has four of eight questions, requires three correct answers, and can be taken twice."""
 
     def make(*, gold=GOLD, **knobs):
         return make_records_task(gold=gold, **({"test_items": 4, "pass_mark": 0.75, "tries": 2} | knobs))

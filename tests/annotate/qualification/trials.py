@@ -1,4 +1,4 @@
-"""A task with a test, somebody who takes it, and the pages before the work as a client without a browser uses them."""
+"""Functions that take a qualification test and use the introductory pages without a browser."""
 
 from itertools import count
 
@@ -14,7 +14,7 @@ PATH = "/tasks/crowd/qualification/en/"
 
 
 def go_through(annotator, task, kind, *, wrong=0, language="en"):
-    """Practise, or take a test, with so many wrong answers at its beginning. Returns the trial."""
+    """Practise or take a test, starting with `wrong` incorrect answers, and return the trial."""
     trial = begin(annotator, task, language, kind)
     for number in count():
         question = next_question(trial)
@@ -34,7 +34,7 @@ def take_test(annotator, task, **fields):
 
 
 def practised(annotator, task, language="en"):
-    """Practise, and begin the test, which is returned."""
+    """Practise, start the test, and return it."""
     practise(annotator, task, language=language)
     return begin(annotator, task, language, "test")
 

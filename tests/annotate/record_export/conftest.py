@@ -1,4 +1,4 @@
-"""Tasks of records that people have worked on, and what is exported of one."""
+"""Fixtures: completed tasks about records, and the export of one of them."""
 
 import json
 
@@ -16,7 +16,7 @@ from tests.annotate.record_export.records import FIELDS, HIDDEN, LANGUAGES, ROWS
 
 @pytest.fixture
 def corpus_of(tmp_path, db):
-    """corpus_of("qa_match") has 20 records in each of three languages, and more with a known answer."""
+    """Return a function: corpus_of("qa_match") imports 20 records in each of three languages, and gold records."""
 
     def make(task_type, *more, **options):
         rows = [record(task_type, language, number) for language in LANGUAGES for number in range(ROWS + 1 + HIDDEN)]
@@ -31,13 +31,13 @@ def corpus_of(tmp_path, db):
 
 @pytest.fixture
 def crowd(person):
-    """Four people, whose names occur nowhere else."""
+    """Four people with unique names."""
     return [person(f"labeler_qzx{number}", "en de fr") for number in range(4)]
 
 
 @pytest.fixture
 def opened(corpus_of):
-    """opened("qa_match") is a task in which nobody has said anything yet."""
+    """Return a function: opened("qa_match") opens a task that has no answers yet."""
 
     def make(task_type, *more, languages=LANGUAGES, **knobs):
         corpus = corpus_of(task_type, *more)
@@ -55,7 +55,7 @@ def opened(corpus_of):
 
 @pytest.fixture
 def answered(judged, crowd):
-    """answered(task, says) has three of the people answer each unit, past the queue, which takes its time."""
+    """Return a function: answered(task, says) stores answers by three people without the queue, which would be slow."""
 
     def make(task, says=most_agree):
         for unit in task.units.filter(honeypot=False, copy_of=None).select_related("item", "task"):

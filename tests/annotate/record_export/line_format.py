@@ -1,4 +1,4 @@
-"""A published format from outside: for each language and split a file of label, question and passage."""
+"""A format plug-in: for each language and split, a file with label, question and passage."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def labels_of(path):
 
 
 def grade(predictions: Path, sets, against=None):
-    """Accuracy by language. Predictions: LANGUAGE.txt with a label for each line of the test file."""
+    """Return the accuracy by language. predictions: files LANGUAGE.txt with a label for each line of the test file."""
     [gold] = sets
     rows = []
     for name in (name for name in gold.files if name.endswith(".test.txt")):

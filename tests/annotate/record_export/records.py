@@ -1,4 +1,4 @@
-"""Records that are hard on files, and people who answer them."""
+"""Records that are difficult for file formats, and people who answer them."""
 
 from annotate.kinds import Answer
 from annotate.work.judgments import judge, skip
@@ -8,7 +8,7 @@ from tests.annotate.goldsets.test_xglue import HARD
 
 LANGUAGES = ("en", "de", "fr")
 EXAMPLE = {"query": "cheap *flights*", "title": "Flights for less", "description": "Book\nnow, fly later."}
-# The label that a record's number gives, so that any reader of a test can tell it.
+# The label depends only on the record's number, so that tests are easy to follow.
 GRADES = ("4", "3", "2", "1", "0")
 FIELDS = {
     "ad_relevance": ("query", "title", "description"),
@@ -19,7 +19,7 @@ ROWS, HIDDEN = 20, 8
 
 
 def record(task_type, language, number):
-    """Two neighbours have an equal first field, and all the fields are hard on files now and then."""
+    """Return a record. Two consecutive records share the first field, and some fields are difficult for files."""
     first, *others = FIELDS[task_type]
     hard = HARD[number % len(HARD)]
     values = {first: f"{HARD[number // 2 % len(HARD)]} {language} {number // 2}"}
@@ -37,13 +37,15 @@ def label_of(unit):
 
 
 def most_agree(person, unit):
-    """The last of the four is at odds with the others on every fifth record."""
+    """Answer like the others, except that the last of four people differs on every fifth record."""
     label, labels = label_of(unit), unit.task.labels
     return labels[labels.index(label) - 1] if person == 3 and number_of(unit) % 5 == 0 else label
 
 
 def work(task, people, says=most_agree):
-    """The people take turns until nothing is left for them; says(place of one, unit): a label, None for a skip."""
+    """Have the people work in turn until no units are left. says: function of (index of the person, unit) that returns
+    a label, or None for a skip.
+    """
     busy = True
     while busy:
         busy = False
