@@ -319,7 +319,7 @@ def draw_headline(result: Result) -> str:
     read += f"people read {audits:,} of them as a check"
     read += f", and {disputed:,} on which the detectors differ." if disputed else "."
     if not result["people"]:
-        return f"{read} No annotator reads their languages yet; the next step invites some."
+        return f"{read} No annotator reads these languages yet. The next step is to invite some."
     days = result["all"] and result["all"]["middle"]
     done = f"Done by {_weekday(result, days)}" if days is not None else "No date"
     return f"{read} {done} with {many(result['people'], 'annotator')}."

@@ -258,7 +258,7 @@ def _label_sentences(counted: str, part: Section) -> list[str]:
         f"{_many(len(model['differs']), 'unit')}. The votes are tied on {count(model['tied'])}.",
     ]
     if not model["converged"]:
-        sentences[1] += f" It did not converge in {_many(model['rounds'], 'round')}, so its figures are not a maximum."
+        sentences[1] += f" It did not converge in {_many(model['rounds'], 'round')}, so its figures are approximate."
     if gold := part["gold"]:
         models = ", ".join(f"{name} {accuracy(gold[key])}" for key, name in MODELS.items())
         sentences.append(
@@ -339,7 +339,7 @@ def sureness(gold: Section) -> list[str]:
         return []
     summary = f"The mean posterior of Dawid-Skene's labels is {percent(sure)}, and their accuracy is {accuracy(right)}"
     if right["low"] <= sure <= right["high"]:
-        return [f"{summary}. On these units, the two fit."]
+        return [f"{summary}. On these units, the two agree."]
     more = "more" if sure > right["high"] else "less"
     return [f"{summary}. The model is {more} certain than accurate, so do not read a posterior as a probability."]
 

@@ -239,9 +239,9 @@ def side_words(sides: Section, people: int) -> str:
     people: number of people who have answered.
     """
     if not people:
-        return "Nobody has answered yet, so nothing is known about sides."
+        return "Nobody has answered yet, so a preference for a side is unknown."
     if not sides["judgments"]:
-        return "It is not known which system was first, so nothing is known about sides."
+        return "The order of the systems is unknown, and so is any preference for a side."
     number, chosen = sides["out_of_line"], sides["judgments"] - sides["ties"]
     outliers = (
         f"{are(number, 'person is', 'people are')} out of line, because they choose one side so often that this "

@@ -27,7 +27,7 @@ ALL = slice(None)
 class Reason(Enum):
     """Why an estimate falls back to people alone, or why its interval needs caution. The value is the text to show."""
 
-    WEAK = "same as people alone, because judge and people correlate too weakly"
+    WEAK = "same as people alone, because the judge's and people's labels correlate too weakly"
     UNRELATED = "same as people alone, because the judge or people gave this label to none or all of the items read"
     UNINFORMATIVE = "same as people alone, because the judge gives this label no more often when people give it"
     INCONSISTENT = (

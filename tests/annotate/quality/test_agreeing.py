@@ -168,7 +168,7 @@ def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
     right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
     told = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
     assert told[None] == ""
-    assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these units, the two fit.")
+    assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these units, the two agree.")
     assert "The model is less certain than accurate" in told[0.6]
     assert "The model is more certain than accurate, so do not read a posterior as a probability." in told[0.97]
 
