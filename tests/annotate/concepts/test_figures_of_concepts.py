@@ -4,7 +4,7 @@ import pytest
 
 from annotate.figures import annotator_statistics
 from annotate.figures.annotator_statistics import MOST_LABELS
-from annotate.figures.item_list import Filter, composition, page_of
+from annotate.manager_pages.task_items import Filter, composition, page_of
 from corpora.models import Concept
 from tests.annotate.concepts.acts import begun, choose
 

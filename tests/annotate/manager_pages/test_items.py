@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotate.figures import item_list
-from annotate.figures.item_list import Filter, Place, composition, page_of, place_from
 from annotate.kinds import Answer
+from annotate.manager_pages import task_items
+from annotate.manager_pages.task_items import Filter, Place, composition, page_of, place_from
 from annotate.models import Unit
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge, skip
@@ -62,7 +62,7 @@ def test_an_item_is_found_by_its_id_and_by_words_of_its_text(task):
 
 
 def test_the_item_with_the_id_comes_first_and_once_however_many_texts_have_the_words(task, monkeypatch):
-    monkeypatch.setattr(item_list, "ON_A_PAGE", 2)
+    monkeypatch.setattr(task_items, "ON_A_PAGE", 2)
     last = task.units.order_by(*Place._fields).last()
     Item.objects.update(text=f"About {last.item.key}")
     first, after = page_of(task, Filter(words=last.item.key), None)
@@ -74,8 +74,8 @@ def test_the_item_with_the_id_comes_first_and_once_however_many_texts_have_the_w
 def test_pages_go_through_all_items_once(task, monkeypatch, chosen):
     Item.objects.update(text="A post.")
     whole = listed(task, **chosen)
-    monkeypatch.setattr(item_list, "ON_A_PAGE", 2)
-    monkeypatch.setattr(item_list, "SCANNED", 3)
+    monkeypatch.setattr(task_items, "ON_A_PAGE", 2)
+    monkeypatch.setattr(task_items, "SCANNED", 3)
     seen, after = [], None
     while True:
         units, after = page_of(task, Filter(**chosen), after)
@@ -88,7 +88,7 @@ def test_pages_go_through_all_items_once(task, monkeypatch, chosen):
 
 
 def test_a_search_reads_so_many_items_and_goes_on(task, monkeypatch, desk):
-    monkeypatch.setattr(item_list, "SCANNED", 2)
+    monkeypatch.setattr(task_items, "SCANNED", 2)
     page = desk.get(address(task), {"words": "nothing like it"})
     assert "None of the items searched so far matches." in page.text
     assert "Continue the search" in page.text
@@ -106,7 +106,7 @@ def test_a_page_takes_as_many_statements_for_many_items_and_goes_by_the_index(ma
     if connection.vendor == "sqlite":
         place = Place("QUEUED", "de", 3, 3)
         with CaptureQueriesContext(connection) as queries:
-            list(item_list._places(many.units.work(), place, 5))
+            list(task_items._places(many.units.work(), place, 5))
         plans = [str(connection.cursor().execute(f"EXPLAIN QUERY PLAN {query['sql']}").fetchall()) for query in queries]
         assert all("USING INDEX queue" in plan or "USING INTEGER PRIMARY KEY" in plan for plan in plans), plans
 
