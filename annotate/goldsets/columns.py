@@ -253,7 +253,7 @@ COLUMNS: Mapping[str, Column] = {
         pa.list_(form_extras.PREFERRED),
         form_extras.preferred,
         "The number of valid answers for each system and for `tie`; empty if both systems suggest the same replies, "
-        "because nobody is asked then.",
+        "because no answers are needed then.",
     ),
     "dawid_skene": _text(
         lambda rows: pa.array([label for label, _ in _likeliest(rows)], _TEXT),

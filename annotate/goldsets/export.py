@@ -149,7 +149,7 @@ class Balancing(NamedTuple):
 def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     """Return the balanced sets of a task.
 
-    without: units to exclude, because somebody could have known their labels.
+    without: units to exclude, because their labels could have been known.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
@@ -435,7 +435,7 @@ class Export:
 
     @cached_property
     def answers(self) -> answer_models.Fitted:
-        """The valid answers and the model fitted to them, without the units whose label somebody could have known."""
+        """The valid answers and the model fitted to them, without units whose labels could have been known."""
         return answer_models.fitted(self.task, without=self.excluded)
 
     @cached_property

@@ -60,8 +60,8 @@ def export(
     splits: shares of the splits; by default, the records' own splits are used, or SPLITS if the records name none.
     seed: seed for drawing the splits; by default, the draw's seed.
     frequent_over: a label is frequent if more than this many train documents have it; 50 by default.
-    tell_secret: whether to disclose the secret of the random draws and what they were drawn from; use this only for a
-        task that will not be reopened.
+    tell_secret: whether to disclose the secret and the frames of the random draws; use this only for a task that will
+        not be reopened.
     progress: function that is called from time to time with the number of rows written.
 
     Raise ExportError if the set cannot be written.
@@ -135,7 +135,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     )
     names: dict[str, Any] = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl", "parquet": parquet}
     if not is_split:
-        # The digests make it possible to tell erased rows from changed rows. Split sets have none, because evaluation
+        # The digests distinguish erased rows from changed rows. Split sets have none, because evaluation
         # on split sets does not allow erased rows.
         names["digests"] = f"gold{mark}{DIGESTS}"
     control_files = {key: file for control in kind.quality_controls for key, file in control.files(export).items()}

@@ -247,7 +247,7 @@ def section(export: Export) -> dict[str, Any]:
 
     messages: number of distinct messages.
     copies: number of rows that are copies of a comparison.
-    equal: number of comparisons that nobody was asked about, because both systems suggest the same replies.
+    equal: number of comparisons that need no answers, because both systems suggest the same replies.
     """
     units, parameters = export.task.units.exported(), export.draw.parameters
     message, comparisons = export.kind.fields[0], units.filter(copy_of=None)

@@ -285,7 +285,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
 
 
 def unlisted(by_label: dict[str, int]) -> dict[str, int]:
-    """Return the labels that do not stand for a known language, as a mapping from label to number of posts.
+    """Return the labels that are not known languages, as a mapping from label to number of posts.
 
     The label und and the negatives of known languages are not included.
     """

@@ -257,8 +257,7 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
 #
 # The checks distinguish erased rows from changed rows. If a post has vanished from its source, or if a person asks for
 # its erasure, it may be removed from the files by hand, and the rest of the set stays valid. If a label is changed,
-# however, the set is worthless. gold.digests.txt, which contains no ids or texts, makes it possible to tell these two
-# cases apart.
+# however, the set is worthless. gold.digests.txt, which contains no ids or texts, distinguishes these two cases.
 
 
 DIGESTS = ".digests.txt"  # replaces .jsonl in gold.jsonl or gold.unfinished.jsonl

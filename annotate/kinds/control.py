@@ -89,8 +89,8 @@ class QualityControl:
     hides: whether the control hides items among the drawn ones
     switches: options that switch on the hooks for annotation: these run only if a task has a value for one of the
         options. If there are no switches, the hooks always run.
-    draws_by: options that say how many new units the control draws. The hooks `units_added` and `expected` run only if
-        a task has a value for one of the options. If there are no such options, these hooks always run.
+    draws_by: options that set the number of units that the control draws. The hooks `units_added` and `expected` run
+        only if a task has a value for one of the options. If there are no such options, these hooks always run.
     look_at: name of the command that reports the results of the control
     of_agreement: whether the control measures the reliability of the detectors' agreement on posts
     tabs: (URL name, title) of each page that the control adds to a task for managers
@@ -161,7 +161,7 @@ class QualityControl:
     # --- Hooks for annotation.
 
     def place(self, unit: Unit, permit: Permit) -> Any:
-        """Return a function that decides what a person gets when a unit of work is next in the queue.
+        """Return a function that selects the unit for a person when a unit of work is next in the queue.
 
         The function is called before the unit is leased. It takes all leases of the unit and those of the person, and
         returns a Place. Return None if the person always gets the unit itself.
@@ -203,7 +203,7 @@ class QualityControl:
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
         """Decide what happens to a unit that has all its answers.
 
-        label: label that the answers give; None if they give none
+        label: label that results from the answers; None if there is none
 
         Return the event, the next stage and the label. To ask more people, return how many must answer in total. Return
         None for the usual outcome.
@@ -292,7 +292,7 @@ class QualityControl:
         return ()
 
     def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Return the units whose label could have become known, and so must be left out of an exported set.
+        """Return the units that an exported set must leave out, because their labels could have been known.
 
         The result maps the unit's key to the reason.
         """

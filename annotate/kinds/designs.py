@@ -45,7 +45,7 @@ class Wanted:
     chosen: values of the design's options
     leave_out: ids of items to leave out of the frame
     labels: labels of the task
-    unread: the label on which the detectors agree, by id, for posts of a uniform task that nobody has read
+    unread: the labels on which the detectors agree, by id, for the unread posts of a uniform task
     """
 
     corpus: Corpus

@@ -27,7 +27,7 @@ _RULE = re.compile(r"[ \t>|:-]*-[ \t>|:-]*")
 
 
 def guidelines_fault(text: str) -> str:
-    """Return what is wrong with the guidelines, or an empty string if they are valid.
+    """Return a description of the fault in the guidelines, or an empty string if they are valid.
 
     The text has no subject, because the caller adds it. For example, it may be "have 120,000 bytes, but at most
     100,000 are allowed".

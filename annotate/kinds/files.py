@@ -1,4 +1,4 @@
-"""The strict reader for kinds that are defined by TOML files. Each error states the line and what is wrong there.
+"""The strict reader for kinds that are defined by TOML files. Each error states the line and the fault.
 
 A file can define its own fields, form and answers. Alternatively, it can name `language` or `verify` as its `base`, and
 change the languages, labels, options, guidelines or title of that kind. file_sections.py reads the

@@ -146,7 +146,7 @@ class Key(NamedTuple):
 VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
-# A unit stays reserved for twenty times as long as an answer usually takes, and for at least ten minutes. After that,
+# A unit stays reserved for twenty times the usual time of an answer, and for at least ten minutes. After that,
 # the person has probably left, so someone else can get the unit.
 LEASE_ANSWERS, LEAST_LEASE = 20, 10
 # The style of a text that can be longer than the window.
@@ -217,7 +217,7 @@ class Routing:
     candidates: function that returns the languages whose readers can be asked, the most likely language first
     queue: function that returns the queue for a language
     read_by: function that returns the queues of a task that readers of a language work in
-    when_exhausted: function that returns the next stage of a unit if nobody else can be asked
+    when_exhausted: function that returns the next stage of a unit if no other person can be asked
     enters_by: event with which a unit enters a queue if it was not labelled automatically
     is_routed: whether languages can share a queue, as the table of routes defines
     waits: whether a unit stays in its queue if too few people can answer it; if not, it moves on
@@ -336,7 +336,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question. Each part of its behaviour is defined by an object of its own, such as `routing`."""
+    """A kind of question. Each part of its behaviour is defined by a separate object, such as `routing`."""
 
     slug: str
     # The question in one sentence, in English.

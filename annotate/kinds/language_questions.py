@@ -130,7 +130,7 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def when_exhausted(unit: Unit) -> str:
-    """Return the next stage of a unit if nobody else can be asked.
+    """Return the next stage of a unit if no other person can be asked.
 
     An adjudicator decides it, unless it is a decoy. A decoy is discarded, because its answer is already known.
     """

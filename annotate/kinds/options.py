@@ -55,7 +55,7 @@ _EVERY = (
         str,
         default="ADJUDICATION",
         off="ADJUDICATION",
-        help="where a unit goes if its answers give no label",
+        help="where a unit goes if its answers do not result in a label",
         group=ROUTING,
         choices=("ADJUDICATION", "DISCARDED"),
     ),

@@ -129,7 +129,7 @@ VARIETIES = {
     "arb": "ar", "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar",
     "afb": "ar",
 }  # fmt: skip
-# Readers of the Chinese varieties read Chinese (zh) too, although a text in one of them may have a label of its own.
+# Readers of the Chinese varieties read Chinese (zh) too, although a text in one of them may have a separate label.
 _READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
 
 

@@ -260,8 +260,8 @@ def _language(value: object, declared: str) -> str:
 def read_author(value: object, key: bytes) -> str:
     """Return a keyed hash of the author, or "" if there is none or only a notice such as [deleted].
 
-    The hash is HMAC-SHA256 with the installation's key, shortened to 32 hex digits. Because it is keyed, nobody without
-    the key can identify an account by hashing guesses.
+    The hash is HMAC-SHA256 with the installation's key, shortened to 32 hex digits. Because it is keyed, only a person
+    with the key can identify an account by hashing guesses.
     """
     if is_missing(value):
         return ""
@@ -285,7 +285,7 @@ def read_time(value: object) -> datetime | None:
     """Return a time in UTC, or None if the value is None or "".
 
     The value may be in ISO 8601, in Twitter's format, or in epoch seconds (a number, or a string that begins with at
-    least nine digits). A time without an offset is taken as UTC, and a date without a time as midnight.
+    least nine digits). A time without an offset is read as UTC, and a date without a time as midnight.
 
     Raise RecordError if the value cannot be read.
     """

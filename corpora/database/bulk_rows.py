@@ -32,8 +32,8 @@ _CACHE_KIB = 32 << 10
 def plain(model: type[Model]) -> type[Any]:
     """Return a lightweight class whose instances `insert` accepts in place of instances of a model.
 
-    The class has only the model's fields with their defaults. Creating an instance takes a tenth of the time that a
-    model instance takes. The instances share the default values, so callers must not modify a default in place.
+    The class has only the model's fields with their defaults. Creating an instance is ten times as fast as creating
+    a model instance. The instances share the default values, so callers must not modify a default in place.
     """
     fields = model._meta.concrete_fields
     values = {field.attname: field.get_default() for field in fields}

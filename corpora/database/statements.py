@@ -134,7 +134,7 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
     """Run SQL that is the same on every call, and return the cursor.
 
     PostgreSQL parses and plans such SQL only once per connection, and Python's SQLite driver caches all SQL. All
-    statements share a cursor, because the drivers store in the cursor what they learn about types.
+    statements share a cursor, because the drivers cache information about types in the cursor.
     """
     database: Any = connections[DEFAULT_DB_ALIAS]
     # If queries must be logged, as in tests that count them, use Django's cursor, because it logs the SQL.

@@ -277,7 +277,7 @@ def part_sizes(size: int, sizes: Mapping[str, int]) -> dict[str, int]:
 
 # --- Draws of single records, or of groups of records, in each language.
 #
-# The order of the draw is given by a hash of the seed, the language, and the record's id or the group's common value.
+# The order of the draw is that of a hash of the seed, the language, and the record's id or the group's common value.
 # The same seed gives the same draw on any engine, and a larger draw contains the smaller one.
 
 

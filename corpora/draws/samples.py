@@ -347,7 +347,7 @@ def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
 def check_size_and_seed(size: int | None, seed: str, noun: str = "post") -> None:
     """Check the requested size and the seed of a draw.
 
-    noun: what is drawn, such as `post`
+    noun: the noun for a drawn row, such as `post`
 
     Raise CorpusError if the size is below 1, or if the seed is empty or too long.
     """

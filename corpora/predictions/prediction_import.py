@@ -60,7 +60,7 @@ def import_predictions(
 
     Importing the same file again changes nothing.
 
-    declared: a mapping from labels that are unknown here to the labels that they stand for (prediction_rows.py)
+    declared: a mapping from unknown labels to the labels that they stand for (prediction_rows.py)
     columns: a mapping from our field names to the file's column names
     progress: a function that is called with the number of bytes read
 

@@ -262,7 +262,7 @@ register(Format("xglue", XGLUE, write_xglue, measured_by="annotate.evaluation.xg
 #     MLDoc/mldoc.<set>.<code>            the same for LASER, where <set> is written as train1000
 #     mldoc-sampling/<language>           each document in a language once, as input for sampling_rcv2.py
 #
-# Language names are spelled out, as in the published lists. The files named `joint` hold the sets for all languages
+# Language names are spelled out, as in the published lists. The files named `joint` contain the sets for all languages
 # together. A text consists of the record's fields, joined with spaces and without tabs or line breaks. LASER and
 # sampling_rcv2.py know MLDoc's four classes only by their letters.
 

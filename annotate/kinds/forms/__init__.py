@@ -1,4 +1,4 @@
-"""Answer forms, which define what an answer consists of: for example, one label or a set of labels.
+"""Answer forms, which define the content of an answer: for example, one label or a set of labels.
 
 form.py contains the base class and the registry. The forms for concepts and preferences need the database, so they are
 registered in kinds/concept_kind.py and kinds/preference_kind.py.

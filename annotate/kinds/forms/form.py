@@ -1,4 +1,4 @@
-"""The base class and registry of answer forms, which define what an answer consists of.
+"""The base class and registry of answer forms, which define the content of an answer.
 
 Answers are stored, compared and exported as canonical text, which only the form can interpret. The base class is for
 answers that consist of one label from a list.

@@ -57,7 +57,7 @@ class Measures:
     """Measures that compare the labels that a system assigns to documents with the gold labels.
 
     groups: documents with gold labels and the system's ranking, for ALL labels and for each frequency bucket of labels
-    answers: gold and assigned labels of all documents, once as they are (PLAIN) and once WIDENED to include ancestors
+    answers: gold and assigned labels of all documents, both unchanged (PLAIN) and with their ancestors (WIDENED)
     seed: seed of the bootstrap and the randomization tests
     """
 

@@ -1,5 +1,5 @@
--- Whether two predictors agree on each row of the frame. Only rows in wanted languages are included, and left-out rows
--- are omitted. The table `folded` maps labels to coarse labels, which are compared instead. Columns: id, language,
+-- Whether two predictors agree on each row of the frame. Only rows in requested languages are included, and left-out
+-- rows are omitted. The table `folded` maps labels to coarse labels, which are compared instead. Columns: id, language,
 -- part.
 SELECT
     frame.id,

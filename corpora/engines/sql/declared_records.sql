@@ -1,4 +1,4 @@
--- The records in the wanted languages with their declared labels, sorted by id. Columns: id, language, fields,
+-- The records in the requested languages with their declared labels, sorted by id. Columns: id, language, fields,
 -- declared.
 SELECT
     posts.id,

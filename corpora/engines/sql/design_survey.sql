@@ -1,4 +1,4 @@
--- Counts of the posts that have what a design for one language needs. There is one row.
+-- Counts of the posts that fulfil the requirements of a design for one language. There is one row.
 -- Columns: posts, authored, timed, first_time, last_time, in_history, in_window, authored_in_window.
 -- authored and timed: posts with an author, and posts with a time
 -- in_history: posts in the history with an author

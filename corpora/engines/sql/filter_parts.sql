@@ -1,4 +1,4 @@
--- Whether the filter kept or dropped each pair. Only pairs in wanted languages are included, and left-out pairs are
+-- Whether the filter kept or dropped each pair. Only pairs in requested languages are included, and left-out pairs are
 -- omitted. Columns: id, language, part.
 SELECT
     filtered.id,

@@ -1,4 +1,4 @@
--- The number of posts and the number of authors in the frame of each wanted language. Columns: language, posts,
+-- The number of posts and the number of authors in the frame of each requested language. Columns: language, posts,
 -- authors.
 WITH sizes AS (
     SELECT

@@ -1,4 +1,4 @@
--- The replies that did not become pairs when the corpus was created, and the kept pairs in unwanted languages.
+-- The replies that did not become pairs when the corpus was created, and the kept pairs in other languages.
 -- Columns: id, message_id, thread, reason, language, certainty.
 SELECT
     id,

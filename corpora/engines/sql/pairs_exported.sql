@@ -1,4 +1,4 @@
--- The kept pairs in the wanted languages. Columns: those of `kept`.
+-- The kept pairs in the requested languages. Columns: those of `kept`.
 SELECT kept.*
 FROM kept
 INNER JOIN wanted ON kept.language = wanted.language

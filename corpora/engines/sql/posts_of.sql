@@ -1,4 +1,4 @@
--- The wanted posts with their votes, sorted by id. Columns: those of posts and votes.
+-- The requested posts with their votes, sorted by id. Columns: those of posts and votes.
 SELECT
     posts.id,
     posts.text,

@@ -1,5 +1,5 @@
--- The posts to which the predictor assigns a wanted language. If the design has a window, only posts in the window are
--- included. Columns: language, id.
+-- The posts to which the predictor assigns a requested language. If the design has a window, only posts in the window
+-- are included. Columns: language, id.
 SELECT
     wanted.language,
     posts.id

@@ -1,4 +1,4 @@
--- The posts in the window by the authors who qualify for each wanted language. The posts may be in any language.
+-- The posts in the window by the authors who qualify for each requested language. The posts may be in any language.
 -- Columns: language, id.
 SELECT
     authors.language,

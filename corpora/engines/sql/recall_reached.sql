@@ -1,4 +1,4 @@
--- The requested posts that are in the frame of each wanted language. Columns: language, id.
+-- The requested posts that are in the frame of each requested language. Columns: language, id.
 SELECT
     frame.language,
     frame.id

@@ -1,4 +1,4 @@
--- The wanted records, sorted by id. Columns: those of posts.
+-- The requested records, sorted by id. Columns: those of posts.
 SELECT
     posts.id,
     posts.text,

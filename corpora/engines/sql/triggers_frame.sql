@@ -1,5 +1,5 @@
--- The unread posts to which the predictor assigns a wanted language although the detectors agree on a different label.
--- The table `alike` lists the pairs of labels that do not count as different. Columns: language, id.
+-- The unread posts to which the predictor assigns a requested language although the detectors agree on a different
+-- label. The table `alike` lists the pairs of labels that do not count as different. Columns: language, id.
 SELECT
     wanted.language,
     unread.id
