@@ -195,8 +195,9 @@ def _join_uniform(
 ) -> None:
     cells: dict[str, Cell] = {}
     unconfirmed: dict[str, Cell] = {}  # posts with an unconfirmed label, treated as missing
+    is_rechecked = any(row.checked and row.stratum == "audited" for row in rows)
     for row in rows:
-        (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = _cell(joined, row)
+        (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = _cell(joined, row, is_rechecked=is_rechecked)
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):
         raise EvaluationError(
             f"{gold.folder / 'manifest.json'} states that the {len(gold.rows):,} posts were drawn from "
@@ -254,8 +255,12 @@ def _short_in_all(read: int, total: int) -> str:
     return f"all labels together ({read:,} of {total:,})" if read < min(total, LEAST_READ_IN_ALL) else ""
 
 
-def _cell(joined: Joined, row: GoldRow) -> Cell:
-    """Return the cell of a post in a uniform set. An unconfirmed label is treated as the detectors' guess."""
+def _cell(joined: Joined, row: GoldRow, *, is_rechecked: bool) -> Cell:
+    """Return the cell of a post in a uniform set. An unconfirmed label is treated as the detectors' guess.
+
+    is_rechecked: whether adjudicators checked audited posts of the set. The checks then count for all confirmations,
+        also for those by several readers, as in the report of the audit.
+    """
     label, agreed, first_label = (joined.fold.get(code, code) for code in (row.label, row.agreed, row.first_label))
     predicted = joined.within(joined.said[row.id], row.label)
     if row.stratum == UNCONFIRMED:
@@ -264,7 +269,8 @@ def _cell(joined: Joined, row: GoldRow) -> Cell:
     if row.stratum == "agreed":
         return Cell(row.agreed, agreed, False, label, predicted, chance=row.check_chance)
     word = ADJUDICATED if row.decided_by == "adjudicator" else ""
-    if row.decided_by == "one" or row.checked:
+    is_confirmation = is_rechecked and row.stratum == "audited" and row.decided_by == "several"
+    if row.decided_by == "one" or row.checked or is_confirmation:
         word = AUDITED if row.stratum == "audited" else READ
     return Cell(row.agreed, agreed, True, label, predicted, word=word, first=first_label, chance=row.check_chance)
 

@@ -34,8 +34,8 @@ class Cell(NamedTuple):
     said: the predictor's label.
     other: label of a second predictor, for a comparison.
     word: who gave the label, if one person did: `adjudicated` for an adjudicator, `audited` for a reader of an audited
-        post, `read` for a reader of any other post. "" if several people gave it. A checked label keeps its reader's
-        value.
+        post, `read` for a reader of any other post. "" if several people gave it, except that confirmations of audited
+        posts are `audited` if some of them were checked. A checked label keeps its reader's value.
     first: the reader's label if an adjudicator checked it in a random check, otherwise "".
     chance: probability with which the reader's label was chosen for a check.
     """

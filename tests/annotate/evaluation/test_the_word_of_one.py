@@ -6,6 +6,7 @@ from math import hypot, sqrt
 import numpy as np
 import pytest
 
+from annotate.controls import audit_report
 from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
 from annotate.evaluation.joined_sets import check_options, unchecked
@@ -156,6 +157,22 @@ def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task,
     assert notes[RECHECKS] == "narrower with more audited posts, some of them checked"
     [commands] = [words for words in report["words"]["commands"] if words.startswith("Work that narrows")]
     assert commands.endswith("more audited posts, some of them checked: `assay audit TASK --add N`.")
+
+
+def test_accuracy_counts_the_checks_of_confirmations_by_two_readers(world, make_task, person):
+    """Each wrong check represents other confirmations, as in the report of the audit."""
+    options = {"audit_share": 0.5, "audit_recheck": 0.3, "audit_least": 0, "audit_limit": 1.0, "redundancy": 2}
+    task = make_task([{"votes": AGREED, "key": f"post-{n}"} for n in range(60)], **options)
+    for reader in (person("ann", "de"), person("bob", "de")):
+        while lease := take(reader, task):
+            judge(reader, lease.pk, Answer("de"))
+    ada = person("ada", adjudicates=True)
+    for number, unit in enumerate(list(to_adjudicate(task, ada))):
+        settle(ada, unit.pk, Answer("en" if number % 2 else "de", "I read it"))
+    world.said |= {f"post-{n}": "de" for n in range(60)}
+    error = audit_report.report(task)["overall"]["value"]
+    assert error > 0.3
+    assert accuracy_in(run(world.subject(), world.export(task)))["value"] == pytest.approx(1 - error, abs=0.01)
 
 
 def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
