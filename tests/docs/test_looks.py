@@ -103,7 +103,7 @@ def test_what_the_admin_refuses_is_told_on_a_page_of_ours(client, django_user_mo
     client.force_login(django_user_model.objects.create_user("staff", is_staff=True))
     refused = client.get("/admin/annotate/task/")
     assert refused.status_code == 403
-    assert "Your account may not do this." in refused.text
+    assert "You do not have permission to do this." in refused.text
     assert ">Home<" in refused.text
 
 

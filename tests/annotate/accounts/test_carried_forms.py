@@ -57,7 +57,7 @@ def test_an_answer_is_carried_through_the_log_in_and_sent_again(expired):
     assert (told.status_code, "Log in" in told.text, Judgment.objects.count()) == (200, True, 0)
     wrong = expired.post("/login/", {**fields_of(told.text), "username": "ann", "password": "wrong"})
     again = log_in(expired, wrong)
-    assert "Your session had ended" in again.text
+    assert "Your session has expired" in again.text
     assert 'action="/tasks/task/judge/"' in again.text
     expired.post("/tasks/task/judge/", fields_of(again.text))
     assert (Judgment.objects.get().label, Judgment.objects.get().comment) == ("de", "a comment")

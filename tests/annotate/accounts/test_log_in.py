@@ -33,16 +33,16 @@ def test_after_five_wrong_passwords_the_right_one_is_refused(manager, page):
 
 def test_the_page_states_the_wait_which_ends_after_half_an_hour_however_often_somebody_tries(ann):
     page = type_wrong_passwords("ann")[-1]
-    for sentence in ("Too many wrong passwords", "In 30 minutes you can try again.", "manager for a new invite link"):
+    for sentence in ("Too many wrong passwords", "You can try again in 30 minutes.", "manager for a new invite link"):
         assert sentence in page.text
     assert 29 * 60 < int(page["Retry-After"]) <= 30 * 60
     assert "no-store" in page["Cache-Control"]
     begun = timezone.now() - timedelta(minutes=20)
     AccessAttempt.objects.update(attempt_time=begun)
-    assert "In 10 minutes you can try again." in type_wrong_passwords("ann")[-1].text
+    assert "You can try again in 10 minutes." in type_wrong_passwords("ann")[-1].text
     assert AccessAttempt.objects.get().attempt_time == begun
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=29, seconds=30))
-    assert "In 1 minute you can try again." in log_in("ann", OLD).text
+    assert "You can try again in 1 minute." in log_in("ann", OLD).text
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=31))
     client = Client()
     assert log_in("ann", OLD, client).status_code == 302
@@ -179,7 +179,7 @@ def test_a_token_works_for_ninety_days_and_its_owner_alone_renews_it_before_they
     renew = {"renew": token.token_key}
     page = client.get(reverse("account")).text
     assert f"{token.expiry:%Y-%m-%d}" in page
-    assert "A token works for 90 days" in page
+    assert "A token is valid for 90 days" in page
     soon = timezone.now() + timedelta(days=1)
     for sender, is_renewed in ((signed_in(person("bea", "de")), False), (client, True)):
         AuthToken.objects.update(expiry=soon)

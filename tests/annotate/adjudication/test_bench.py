@@ -36,7 +36,7 @@ def test_cases_of_one_text_stand_beside_each_other_and_copies_are_counted(two_sa
     assert [unit for unit, _ in of_one_text(original, ada)] == [twin]
     client.force_login(ada.user)
     page = client.get(reverse("adjudicate", args=[task.name, original.pk])).text
-    assert "1 copy takes the label that this one is given." in page
+    assert "1 copy gets the same label." in page
     assert f'href="/tasks/other/adjudication/{twin.pk}/"' in page
     discard(ada, twin.pk, "Nothing found")
     assert of_one_text(original, ada) == []

@@ -82,7 +82,7 @@ def test_cases_that_are_checked_blind_show_no_line_about_answers_and_no_comparis
     client.force_login(eve.user)
     blind = [unit for unit in to_adjudicate(checked, eve) if unit.blind]
     lines = {why(client, unit) for unit in blind}
-    assert lines == {"Checked blind: votes and answers are hidden, so that they do not sway you."}
+    assert lines == {"Blind check: votes and answers are hidden so that they do not influence you."}
     pages = [client.get(f"{LIST}{unit.pk}/").text for unit in blind]
     assert not any(re.search("compared|Detectors|Skipped by|No reader|annotator-", page) for page in pages)
     assert len({tuple(re.findall(r'name="label" value="([\w-]+)"', page)) for page in pages}) == 1

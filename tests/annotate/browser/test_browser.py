@@ -171,7 +171,7 @@ def test_an_answer_that_the_server_could_not_save_is_told_from_another_act(at_wo
     page = hands.page
     hands.press_and_wait("Digit1")
     acts = {
-        "**/judge/": ("Digit1", "What you answered is still here"),
+        "**/judge/": ("Digit1", "Your answer is still here"),
         "**/undo/": ("KeyZ", "The server could not do this"),
     }
     for address in acts:

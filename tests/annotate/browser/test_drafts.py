@@ -45,7 +45,7 @@ def case(make_task, person, new_page):
 
 def told_of_it(page):
     """The page says that what was pressed when the session had ended was not sent."""
-    return page.locator("[role=alert]", has_text="so this was not sent yet")
+    return page.locator("[role=alert]", has_text="so this has not been sent yet")
 
 
 def drafts_in(page):
@@ -165,7 +165,7 @@ def test_a_slow_answer_is_seen_to_be_sent_and_a_comment_written_meanwhile_is_kep
     assert float(dimmed) < 1
     page.fill("[name=comment]", "first and second")
     held[0].continue_()
-    page.wait_for_selector("#notice:has-text('is not saved. Undo brings it back')")
+    page.wait_for_selector("#notice:has-text('were not saved. Press Undo to get them back')")
     assert (hands.post != before, page.input_value("[name=comment]")) == (True, "")
     assert page.locator(".sending").count() == 0
     assert Judgment.objects.get().comment == "first"
@@ -184,7 +184,7 @@ def test_without_a_connection_undo_and_disturbing_say_that_they_were_not_sent(at
         for key in keys:
             hands.press(key)
         page.wait_for_selector("#notice:has-text('so this was not sent')")
-        assert "What you answered is still here" not in page.inner_text("#notice")
+        assert "Your answer is still here" not in page.inner_text("#notice")
         page.evaluate("document.querySelector('#notice').replaceChildren()")
     page.context.set_offline(False)
     assert Lease.objects.filter(outcome="flagged").count() == 0

@@ -241,5 +241,5 @@ def test_the_pages_of_the_log_in_are_for_everybody(new_page, person, console_err
     set_password(signed_in, "83920174")
     look_at(signed_in, "entered incorrectly")
     signed_in.goto("/account/")
-    look_at(signed_in, "A token works for 90 days")
+    look_at(signed_in, "A token is valid for 90 days")
     assert {name: faults for name, faults in found.items() if faults} == {}

@@ -86,7 +86,7 @@ def test_everything_that_is_touched_is_large_enough_for_a_thumb(new_page, make_t
     page = new_page(user=person("ada", adjudicates=True).user, **PHONE)
     page.goto("/tasks/task/adjudication/")
     found["list"] = page.evaluate(SMALL, TOUCH)
-    page.click("a:has-text('Begin with the first')")
+    page.click("a:has-text('Start with the first')")
     found["case"] = page.evaluate(SMALL, TOUCH)
     assert {name: small for name, small in found.items() if small} == {}
 

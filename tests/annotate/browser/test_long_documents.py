@@ -391,7 +391,7 @@ def test_in_practice_and_test_the_answers_are_in_sight_and_what_was_right_is_at_
         assert hidden_of(page, "p.answers a") == []
     hands.press_and_wait("Enter")
     let_guard_pass(page)
-    hands.press("Enter")  # Begin the test
+    hands.press("Enter")  # Start the test
     page.wait_for_selector("#answers")
     scroll_to(page, 0.5)
     assert hidden_of(page, "#answers button:visible") == []

@@ -162,7 +162,7 @@ def test_an_audit_is_decided_without_knowing_what_was_said_of_it(doubted, ada, c
     cases = [("de", "fr"), ("fr", "de"), ("de", "de"), ("fr", "und")]
     pages = [dossier(client, doubted(*case, name=f"task{n}")) for n, case in enumerate(cases)]
     assert pages == [pages[0]] * 4
-    assert "Checked blind" in pages[0]
+    assert "Blind check" in pages[0]
     assert [word for word in TOLD if word in pages[0]] == []
     assert [value for value in buttons(pages[0]) if len(value) == 1 or value == "und"] == ["und", "1"]
 

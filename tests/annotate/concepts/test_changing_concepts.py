@@ -65,4 +65,4 @@ def test_where_others_have_gone_on_the_adjudicator_sees_the_concepts_by_name(ann
     assert values_of(client.get(f"/tasks/acts/answers/{first.pk}/").text, "answer") == [plain[1]]
     client.force_login(person("ada", adjudicates=True).user)
     page = unescape(client.get(f"/tasks/acts/adjudication/{first.unit_id}/").text)
-    assert f"{ann.pseudonym} would answer {task.kind.name(plain[1])} now." in page
+    assert f"{ann.pseudonym} would now answer {task.kind.name(plain[1])}." in page

@@ -113,7 +113,7 @@ def test_what_is_chosen_stays_chosen_with_what_led_to_it_until_it_is_taken_away(
     page("drop 4689")
     assert page.state["answer"] == ["1309"]
     shown = page("add unheard-of searched")
-    assert "unheard-of is not a concept of the vocabulary, and was left out." in words(shown)
+    assert "unheard-of is not a concept of the vocabulary and was left out." in words(shown)
     page("add 4689 searched")
     assert page.state["answer"] == ["1309", "4689"]
     assert not Judgment.objects.exists()

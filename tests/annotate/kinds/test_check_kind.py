@@ -83,7 +83,7 @@ def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_nee
     ):
         assert sentence in said.splitlines()
     page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert "Here people look up concepts of the vocabulary <b>eurovoc</b>" in page
+    assert "Annotators search the concepts of the vocabulary <b>eurovoc</b>" in page
     assert "Example title." in page
 
 

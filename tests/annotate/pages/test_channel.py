@@ -212,7 +212,7 @@ def test_word_of_a_reply_goes_by_mail_without_the_reply_or_any_text_of_the_item(
     address(ann)
     do(desk, flag(ann, task), "reply", reply=f"Yes: {TEXT}")
     [sent] = outbox.outbox
-    assert (sent.to, sent.subject) == (["ann@example.org"], "A reply to you in Assay")
+    assert (sent.to, sent.subject) == (["ann@example.org"], "You have a reply in Assay")
     assert "https://assay.example.org/" in sent.body
     assert "Which language is it?" in sent.body
     assert TEXT not in sent.body

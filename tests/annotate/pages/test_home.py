@@ -241,7 +241,7 @@ def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, 
     page = without_bdi(as_ann.get("/").text)
     assert re.findall("<h[23]>(.*?)</h[23]>", page) == ["More", "Which language?", "To be tested", "Empty"]
     assert page.index("To be tested") < page.index('<details class="idle">') < page.index("<h3>Empty")
-    assert "1 task in which nothing waits for you" in page
+    assert "1 task with nothing waiting for you" in page
 
 
 def test_an_adjudicator_who_reads_nothing_is_offered_no_start_and_told_nothing_of_reading(make_task, person):

@@ -75,7 +75,7 @@ def test_an_own_goal_is_told_with_a_bar_and_nobody_has_one_unasked(make_task, an
     as_ann.post("/account/preferences/", {"goal": "40"})
     page = as_ann.get("/").text
     assert '<progress id="goal" value="1" max="40">' in page
-    assert "1 of the 40 answers that you set yourself for today" in words(page)
+    assert "1 of your goal of 40 answers today" in words(page)
 
 
 def test_what_one_did_is_read_by_an_index_in_one_statement_whatever_waits(make_task, ann):
@@ -105,7 +105,7 @@ def test_after_fifty_minutes_without_a_pause_of_five_a_quiet_word_is_said(make_t
     task = make_task([DISPUTED] * 20)
     worked_for(ann, task, 52)
     assert without_pause(ann) // timedelta(minutes=1) == 52
-    sentence = "You have been at work for 52 minutes without a pause."
+    sentence = "You have worked for 52 minutes without a break."
     for address in ("/", "/tasks/task/", "/rest/"):
         assert sentence in words(as_ann.get(address).text)
     reply = as_ann.post("/tasks/task/start/", headers={"HX-Request": "true"})
@@ -165,7 +165,7 @@ def test_history_lists_all_own_answers_the_newest_first_searched_and_filtered(ma
     ]:
         shown = as_ann.get(f"/history/{query}").text
         assert texts(shown[shown.index("</form>", shown.index("of-history")) :]) == numbers, query
-        assert ("None of your answers is like that." in shown) is (numbers == []), query
+        assert ("None of your answers match." in shown) is (numbers == []), query
 
 
 def test_a_search_reads_no_more_than_the_latest_answers(make_task, ann, monkeypatch):
@@ -193,7 +193,7 @@ def test_what_one_found_disturbing_is_listed_without_its_text_and_tells_nobody_e
     with acting(ann.user, task.name) as permit:
         flags.flag(permit, take(ann, task).pk, "disturbing")
     page = as_ann.get("/history/").text
-    assert "hidden, since you found it disturbing" in page
+    assert "hidden because you found it disturbing" in page
     assert "flagged as disturbing" in page
     assert "ein Satz zum Wegsehen" not in page
     assert "ein Satz zum Wegsehen" in row_of_bea() == before

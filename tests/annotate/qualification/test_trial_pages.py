@@ -31,7 +31,7 @@ def test_the_guidelines_come_in_each_of_their_languages_and_earlier_versions_for
     assert '<a href="?language=fr&amp;version=1.0">1.0</a>' in page
     earlier = client.get("/tasks/crowd/guidelines/?language=fr&version=1.0").text
     assert "Lisez d’abord." in earlier
-    assert "Annotators are shown version 1.1." in earlier
+    assert "Annotators see version 1.1." in earlier
 
 
 def test_a_language_without_guidelines_is_shown_those_of_another_and_one_that_is_not_read_is_refused(
@@ -40,7 +40,7 @@ def test_a_language_without_guidelines_is_shown_those_of_another_and_one_that_is
     make_tested(languages=("en", "de"))
     client.force_login(person("bea", "de").user)
     page = client.get("/tasks/crowd/qualification/de/").text
-    assert "there are none in German" in page
+    assert "There are none in German" in page
     assert '<div lang="en" dir="auto" tabindex="0"><p>Read.</p>' in page
     for language, status in (("en", 403), ("fr", 404), ("x%00", 404)):
         assert client.get(f"/tasks/crowd/qualification/{language}/").status_code == status
@@ -67,7 +67,7 @@ def test_the_home_page_and_the_queue_lead_to_each_test(make_tested, person, clie
     go_through(bea, task, "test")
     page = client.get("/").text
     links = re.findall(r'href="/tasks/crowd/qualification/(\w+)/">([^<]*)<', page)
-    assert links == [("de", "Go on with the test in German"), ("fr", "Test in French: not passed, no tries left")]
+    assert links == [("de", "Continue the test in German"), ("fr", "Test in French: not passed, no tries left")]
     assert "/tasks/crowd/start/" in page
 
 
@@ -87,7 +87,7 @@ def test_the_queue_says_why_it_is_empty(task, ann, as_ann):
 def test_a_task_without_a_test_shows_its_guidelines_and_begins(make_tested, as_ann):
     make_tested(test_items=0)
     page = as_ann.get(PATH).text
-    assert "You need not take a test." in page
+    assert "No test is needed." in page
     assert '<form class="onwards" method="post" action="/tasks/crowd/start/">' in page
     assert "qualification" not in as_ann.get("/").text
 
@@ -112,8 +112,8 @@ def test_practice_is_explained_item_by_item(task, ann, as_ann):
     assert after.url == f"{PATH}?answered={second.pk}"
     shown = as_ann.get(after.url).text
     assert "Right: No Because of 0." in words(shown)
-    assert "On to the test" in shown
-    assert "Begin the test" in as_ann.get(PATH).text
+    assert "Continue to the test" in shown
+    assert "Start the test" in as_ann.get(PATH).text
 
 
 def test_an_explanation_is_of_ones_own_answered_practice_alone(task, ann, as_ann, person):
@@ -164,8 +164,8 @@ def test_the_end_of_a_test_tells_the_score_the_mark_and_what_was_missed(task, an
     page = as_ann.get(PATH).text
     shown = words(page)
     assert "Not passed: 2 of 4 right" in shown
-    assert "You need 3. You may take the test once more" in shown
-    assert "The 2 that you missed" in shown
+    assert "You need 3. You can take the test once more" in shown
+    assert "The 2 you missed" in shown
     missed = [each for each in TrialAnswer.objects.filter(trial__kind="test") if each.label != each.gold_answer.label]
     assert all(each.gold_answer.item.fields["passage"] in page for each in missed)
     assert page.count("Because of") == 2
@@ -174,7 +174,7 @@ def test_the_end_of_a_test_tells_the_score_the_mark_and_what_was_missed(task, an
     go_through(ann, task, "test", wrong=1)
     shown = words(as_ann.get(PATH).text)
     assert "Passed: 3 of 4 right" in shown
-    assert "The one that you missed" in shown
+    assert "The one you missed" in shown
     assert "Start work" in shown
 
 
@@ -190,7 +190,7 @@ def test_who_has_no_tries_left_is_refused_in_a_sentence_until_the_manager_lets_t
     assert "used all your tries" in refused.text
     assert f'href="{PATH}"' in refused.text
     grant(ann, task, "en", by=manager)
-    assert "The manager has let you in without the test." in as_ann.get(PATH).text
+    assert "The manager has let you skip the test." in as_ann.get(PATH).text
 
 
 def test_an_answer_that_names_no_question_or_label_of_the_task_is_refused_and_so_is_who_is_paused(

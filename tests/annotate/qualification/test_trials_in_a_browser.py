@@ -41,7 +41,7 @@ def test_by_keyboard_one_reads_practises_fails_passes_and_works(new_page, task, 
     assert heading(page) == "The test in English"
     for right, result in ((False, "Not passed: 0 of 4 right"), (True, "Passed: 4 of 4 right")):
         let_guard_pass(page)
-        hands.press("Enter")  # Begin the test; Take the test again
+        hands.press("Enter")  # Start the test; Take the test again
         page.wait_for_selector("#answers")
         for _ in range(4):
             hands.press_and_wait(right_key(ann, right=right))
@@ -68,7 +68,7 @@ def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is
     page.wait_for_selector("text=The guidelines have changed since you began")
     console_errors.clear()  # the refusal
     page.click("text=Go on")
-    assert "used up none of your tries" in page.inner_text("#work")
+    assert "did not use up a try" in page.inner_text("#work")
     assert "Now otherwise." in page.inner_text("#work")
     page.click("text=I have read them")
     page.wait_for_selector("#answers")
@@ -113,9 +113,9 @@ def test_everything_works_without_javascript(new_page, task, ann):
     page.click("text=I have read them")
     for _ in range(2):
         page.click("button:has-text('Yes')")
-        page.click("text=/Next|On to the test/")
+        page.click("text=/Next|Continue to the test/")
     for right, result in ((False, "Not passed"), (True, "Passed")):
-        page.click("text=/Begin the test|Take the test again/")
+        page.click("text=/Start the test|Take the test again/")
         for _ in range(4):
             page.click(f"button[data-key={right_key(ann, right=right)}]")
         assert result in page.inner_text("h1")
@@ -185,10 +185,10 @@ def every_step(page, task, annotator):
     page.wait_for_selector(".explained:not(.right)")
     yield "wrong"
     move_clock(page, 1000)  # the link is where the answer was tapped: presses.js
-    page.click("text=On to the test")
-    page.wait_for_selector("text=Begin the test")
+    page.click("text=Continue to the test")
+    page.wait_for_selector("text=Start the test")
     yield "test"
-    page.click("text=Begin the test")
+    page.click("text=Start the test")
     page.wait_for_selector("#answers")
     yield "question"
     for wrong in (2, 1):

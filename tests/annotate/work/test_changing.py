@@ -99,7 +99,7 @@ def test_where_others_have_gone_on_an_adjudicator_decides_between_both(make_task
     assert history(task)[-1][0] == "changed"
     client.force_login(ada.user)
     shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
-    assert f"{ann.pseudonym} would answer English now." in shown
+    assert f"{ann.pseudonym} would now answer English." in shown
     assert "I read it again" in shown
     assert "An answer was changed" in shown
     settle(ada, first.unit, "en")
@@ -123,8 +123,8 @@ def test_an_audited_post_stays_blind_to_the_adjudicator(make_task, person, ann, 
     change(ann, task, first.pk, ENGLISH)
     client.force_login(person("ada", adjudicates=True).user)
     shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
-    assert "Checked blind" in shown
-    assert "would answer" not in shown
+    assert "Blind check" in shown
+    assert "would now answer" not in shown
 
 
 def test_a_person_changes_so_many_answers_a_day_in_all_tasks_and_no_more(make_task, ann, monkeypatch):
@@ -187,7 +187,7 @@ def test_the_page_offers_the_change_of_what_cannot_be_taken_back_any_more(make_t
     long_ago()
     assert address in client.get("/tasks/task/answers/").text
     form = client.get(address).text
-    assert "You said: <b>German</b>" in form
+    assert "You answered <b>German</b>" in form
     assert 'name="skip"' not in form
     assert client.post(address, {"answer": "de"}).status_code == 400
     page = client.post(address, {"answer": "en", "comment": "now"}, follow=True).text

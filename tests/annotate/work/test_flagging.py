@@ -446,5 +446,5 @@ def test_without_javascript_the_same_buttons_do_the_same(new_page, make_task, an
     assert stored() == [("question", "Why?"), ("disturbing", "")]
     assert Lease.objects.filter(outcome="flagged").count() == 1
     page.goto("/tasks/task/answers/")
-    assert "hidden, since you found it disturbing" in page.inner_text("main")
+    assert "hidden because you found it disturbing" in page.inner_text("main")
     assert before not in page.content()

@@ -62,7 +62,7 @@ def test_without_htmx_the_page_of_the_refusal_shows_the_comment_again(make_recor
     pause(ann, task, by=manager, reason="too hasty")
     refused = send(client, Lease.objects.get(pk=fields["lease"]), answer="0")
     assert (refused.status_code, PAUSED in refused.text) == (403, True)
-    assert "you can still copy it below" in refused.text
+    assert "You can still copy it below" in refused.text
     assert "&lt;marks&gt;" in client.post("/tasks/crowd/judge/", {**fields, "comment": COMMENT}).text
 
 
@@ -164,7 +164,7 @@ def test_nobody_answers_or_skips_who_could_not_be_given_the_unit_now(
     client.force_login(ann.user)
     refused = send(client, lease, **fields)
     assert (refused.status_code, why in refused.text) == (status, True)
-    assert "What you wrote was not saved; you can still copy it below" in refused.text
+    assert "What you wrote was not saved. You can still copy it below" in refused.text
     address = f"/api/v1/leases/{lease.pk}/" + ("skip/" if "skip" in fields else "judge/")
     refused = client.post(address, {"label": "1"}, content_type="application/json")
     assert (refused.status_code, why in refused.json()["detail"]) == (status, True)
@@ -197,7 +197,7 @@ def test_a_comment_stands_in_its_box_until_one_goes_on(at_work, make_records_tas
     hands.press("Digit2")
     page.wait_for_selector("#notice:has-text('no longer needs your answer')")
     assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
-    assert "you can still copy it below" in page.inner_text("#notice")
+    assert "You can still copy it below" in page.inner_text("#notice")
     hands.press_and_wait("Enter")
     assert hands.post != before
     assert page.input_value("[name=comment]") == ""
@@ -241,7 +241,7 @@ def test_a_comment_outlives_a_reload_and_the_log_in_after_a_session_that_ended(a
     page.fill("[name=username]", "ann")
     page.fill("[name=password]", "a long password")
     page.click("button:has-text('Log in')")
-    unsent = page.locator("[role=alert]", has_text="so this was not sent yet")
+    unsent = page.locator("[role=alert]", has_text="so this has not been sent yet")
     expect(unsent).to_be_visible()
     expect(page.locator("[name=comment]")).to_have_value(COMMENT)
     # A question that was typed, but not asked, stays folded.

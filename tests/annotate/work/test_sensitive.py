@@ -121,7 +121,7 @@ def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurti
     assert page.index('<details class="veiled"') < page.index(TEXT)
     shown(client, task, "consent/", do="decline")
     page = shown(client, task)
-    assert (TEXT in page, "not shown, since you have not agreed to read it" in page) == (False, True)
+    assert (TEXT in page, "not shown because you have not agreed to read it" in page) == (False, True)
     lease.refresh_from_db()
     assert (lease.outcome, take(ann, task)) == ("released", None)
     with pytest.raises(NotAgreed):
