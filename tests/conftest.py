@@ -427,7 +427,7 @@ def new_page(browser, live_server, console_errors, _idle_contexts):
 
     def note(message):
         # If a new page interrupts a poll, only htmx reports an error. If a request fails, the browser reports one too.
-        if message.type == "error" and not message.text.startswith(("htmx:afterRequest", "htmx:sendError")):
+        if message.type == "error" and not message.text.startswith(("htmx:afterRequest", "htmx:send")):
             console_errors.append(f"{message.text} ({message.location['url']})")
 
     def make(user=None, **options):
