@@ -35,6 +35,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
 _TWITTER_TIME = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d) (\d\d:\d\d:\d\d) ([+-]\d{4}) (\d{4})")
+_DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
 
 
@@ -284,8 +285,9 @@ def _url(value: object) -> str:
 def read_time(value: object) -> datetime | None:
     """Return a time in UTC, or None if the value is None or "".
 
-    The value may be in ISO 8601, in Twitter's format, or in epoch seconds (a number, or a string that begins with at
-    least nine digits). A time without an offset is read as UTC, and a date without a time as midnight.
+    The value may be in ISO 8601, in Twitter's format, a date such as 31.12.2024, or in epoch seconds (a number, or a
+    string that begins with at least nine digits). A time without an offset is read as UTC, and a date without a time
+    as midnight.
 
     Raise RecordError if the value cannot be read.
     """
@@ -296,7 +298,8 @@ def read_time(value: object) -> datetime | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         excerpt = str(value)[:40]
-        raise RecordError(f"The time {excerpt!r} is not valid. Use 2014-07-01T12:00:00Z or epoch seconds.") from None
+        advice = "Use 2014-07-01T12:00:00Z, 2014-07-01, 01.07.2014 or epoch seconds."
+        raise RecordError(f"The time {excerpt!r} is not valid. {advice}") from None
 
 
 def _moment(value: object) -> datetime:
@@ -314,6 +317,9 @@ def _moment(value: object) -> datetime:
     if match := _TWITTER_TIME.fullmatch(written):
         month, day, clock, offset, year = match.groups()
         return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{offset}")
+    if match := _DOTTED_DATE.fullmatch(written):
+        day, month, year = map(int, match.groups())
+        return datetime(year, month, day)  # noqa: DTZ001 - read_time adds the time zone
     return datetime.fromisoformat(written)
 
 

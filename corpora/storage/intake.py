@@ -113,7 +113,7 @@ class RejectLog:
         raise TooManyRejected(
             f"Nothing was imported from {self.path}, because {self.count:,} of its {self.rows:,} rows {verb} rejected, "
             f"which exceeds --max-rejects {max_share:.4g}. First rejected row: line {line:,}: {reason} "
-            f"{encoding_hint(self.path, self.format)}All rejected rows are listed in {self.listed}. Fix the file and "
+            f"{encoding_hint(self.path, self.format, reason)}All rejected rows are listed in {self.listed}. Fix the file and "
             "run the command again, or import only the valid rows with a higher --max-rejects."
         )
 
@@ -126,7 +126,7 @@ class RejectLog:
         hint = "Map the columns with --column. " if reason.endswith("is missing.") else ""
         return TooManyRejected(
             f"Nothing was imported from {self.path}, because {rejected} rejected. First rejected row: line {line:,}: "
-            f"{reason} {hint}{encoding_hint(self.path, self.format)}All rejected rows are listed in {self.listed}."
+            f"{reason} {hint}{encoding_hint(self.path, self.format, reason)}All rejected rows are listed in {self.listed}."
         )
 
 
@@ -144,7 +144,7 @@ def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> C
     count: the number of faulty rows
     """
     total = f"This is the first of {count:,} invalid rows. " if count > 1 else ""
-    hint = encoding_hint(path, format)
+    hint = encoding_hint(path, format, reason)
     return CorpusError(f"{path}, line {line:,}: {reason} {total}{hint}Nothing was imported from the file.")
 
 
@@ -179,12 +179,14 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
     )
 
 
-def encoding_hint(path: Path, format: str) -> str:
+def encoding_hint(path: Path, format: str, reason: str = NOT_UTF8) -> str:
     """Return advice on the encoding of a text file that is not UTF-8, or "" for other files.
 
     The advice names the probable encoding of the file, and ends with a space.
+
+    reason: why the first row was rejected; the encoding matters only if the row is not UTF-8
     """
-    if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
+    if "not UTF-8" not in reason or format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     encoding = encoding_of(path)
     if encoding == UTF_8:

@@ -57,6 +57,8 @@ TIMES = [
     ("2014-07-01 12:00:00", NOON),
     ("2014-07-01", NOON.replace(hour=0)),
     ("20140701", NOON.replace(hour=0)),
+    ("01.07.2014", NOON.replace(hour=0)),
+    ("1.7.2014", NOON.replace(hour=0)),
     ("2014-07-01T12:00:00.123456+05:30", datetime(2014, 7, 1, 6, 30, 0, 123456, tzinfo=UTC)),
     (1404216000, NOON),
     ("1404216000", NOON),

@@ -10,6 +10,7 @@ from tests.annotate.corpus import POSTS
 ADS = POSTS.parent / "records" / "ad_relevance.en.jsonl"
 
 CSV = "id,text\n" + "".join(f"{n},{'Grüße' if n % 2 else 'Hallo'} aus dem Ort mit der Nummer {n}.\n" for n in range(40))
+UNDATED = "id,text,posted_at\n1,Grüße,2014/7/1\n".encode("cp1252")
 RUSSIAN = "id,text\n" + "".join(f"{n},Сегодня мы долго гуляли в парке {n}.\n" for n in range(40))
 JSONL = "".join(
     json.dumps({"id": n, "text": f"„Text“ – mit der Nummer {n}."}, ensure_ascii=False) + "\n" for n in range(40)
@@ -65,6 +66,8 @@ IMPORT_CORPUS = [
     (corpus("jsonl.gz"), gzip.compress(bytes(2_000_000)), 3, "longer than"),
     (corpus("jsonl"), JSONL.encode("cp1252"), 0, "(?s)40 accepted.*was read as Windows-1252.*can only be guessed"),
     (corpus("jsonl", "--encoding utf-8"), JSONL.encode("cp1252"), 3, "40 rows were rejected.*seems to be WINDOWS-1252"),
+    # the encoding is no advice where every row has another fault
+    (corpus("csv", "--encoding windows-1252"), UNDATED, 3, "The time '2014/7/1' is not valid.*epoch seconds. All rej"),
     (corpus("csv"), RUSSIAN.encode("cp1251"), 3, "encoding for a non-Latin script"),
     # one row in twenty, and one more
     (corpus("jsonl"), GOOD.replace(b'"id": 1,', b'"id": ,').replace(b'"id": 2,', b'"id": ,'), 0, "2 rows rejected"),
