@@ -4,7 +4,7 @@ Imports and other operations on a corpus run as jobs (job_pages.py).
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -28,7 +28,8 @@ from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
-from corpora.core.records import FIELDS, RESERVED
+from corpora.core.languages import LANGUAGES, UND
+from corpora.core.records import FIELDS, RESERVED, RecordError, read_language, read_time, read_url
 from corpora.core.values import FREE_LICENCES, is_free
 from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
@@ -48,7 +49,9 @@ ALSO: Mapping[str, tuple[str, ...]] = {
     "labels": ("label", "gold", "topic", "category", "eurovoc_concepts"),
 }
 NEEDED = ("id", "text")
-FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address"}
+FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address", "labels": "Existing labels"}
+# Field -> function that reads its values and raises RecordError if it cannot.
+READERS: Mapping[str, Callable[[Any], Any]] = {"posted_at": read_time, "url": read_url, "language": read_language}
 OWN_TEXTS = "Our own texts, not to be published"  # a suggested licence; exports then omit the text
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
@@ -196,15 +199,21 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
             f"The licence {texts['licence']} does not say whether the text may be published. Choose yes or no.",
             option="text_may_leave",
         )
+    _check_columns(posted, file)
     if posted.get("holds") != RECORDS:
-        _check_columns(posted, file)
         return options | {"column": _columns(posted, FIELDS), "prelabel": "prelabel" in posted or None}
     if not posted.get("fields", "").strip():
         raise ActionError(
             "Records need fields that annotators see. Enter the fields' columns in order.", option="fields"
         )
     options |= {name: posted.get(name, "").strip() for name in ("language", "labels")}
-    column_of = _columns_by_field(posted["fields"].split(), file.sample().columns)
+    columns = file.sample().columns
+    if not options["language"] and not posted.get("column-language") and "language" not in columns:
+        raise ActionError(
+            f"Enter the language of all records, or {UND} if it is mixed or unknown. You can also choose a column.",
+            option="language",
+        )
+    column_of = _columns_by_field(posted["fields"].split(), columns)
     renamed = [f"{field}={column}" for field, column in column_of if field != column]
     named = _columns(posted, ("id", "language", "author", "posted_at", "url"))
     return options | {"fields": " ".join(field for field, _ in column_of), "column": [*named, *renamed]}
@@ -229,12 +238,39 @@ def _field_name(column: str) -> str:
 
 
 def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
-    """Raise ActionError if a field that is required for posts has no column."""
+    """Raise ActionError if a required field has no column, or if the first values of a column cannot be read."""
+    holds_records = posted.get("holds") == RECORDS
     with suppress(CorpusError):  # if the file cannot be read, the import reports the error
-        columns = file.sample().columns
-        for field in NEEDED:
-            if not posted.get(f"column-{field}") and field not in columns:
+        preview = file.sample()
+        for field in NEEDED[:1] if holds_records else NEEDED:
+            if not posted.get(f"column-{field}") and field not in preview.columns:
                 raise ActionError(f"Choose the column that contains the {field}.", option=f"column-{field}")
+        for field in READERS if holds_records else FIELDS:
+            column = posted.get(f"column-{field}") or field
+            fault, is_any_readable = _fault_of(field, column, preview)
+            if fault and not is_any_readable:
+                # A column with the name of the field is always read.
+                advice = "Choose another column, or none." if column != field else "Correct or rename the column."
+                raise ActionError(f"{fault} {advice}", option=f"column-{field}")
+
+
+def _fault_of(field: str, column: str, preview: Sample) -> tuple[str, bool]:
+    """Return why the first faulty value in a column of the preview cannot be read as the field, or "".
+
+    The second value is whether any value can be read.
+    """
+    fault, is_any_readable = "", False
+    if field not in READERS or column not in preview.columns:
+        return "", True
+    index = preview.columns.index(column)
+    values = [row[index] for row in preview.rows if not isinstance(row, str)]
+    for value in (value for value in values if value not in (None, "")):
+        try:
+            READERS[field](value)
+            is_any_readable = True
+        except RecordError as error:
+            fault = fault or str(error)
+    return fault, is_any_readable
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
@@ -253,6 +289,19 @@ def _values_of(number: str) -> dict[str, str]:
         values["text_may_leave"] = written(given["text_may_leave"])
     holds = RECORDS if given.get("fields") else POSTS
     return values | {"file": Path(given["files"][0]).name, "holds": holds}
+
+
+def records_address(name: str) -> str:
+    """Return the URL of the form that imports the first file of a corpus of posts again, as records."""
+    query, manifest = {"holds": RECORDS}, read_manifest(name)
+    source = manifest.sources[0] if manifest and manifest.sources else None
+    if manifest and source and source.name in {path.name for path in inbox.files()}:
+        query |= {"file": source.name, "licence": manifest.licence, "source": manifest.source}
+        query |= {"encoding": source.encoding, "delimiter": source.delimiter}
+        query |= {"text_may_leave": written(manifest.text_may_leave)}
+        query |= {f"column-{field}": column for field, column in source.columns.items() if column != field}
+        query |= {"format": source.format} if format_of(Path(source.name)) != source.format else {}
+    return f"{reverse('manage-new-corpus')}?{urlencode(query)}"
 
 
 def shows_all(job: Job) -> bool:
@@ -319,7 +368,11 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
             context |= {"sample": _shown(preview), "licences": FREE_LICENCES, "own_texts": OWN_TEXTS}
+            context["languages"] = sorted((code, language.name) for code, language in LANGUAGES.items())
             context["fields"] = _fields(preview, values, refusal)
+            context["unmatched"] = [
+                label for _, label, is_needed, column, _ in context["fields"] if is_needed and not column
+            ]
             context["record_fields"] = _record_fields(preview.columns, values)
         except CorpusError as error:
             # Show the file name that managers know instead of the path on the server.
@@ -363,7 +416,10 @@ def _fields(
     def column(field: str) -> str:
         chosen = values.get(f"column-{field}")
         is_gone = "preview" in values and chosen not in preview.columns
-        return _guess(field, preview.columns) if chosen is None or is_gone else chosen
+        if chosen is not None and not is_gone:
+            return chosen
+        guess = _guess(field, preview.columns)
+        return "" if _fault_of(field, guess, preview)[0] else guess
 
     def label(field: str) -> str:
         return FIELD_LABELS.get(field, field.capitalize())
@@ -385,7 +441,8 @@ def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
     if "fields" in values and not is_gone:
         return entered
     others = {_guess(field, columns) for field in (*FIELDS, "language", "labels") if field != "text"}
-    return " ".join(dict.fromkeys(_field_name(column) for column in columns if column not in others))
+    # A column is named as in the file, unless its name contains the separator.
+    return " ".join(_field_name(column) if " " in column else column for column in columns if column not in others)
 
 
 def _guess(field: str, columns: Sequence[str]) -> str:

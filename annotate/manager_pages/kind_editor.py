@@ -21,7 +21,7 @@ from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.kinds.kind import STYLES
 from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Texts
 from annotate.manager_pages import inbox
-from annotate.manager_pages.corpus_setup import unused
+from annotate.manager_pages.corpus_setup import records_address, unused
 from annotate.manager_pages.dashboard import manage_page
 from annotate.manager_pages.task_setup import languages_of, preview, usual_language
 from annotate.pages.access import UserRequest
@@ -30,7 +30,8 @@ from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 from corpora.models import Vocabulary
-from corpora.storage.inventory import corpus_rows
+from corpora.storage.inventory import POSTS, corpus_rows
+from corpora.storage.layout import read_manifest
 
 FORM, TOML = "form", "toml"  # the two views of the editor
 # Name of an answer form -> label. For answer forms from plug-ins, the name is the label.
@@ -111,8 +112,11 @@ def edit(request: UserRequest) -> HttpResponse:
     """
     if request.method == "GET":
         if not request.GET.keys() & {"template", "file"}:
-            corpus = request.GET.get("corpus", "")
-            return manage_page(request, "kind_templates", templates=list(_cards()), corpus=_corpus(corpus))
+            corpus = _corpus(request.GET.get("corpus", ""))
+            as_records = records_address(corpus["corpus"]) if corpus and corpus["holds"] == POSTS else ""
+            return manage_page(
+                request, "kind_templates", templates=list(_cards()), corpus=corpus, as_records=as_records
+            )
         return _page(request, _opened(request.GET.dict()))
     do = request.POST.get("do", "preview")
     if request.htmx and do == "save":  # after a change, the preview request also contains the pressed button
@@ -170,7 +174,8 @@ def _opened(query: Mapping[str, str]) -> Edited:
         for code in [code for code, entry in draft.guidelines.items() if entry == source.name]:
             draft.guidelines[code] = source.read_text(encoding="utf-8-sig", errors="replace").strip()
     if row := _corpus(corpus) if query.get("template") in TEMPLATES else None:
-        _rename_fields(draft, row["fields"])
+        manifest = read_manifest(row["corpus"])
+        _rename_fields(draft, row["fields"], manifest.sources[0].columns if manifest and manifest.sources else {})
     return Edited(kind_draft.write(text, draft), draft, slug, file or "", corpus)
 
 
@@ -178,12 +183,17 @@ def _unused(stem: str) -> str:
     return unused(stem, (path.stem for path in inbox.files()), "_")
 
 
-def _rename_fields(draft: Draft, names: Collection[str]) -> None:
-    """Rename fields that the corpus does not have to fields of the corpus that the draft does not show yet."""
+def _rename_fields(draft: Draft, names: Collection[str], columns: Mapping[str, str]) -> None:
+    """Rename fields that the corpus does not have to fields of the corpus that the draft does not show yet.
+
+    columns: mapping from field to the file's column, which names the field to annotators
+    """
     spare = iter([name for name in names if name not in {row.name for row in draft.fields}])
     for row in draft.fields:
         if row.name not in names:
             row.name = next(spare, row.name)
+            column = columns.get(row.name, row.name)
+            row.names = row.names if column == row.name else {ENGLISH: column.replace("_", " ").capitalize()}
 
 
 # --- Submitted forms

@@ -68,12 +68,15 @@ def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> li
 
 
 def steps_of_job(job: Job) -> list[Step]:
-    """Return the steps for the page of a job. The list is empty if the job is not part of a set-up."""
+    """Return the steps for the page of a job. The list is empty if the job is not part of a set-up.
+
+    The columns are a finished step only if the corpus exists, because an import can still fail.
+    """
     if job.action not in STEP_OF or job.given.get("dry_run"):
         return []
-    corpus = job.corpus if job.action != "import_corpus" or job.state == Job.DONE else ""
+    corpus = next((row["corpus"] for row in corpus_rows() if row["corpus"] == job.corpus), "")
     holds = RECORDS if job.given.get("fields") else POSTS
-    return steps(STEP_OF[job.action] + (job.state == Job.DONE), corpus, holds=holds)
+    return steps(STEP_OF[job.action] + (job.state == Job.DONE) if corpus else COLUMNS, corpus, holds=holds)
 
 
 def next_of_job(job: Job) -> str:

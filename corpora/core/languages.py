@@ -267,6 +267,8 @@ def hint(written: str) -> str:
         return f"write {' or '.join(codes)}"
     if code.lower() in _NO_LANGUAGE:
         return f"it does not stand for a single language, so write {UND}"
+    if "," in code and all(part.strip() in LANGUAGES for part in code.split(",")):
+        return f"there are several languages, so write {UND}"
     language = LANGUAGES.get(code_of(code)) or LANGUAGES.get(_by_name(code.casefold(), LANGUAGES))
     if language:
         return f"did you mean {language.code} ({language.name})?"

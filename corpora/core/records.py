@@ -111,7 +111,7 @@ def read_record(
         text="\n".join(values) if fields else mask_mentions(values[0]),
         author=read_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
-        url=_url(raw.get("url")),
+        url=read_url(raw.get("url")),
         language=_language(raw.get("language"), language) if fields else "",
         fields=values if fields else (),
         declared=read_labels(raw.get(DECLARED)) if declared else (),
@@ -223,7 +223,7 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
 
 
 def read_language(value: object) -> str:
-    """Return the label code for a language code from a source.
+    """Return the label code for a language code from a source, or UND if the language is mixed or unknown.
 
     Raise RecordError if the value is missing or is not the code of a known language.
     """
@@ -232,11 +232,7 @@ def read_language(value: object) -> str:
     code = read_string("language", value).strip()
     if not code:
         raise RecordError("The language is empty.")
-    if code == UND:
-        raise RecordError(
-            f"The language is {UND}, which is not a language. Annotators must know which language they read."
-        )
-    if code in LANGUAGES:
+    if code == UND or code in LANGUAGES:
         return code
     if is_missing(code):
         raise RecordError(f"The language is {code}, which other programs write for a missing value.")
@@ -272,7 +268,8 @@ def read_author(value: object, key: bytes) -> str:
     return "" if is_removed(author) else hmac.digest(key, author.encode(), "sha256").hex()[:32]
 
 
-def _url(value: object) -> str:
+def read_url(value: object) -> str:
+    """Return a web address, or "" if it is missing. Raise RecordError if it is not valid."""
     if is_missing(value):
         return ""
     if not isinstance(value, str) or not _URL.fullmatch(checked("url", value)):
@@ -319,7 +316,7 @@ def _moment(value: object) -> datetime:
         return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{offset}")
     if match := _DOTTED_DATE.fullmatch(written):
         day, month, year = map(int, match.groups())
-        return datetime(year, month, day)  # noqa: DTZ001 - read_time adds the time zone
+        return datetime(year, month, day)
     return datetime.fromisoformat(written)
 
 

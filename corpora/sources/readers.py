@@ -389,7 +389,7 @@ class Sample:
 def sample(path: Path, format: str, text_format: text.TextFormat) -> Sample:
     """Return the first rows of a file.
 
-    Raise CorpusError if the file cannot be read.
+    Raise CorpusError if the file cannot be read or contains no rows.
     """
     columns = list(dict.fromkeys(filter(None, header_of(path, format, ROWS, text_format))))
     if not columns:
@@ -402,6 +402,8 @@ def sample(path: Path, format: str, text_format: text.TextFormat) -> Sample:
         row.reason if isinstance(row, text.Fault) else [row.get(name) for name in columns]
         for _, row in islice(rows_read, ROWS)
     ]
+    if not rows:
+        raise CorpusError(f"{path} contains no rows, only column names. Add rows and upload it again.")
     return Sample(columns, rows)
 
 

@@ -113,8 +113,8 @@ class RejectLog:
         raise TooManyRejected(
             f"Nothing was imported from {self.path}, because {self.count:,} of its {self.rows:,} rows {verb} rejected, "
             f"which exceeds --max-rejects {max_share:.4g}. First rejected row: line {line:,}: {reason} "
-            f"{encoding_hint(self.path, self.format, reason)}All rejected rows are listed in {self.listed}. Fix the file and "
-            "run the command again, or import only the valid rows with a higher --max-rejects."
+            f"{encoding_hint(self.path, self.format, reason)}All rejected rows are listed in {self.listed}. Fix the "
+            "file and run the command again, or import only the valid rows with a higher --max-rejects."
         )
 
     def nothing_accepted(self) -> CorpusError:
@@ -126,7 +126,8 @@ class RejectLog:
         hint = "Map the columns with --column. " if reason.endswith("is missing.") else ""
         return TooManyRejected(
             f"Nothing was imported from {self.path}, because {rejected} rejected. First rejected row: line {line:,}: "
-            f"{reason} {hint}{encoding_hint(self.path, self.format, reason)}All rejected rows are listed in {self.listed}."
+            f"{reason} {hint}{encoding_hint(self.path, self.format, reason)}All rejected rows are listed in "
+            f"{self.listed}."
         )
 
 

@@ -113,10 +113,7 @@ BAD = [
     ({"language": "als"}, "The language 'als' is not a known code; write sq (Albanian) or gsw (Swiss German)."),
     ({"language": "ru-Latn"}, "The language 'ru-Latn' is not a known code; ru stands for Russian in its usual script."),
     ({"language": "English"}, "The language 'English' is not a known code; write en (English)."),
-    (
-        {"language": "und"},
-        "The language is und, which is not a language. Annotators must know which language they read.",
-    ),
+    ({"language": "de, fr"}, "The language 'de, fr' is not a known code; there are several languages, so write und."),
     ({"url": "x"}, "The url is not a web address. It must begin with http:// or https:// and contain no spaces."),
 ]
 

@@ -8,6 +8,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
 from annotate.models import Task
+from annotate.work.routes import Routes
 
 
 @pytest.mark.usefixtures("ads")
@@ -90,3 +91,14 @@ def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
 def test_an_audit_of_declared_labels_applies_where_some_are_chosen_and_that_of_agreement_always(kind, share, applies):
     task = Task(kind_slug=kind, options={"audit_share": share, "audit_least": 0})
     assert any(control.look_at == "audit" for control in task.controls) is applies
+
+
+def test_records_of_mixed_languages_wait_in_the_queue_of_und(db, tmp_path, person):
+    kind, rows = tmp_path / "ad_fit.toml", tmp_path / "ads.csv"
+    kind.write_text(AD_FIT, encoding="utf-8")
+    rows.write_text("id,query\n1,cheap flights\n2,billige Flüge\n", encoding="utf-8")
+    call_command("import_corpus", "ads", str(rows), fields="query", language="und", licence="CC0-1.0", verbosity=0)
+    call_command("open_task", "fit", "--kind", str(kind), "--corpus", "ads", "--seed", "1", verbosity=0)
+    task = Task.objects.get()
+    assert set(task.units.values_list("language", flat=True)) == {"und"}
+    assert Routes.load(task).readers() == {"und": {person("emma", "en").pk}}

@@ -162,10 +162,10 @@ def test_reserved_columns_of_records_become_other_fields_and_the_form_suggests_t
     lay("r.csv", b"id;text;Page Title;author\n1;a;b;c\n")
     page = desk.get(NEW, {"file": "r.csv", "holds": "records"}).text
     assert 'value="records" checked' in page
-    assert 'name="fields" value="body page_title"' in page
+    assert 'name="fields" value="text page_title"' in page
     assert "Detectors" not in page.partition("</ol>")[0]
     form = {"file": "r.csv", "holds": "records", "column-text": "", "language": "en", "column-author": "author"}
-    importing(desk, **form, fields="body page_title author")
+    importing(desk, **form, fields="text page_title author")
     job = Job.objects.get()
     assert (job.given["fields"], job.given["column"]) == (
         "body page_title author_shown",
@@ -174,6 +174,39 @@ def test_reserved_columns_of_records_become_other_fields_and_the_form_suggests_t
     by_name()["import_corpus"].perform(job.given)
     assert manifest_of("july").fields == ("body", "page_title", "author_shown")
     assert "Detectors" not in desk.get(reverse("manage-new-task"), {"corpus": "july"}).text.partition("</ol>")[0]
+
+
+def test_only_a_column_with_readable_dates_is_preselected(desk):
+    for number, (date, is_selected) in enumerate([("31.12.2024", True), ("2024-12-31", True), ("12/31/2024", False)]):
+        lay(f"{number}.csv", f"id,text,date\n1,a,\n2,b,{date}\n".encode())
+        page = desk.get(NEW, {"file": f"{number}.csv"}).text
+        assert ('<option value="date" selected>' in page) == is_selected
+
+
+def test_a_file_without_rows_and_unusual_column_names_are_noticed_before_the_import(desk):
+    lay("empty.csv", b"id,text\n")
+    assert "empty.csv contains no rows" in words(desk.get(NEW, {"file": "empty.csv"}))
+    lay("odd.csv", b"number,headline\n1,a\n")
+    assert "No column has the usual name for: Id, Text." in words(desk.get(NEW, {"file": "odd.csv"}))
+
+
+def test_posts_are_imported_again_as_records_from_a_filled_form(desk):
+    lay("p.csv", "key;text;note\n1;Grüße;a\n2;salut;b\n".encode("cp1252"))
+    form = {"file": "p.csv", "column-id": "key", "encoding": "windows-1252", "delimiter": "semicolon"}
+    importing(desk, **form, licence="my own", text_may_leave="yes", source="a café")
+    by_name()["import_corpus"].perform(Job.objects.get().given)
+    page = desk.get(reverse("manage-kind-edit"), {"corpus": "july"}).text
+    [address] = re.findall(r'<a href="([^"]+)">Import the file as records', page)
+    page = desk.get(unescape(address)).text
+    for shown in ('value="my own"', 'value="a café"', 'value="records" checked', 'value="yes" checked', "Grüße"):
+        assert shown in page
+    assert re.findall(r'<option value="([^"]+)" selected>', page) == ["semicolon", "windows-1252", "key", "text"]
+    form |= {"holds": "records", "corpus": "again", "language": "und", "fields": "text note"}
+    importing(desk, **form, licence="my own", text_may_leave="yes")
+    outcome = by_name()["import_corpus"].perform(Job.objects.latest("pk").given)
+    assert outcome.data["accepted"] == 2
+    page = desk.get(reverse("manage-kind-edit"), {"corpus": "again", "template": "sentiment"}).text
+    assert re.search(r'name="label-en" value="Text"', page)
 
 
 def test_the_way_to_records_keeps_them_preselected(desk):
@@ -280,6 +313,8 @@ def refused_at(response):
         ({"column-text": ""}, "column-text", "Choose the column that contains the text."),
         ({"holds": "records"}, "fields", "Enter the fields' columns in order."),
         ({"holds": "records", "fields": "title", "language": "xx-none"}, "language", "xx-none"),
+        ({"holds": "records", "fields": "title"}, "language", "or und if it is mixed or unknown"),
+        ({"column-posted_at": "title"}, "column-posted_at", "The time 'one' is not valid."),
     ],
 )
 def test_an_import_is_checked_before_it_waits(desk, said, field, why):

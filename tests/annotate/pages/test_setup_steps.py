@@ -11,7 +11,7 @@ from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.kinds.interface_language import label_name
-from annotate.manager_pages import inbox
+from annotate.manager_pages import inbox, setup_steps
 from annotate.models import Annotator, Job
 from annotate.work import job_store
 from tests.annotate.acts import words
@@ -75,6 +75,14 @@ def test_the_page_of_a_job_leads_to_the_next_step_when_the_job_ends(desk):
     # Who comes back to a job that has ended stays there, with the next step as the primary button.
     page = desk.get(reverse("manage-job", args=[job.pk])).text
     assert f'<a class="primary" href="{reverse("manage-new-task")}?corpus=july">New task</a>' in page
+
+
+def test_the_columns_are_a_finished_step_only_if_the_corpus_exists(desk):
+    given = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0"}
+    job = finished("import_corpus", given, corpus="july", state=Job.FAILED)
+    assert [step.title for step in setup_steps.steps_of_job(job) if step.is_done] == ["File"]
+    imported()
+    assert [step.title for step in setup_steps.steps_of_job(job) if step.is_done] == ["File", "Columns and rights"]
 
 
 def test_a_dry_run_and_a_failed_job_stay_where_they_are(desk, make_task):
