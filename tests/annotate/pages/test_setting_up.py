@@ -259,7 +259,7 @@ def test_a_csv_from_excel_is_shown_as_it_is_recognized_and_imported_as_it_was_sh
     for chosen in (encoding, {";": "semicolon", "\t": "tab"}[delimiter]):
         assert f'<option value="{chosen}" selected>' in page.text
     is_guessed = encoding == "windows-1252"
-    assert ("its encoding can only be guessed" in words(page)) == is_guessed
+    assert ("its encoding is a guess" in words(page)) == is_guessed
     shown = {"encoding": encoding, "delimiter": {";": "semicolon", "\t": "tab"}[delimiter]}
     importing(desk, file="excel.csv", **shown)
     given = Job.objects.get().given
