@@ -134,7 +134,7 @@ def by_language(table: Table, key: str, most: int, language_codes: Collection[st
     language_codes: codes of known languages
     """
     if key not in table.raw:
-        raise table.fault(key, f'{key} is missing. Write the text that people read, such as {key} = "Good".')
+        raise table.fault(key, f'{key} is missing. Write the text that people read, such as "Good".')
     value = table.raw[key]
     if not isinstance(value, dict):
         table.check_words(key, key, value, most)

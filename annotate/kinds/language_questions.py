@@ -59,7 +59,9 @@ class Choice:
 
     @property
     def autonym(self) -> str:
-        return LANGUAGES[self.code].autonym if self.code in LANGUAGES else ""
+        """The language's own name for itself; "" if it is unknown or the same as `name`."""
+        autonym = LANGUAGES[self.code].autonym if self.code in LANGUAGES else ""
+        return "" if autonym.casefold() == self.name.casefold() else autonym
 
     @property
     def cap(self) -> str:
@@ -164,7 +166,7 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
-LIST_HEADS = ("candidates", "seen by")
+LIST_HEADS = ("candidates", "read by readers of")
 
 
 def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:

@@ -94,6 +94,7 @@
   // --- the reasons that are offered for a decision, each as a button that fills the field in, and has a key
   const mark = (field) => {
     for (const button of document.querySelectorAll(".reasons button")) button.setAttribute("aria-pressed", button.value === field.value);
+    if (field.value) find("#unreasoned").hidden = true;
   };
   const offerReasons = () => {
     const [field, offered] = [find(":is(#settle, #together) [name=reason]"), find("#reasons")];
@@ -113,6 +114,11 @@
     }));
     offered.replaceWith(row); // what is in sight need not be offered again while one types
     field.addEventListener("input", () => mark(field));
+    field.addEventListener("invalid", (event) => {
+      event.preventDefault(); // the page's own sentence replaces the browser's
+      find("#unreasoned").hidden = false;
+      field.focus();
+    });
     mark(field);
   };
 
@@ -154,6 +160,13 @@
       return;
     }
     if (typing(event.target)) {
+      const offered = event.shiftKey && event.target.name === "reason" && !event.target.value && find(`[data-shift-key=${code}]`);
+      if (offered) {
+        event.preventDefault();
+        offered.click();
+        event.target.blur(); // the next key decides
+        return;
+      }
       if (event.key !== "Enter" || event.repeat || tooSoon()) return;
       if (picker && picker.contains(event.target)) {
         event.preventDefault();
@@ -294,7 +307,7 @@
     const region = find("#announced");
     if (!region) return;
     const heard = [veiled() ? null : find("#post"), find("#work > .empty"), ...document.querySelectorAll(".tally > span")];
-    region.textContent = heard.filter(Boolean).map(({ textContent }) => textContent.trim().replace(/\s+/g, " ").slice(0, MOST_HEARD)).join(". ");
+    region.textContent = heard.filter(Boolean).map(({ innerText }) => innerText.trim().replace(/\s+/g, " ").slice(0, MOST_HEARD)).join(". ");
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;

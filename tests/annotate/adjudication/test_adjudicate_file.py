@@ -187,7 +187,7 @@ def test_what_waits_is_written_filled_in_and_taken_back_in_and_no_spreadsheet_ru
     else:
         assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
         assert left["text"] == 'a "text" in two lines, and a comma'
-    assert (left["id"], left["candidates"], left["seen by"]) == ("left", "de, en", "de")
+    assert (left["id"], left["candidates"], left["read by readers of"]) == ("left", "de, en", "de")
     assert left["votes"] == "langid: de 0.90, en 0.70; cld2: en 0.90, de 0.70; fasttext: de 0.90"
     for row in dangerous:
         row["label"], row["reason"] = "de", "I read it"
@@ -212,7 +212,7 @@ def test_the_list_is_shown_and_says_what_is_left_to_others(make_task, person, ad
     skip(both, take(both, task).pk)
     call_command("adjudicate", "task", list=True, **{"as": "ada"})
     shown = capsys.readouterr().out
-    assert shown.splitlines()[0].split() == ["id", "text", "candidates", "seen", "by"]
+    assert shown.splitlines()[0].split() == ["id", "text", "candidates", "read", "by", "readers", "of"]
     assert task.units.get().item.text[:60] in shown
     assert "Task task: 1 post to be decided by ada." in shown
     call_command("adjudicate", "task", list=True, **{"as": "both"})

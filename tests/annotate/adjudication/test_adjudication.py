@@ -229,6 +229,20 @@ def test_keys_go_on_and_back_without_deciding_and_after_a_decision_comes_what_fo
     assert where(units[2])[0] == stages.ADJUDICATION
 
 
+def test_a_suggested_reason_is_chosen_by_its_key_in_the_empty_field(skipped, ada, new_page):
+    [unit] = skipped(1).units.all()
+    page = new_page(user=ada.user)
+    page.goto(f"{ADDRESSES['page']}{unit.pk}/")
+    let_guard_pass(page)
+    page.keyboard.press("1")
+    expect(page.locator("[name=reason]")).to_be_focused()
+    page.keyboard.press("Shift+Digit1")
+    expect(page.locator("[name=reason]")).to_have_value("I read the language")
+    with page.expect_navigation():
+        page.keyboard.press("1")
+    assert Judgment.objects.latest("pk").reason == "I read the language"
+
+
 def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
     first, second = skipped(2).units.order_by("position")
     page = new_page(user=ada.user)
@@ -238,7 +252,10 @@ def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
     page.keyboard.press("1")
     # The reason is asked for, and a digit in it is a digit.
     expect(page.locator("[name=reason]")).to_be_focused()
+    expect(page.locator("#unreasoned")).to_have_text("Say how you know, then decide again.")
+    expect(page.locator("#unreasoned")).to_be_visible()
     page.keyboard.type("1 dictionary")
+    expect(page.locator("#unreasoned")).to_be_hidden()
     assert where(first)[0] == stages.ADJUDICATION
     page.keyboard.press("Escape")
     with page.expect_navigation():

@@ -40,7 +40,7 @@ def test_the_list_and_the_dossier_have_what_the_pages_say_and_name_people_by_pse
     assert [set(row) for row in listed["units"]] == [DISPUTED_UNIT | {"blind", "told"}] * 2
     first = listed["units"][0]
     assert (first["unit"], first["item"], first["text"]) == (unit.pk, unit.item.key, unit.item.text)
-    assert (first["blind"], first["told"]) == (False, {"candidates": "de, en", "seen by": "de"})
+    assert (first["blind"], first["told"]) == (False, {"candidates": "de, en", "read by readers of": "de"})
     dossier = program.get(address(unit)).json()
     assert set(dossier) == DISPUTED_UNIT | DOSSIER
     assert [dossier[name] for name in ("open", "own", "outcome", "blind")] == [True, None, None, False]
