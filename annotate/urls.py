@@ -140,7 +140,7 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("tasks/<slug:task>/export/", job_pages.export, "export", "decide", BOTH),
     ("tasks/<slug:task>/jobs/", job_pages.jobs, "task-jobs", "manage", GET),
     ("accounts/new/", account_administration.new_accounts, "new-accounts", "invite", BOTH),
-    ("accounts/links/", account_administration.links, "links", "invite", GET),
+    ("accounts/links/", account_administration.links, "links", "invite", BOTH),
     ("accounts/managers/new/", account_administration.new_manager, "new-manager", "raise", BOTH),
     ("accounts/<int:person>/", account_administration.account, "account", "manage", GET),
     ("accounts/<int:person>/change/", account_administration.change_account, "account-change", "invite", POST),

@@ -3,6 +3,7 @@
 People's work in a task is shown on the task's own pages. Other rights are granted in the admin site.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
@@ -22,12 +23,13 @@ from annotate.actions.user_accounts import add_manager_action, mail_invitations,
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
+from annotate.figures.figure_cache import forget
 from annotate.figures.finish_forecast import expected
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import inbox, setup_steps
 from annotate.manager_pages.dashboard import done, log_change, manage_page
-from annotate.models import Annotator, Judgment, LanguageRequest, Task
+from annotate.models import Annotator, Judgment, LanguageRequest, Membership, Task
 from annotate.pages.access import UserRequest, check_right, may, text_of, whole_number
 from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
@@ -67,7 +69,7 @@ def languages(request: UserRequest) -> HttpResponse:
 
 
 def new_accounts(request: UserRequest) -> HttpResponse:
-    """Add annotators and show the invitation links once, on the next page.
+    """Add annotators and show the invitation links on the next page.
 
     ?task=: name of the task to which the annotators are invited; the page then shows the waiting work of the task
 
@@ -75,7 +77,7 @@ def new_accounts(request: UserRequest) -> HttpResponse:
     people: one person per line, with user name, name and mail address separated by commas
     language, level, groups, adjudicates: values that apply to all these people, with one level per language
     table, file: alternatively, a table of people as text or as an uploaded file
-    task: name of a task to which the people are added as members, if any
+    task: name of a task to which the people are added as members, if any. Adjudicators become adjudicators of the task
     """
     task = Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET":
@@ -86,13 +88,13 @@ def new_accounts(request: UserRequest) -> HttpResponse:
             people = [annotator for annotator, _token in created]
             for person in people:
                 membership.set_groups(person, [*membership.groups_of(person), *_groups(request.POST)])
-            _join(request, people)
+            joined = _join(request, people)
     except (BadTable, Refusal) as error:
         faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
         return _invitation_form(request, request.POST, task, refusal=error, faults=faults)
     for annotator in people:
         log_change(request, annotator, "Added or updated.", ADDITION)
-    return _with_links(request, created, task)
+    return _with_links(request, created, joined or task)
 
 
 def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None, **context: Any) -> HttpResponse:
@@ -128,15 +130,23 @@ def _unadjudicated(task: Task) -> int:
     return int(waiting + audit.get("recheck", 0) + round(checks.get("chosen", 0)))
 
 
-def _join(request: UserRequest, people: list[Annotator]) -> None:
-    """Make people members of the task that the form specifies, if any."""
+def _join(request: UserRequest, people: list[Annotator]) -> Task | None:
+    """Make people members of the task that the form specifies, and return the task, if any.
+
+    New members who adjudicate become adjudicators of the task. Members keep their role.
+    """
     if not (name := text_of(request.POST, "task")):
-        return
+        return None
     check_right(request.user, "decide")
     if (task := Task.objects.filter(name=name).first()) is None:
         raise InvalidAnswer(f"Task {name!r} does not exist. Choose another task.")
     membership.check_may_choose(request.user, people, task)
+    members = set(task.memberships.values_list("annotator", flat=True))
+    adjudicators = [person for person in people if person.adjudicates and person.pk not in members]
+    membership.add(task, adjudicators, role=Membership.ADJUDICATOR)
     membership.add(task, people)
+    forget(task)
+    return task
 
 
 def _rows(request: UserRequest) -> list[Row]:
@@ -241,7 +251,18 @@ def _languages(posted: QueryDict) -> str:
     return " ".join(written)
 
 
-LINKS = "links"  # session key of the links that have not been shown yet
+LINKS = "links"  # session key of the links that the manager has not confirmed as sent
+KEEP_LINKS = 3600  # time for which the session keeps the links, in seconds
+NO_LINKS: dict[str, Any] = {"paths": [], "mailed": [], "task": "", "until": 0}
+
+
+def _unsent(request: UserRequest) -> dict[str, Any]:
+    """Return the links in the session. Links that are too old are removed from the session."""
+    kept: dict[str, Any] = request.session.get(LINKS, NO_LINKS)
+    if kept["until"] >= time.time():
+        return kept
+    request.session.pop(LINKS, None)
+    return NO_LINKS
 
 
 def _with_links(
@@ -251,20 +272,29 @@ def _with_links(
 
     created: (annotator, token) tuples; the token is None if the annotator does not need a link
     """
+    unsent = _unsent(request)
     paths = [(annotator, reverse("invite", args=[token]) if token else "") for annotator, token in created]
+    new = {annotator.pk for annotator, _path in paths}
     # Do not use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
     request.session[LINKS] = {
-        "paths": [(annotator.pk, path) for annotator, path in paths],
-        "mailed": mail_summary(sent),
-        "task": task.name if task else "",
+        "paths": [
+            *((annotator.pk, path) for annotator, path in paths),
+            *((person, path) for person, path in unsent["paths"] if person not in new),
+        ],
+        "mailed": [*mail_summary(sent), *unsent["mailed"]],
+        "task": task.name if task else unsent["task"],
+        "until": time.time() + KEEP_LINKS,
     }
     return redirect("manage-links")
 
 
 def links(request: UserRequest) -> HttpResponse:
-    """Show the invitation links that the last request created. The links are shown only once, not after a reload."""
-    shown = request.session.pop(LINKS, {"paths": [], "mailed": [], "task": ""})
+    """Show the new invitation links until the manager confirms with POST that they were sent, for at most one hour."""
+    shown = _unsent(request)
+    if request.method == "POST":
+        request.session.pop(LINKS, None)
+        return redirect("manage-task", shown["task"]) if shown["task"] else redirect("manage-everybody")
     people = Annotator.objects.select_related("user").in_bulk([person for person, _path in shown["paths"]])
     made = [
         (people[person], request.build_absolute_uri(path) if path else "")

@@ -107,7 +107,7 @@ def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, s
     if len(stuck) > FEW:
         yield "#waiting", f"{many(len(stuck) - FEW, 'more stalled queue')}", ""
     if report["undecidable"]:
-        yield "", "", report["undecidable"]
+        yield f"{people}#members", "Adjudicator needed", report["undecidable"]
     for panel in report["panels"]:
         if panel.over_limit:
             yield quality, panel.heading, f"Over the task’s limit: {' '.join(panel.over_limit)}."

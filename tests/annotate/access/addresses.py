@@ -82,7 +82,7 @@ PAGES = {
     ),
     # The response is the only place that shows the password.
     "manage-new-manager": (MANAGERS_LOOK, MANAGERS_LOOK),
-    "manage-links": (MANAGERS_LOOK, NO_POST),
+    "manage-links": (MANAGERS_LOOK, MANAGERS_ACT),
     **dict.fromkeys(["manage-guidelines-preview", "manage-job-share"], (NO_GET, MANAGERS_LOOK)),
     # The documentation contains no secrets, so everybody who can reach the site can read it.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
@@ -115,7 +115,7 @@ OTHERS = {
         "manager",
         {
             "manage-languages": (200, 403),
-            "manage-links": (403, 405),
+            "manage-links": (403, 403),
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
             **dict.fromkeys(("manage-guidelines-preview", "manage-job-share"), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
@@ -162,7 +162,7 @@ FORMS = (
     *("change-choose", "consent"),
     *("adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
     *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
-    *("manage-guidelines-preview", "manage-job-share"),
+    *("manage-guidelines-preview", "manage-job-share", "manage-links"),
     *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )

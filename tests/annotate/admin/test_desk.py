@@ -180,6 +180,8 @@ def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
     skip(both, take(both, task).pk)
     sentence = "1 post is waiting for an adjudicator who has not read it. Make another person an adjudicator."
     assert sentence in page(desk, reverse("manage-task", args=[task.name])).text
+    link = f'<a href="{reverse("manage-people", args=[task.name])}#members">Adjudicator needed</a>'
+    assert link in desk.get(reverse("manage-task", args=[task.name])).text
     person("ada", adjudicates=True)
     assert "who has not read it" not in page(desk, reverse("manage-task", args=[task.name])).text
 

@@ -1,6 +1,7 @@
 """Accounts in the browser: people are invited by name or by a table, changed, locked out; superusers make managers."""
 
 import re
+import time
 
 import pytest
 from axes.models import AccessAttempt
@@ -12,7 +13,9 @@ from django.utils import timezone
 from annotate.manager_pages import account_administration as pages
 from annotate.models import Annotator
 from annotate.work import accounts, membership
+from annotate.work.permit import adjudicates_in
 from tests.annotate.acts import words
+from tests.annotate.conftest import AGREED
 
 ACCOUNTS, NEW, PEOPLE = "/manage/accounts/", "/manage/accounts/new/", "/manage/people/"
 HEADER = "username,name,languages\n"
@@ -100,7 +103,7 @@ def test_the_list_takes_as_many_statements_however_many_there_are(desk, person, 
 # --- new ones
 
 
-def test_people_are_invited_and_their_links_are_shown_once(desk, client):
+def test_people_are_invited_and_their_links_are_shown_until_they_are_sent(desk, client):
     sent = {
         "people": "eve, Eve Adam, eve@example.org\n\nfay\n",
         "language": ["de", "English"],
@@ -117,7 +120,10 @@ def test_people_are_invited_and_their_links_are_shown_once(desk, client):
     assert languages("eve") == languages("fay") == ["de:5", "en:4"]
     assert membership.groups_of(fay) == ["night shift", "students"]
     token = token_of(links(page)[0])
-    assert token not in "".join(desk.get(at).text for at in (reply["Location"], PEOPLE, one(eve)))
+    assert links(desk.get(reply["Location"])) == links(page)
+    assert token not in "".join(desk.get(at).text for at in (PEOPLE, one(eve)))
+    assert desk.post(reply["Location"])["Location"] == PEOPLE
+    assert token not in desk.get(reply["Location"]).text
     assert token not in str(desk.session.items())
     assert {entry.object_repr for entry in LogEntry.objects.all()} == {"Eve Adam", "fay"}
     User.objects.create_user("bob", password="a long password")  # an account that becomes an annotator's
@@ -138,6 +144,7 @@ def test_people_are_invited_and_their_links_are_shown_once(desk, client):
         ({"language": ""}, "Choose at least one language. Only adjudicators need none."),
         ({"language": "English, German", "level": ""}, "Choose how well the person reads English."),
         ({"people": "eve, Eve Adam\ne v e"}, "'e v e' is not a valid user name"),
+        ({"people": "e" * 300}, "The user name 'eeeeeeeeeeeeeeeeeeee'… is longer than 150 characters."),
         ({"people": "eve, Eve Adam\nann"}, "The annotator ann already exists. Change the account on its own page."),
         ({"people": "eve, Eve Adam, nowhere"}, "'nowhere' is not a valid mail address."),
         ({"people": "eve, Eve Adam, eve@example.org, de"}, "The line of eve has too many parts."),
@@ -156,6 +163,32 @@ def test_a_person_who_cannot_be_is_refused_and_what_was_typed_stays(desk, person
     assert sent["people"].strip() in page.text
     assert not User.objects.filter(username="eve").exists()
     assert list(map(str, ann.languages.all())) == ["fr:5"]
+
+
+def test_links_of_several_invitations_are_kept_for_an_hour_in_the_managers_session(desk, manager, monkeypatch):
+    for name in ("eve", "fay"):
+        shown = desk.post(NEW, {"people": name, "language": "de", "level": "5"}, follow=True)
+    assert len(links(shown)) == 2
+    eve = Annotator.objects.get(user__username="eve")
+    [new, _] = again = links(desk.post(one(eve, "do/"), {"do": "link"}, follow=True))
+    assert (accounts.find_invite(token_of(new)).annotator, len(again)) == (eve, 2)
+    later = time.time() + pages.KEEP_LINKS + 1
+    monkeypatch.setattr(pages.time, "time", lambda: later)
+    assert links(desk.get(f"{ACCOUNTS}links/")) == []
+    assert token_of(new) not in str(desk.session.items())
+
+
+def test_an_adjudicator_who_is_invited_to_a_task_adjudicates_there(desk, make_task):
+    task = make_task([AGREED] * 2, audit_share=1.0, audit_recheck=1.0)
+    sent = {"task": task.name, "language": "", "level": ""}
+    page = desk.post(NEW, {**sent, "people": "ada", "adjudicates": "yes"}, follow=True)
+    assert "will need an adjudicator" not in words(page)
+    assert f"{NEW}?task={task.name}" in page.text
+    desk.post(NEW, {**sent, "people": "ann", "language": "de", "level": "5"})
+    roles = task.memberships.order_by("pk").values_list("annotator__user__username", "role")
+    assert list(roles) == [("ada", "adjudicator"), ("ann", "annotator")]
+    assert adjudicates_in(Annotator.objects.get(user__username="ada"), task)
+    assert desk.post(f"{ACCOUNTS}links/")["Location"] == f"/manage/tasks/{task.name}/"
 
 
 @pytest.mark.parametrize("pasted", [True, False])
@@ -302,4 +335,4 @@ def test_without_a_script_the_link_is_there_and_no_button_and_a_reload_sends_no_
     page.click("text=Create links")
     assert page.locator("[data-copies]:visible").count() == 0
     assert "/invite/" in page.input_value("#link-1")
-    assert (page.reload().request.method, page.locator("#link-1").count()) == ("GET", 0)
+    assert (page.reload().request.method, page.locator("#link-1").count()) == ("GET", 1)

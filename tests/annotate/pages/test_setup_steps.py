@@ -146,7 +146,8 @@ def test_people_are_invited_to_a_task_by_its_languages_and_the_work_is_shared(de
     assert f'name="language" value="{label_name(code)}"' in page.text  # the only one with work
     links = inviting(desk, people="ann, Ann Lee\nbea\n", language=code, level="5")
     assert links.text.count("/invite/") == 2
-    assert f'<a class="primary" href="{reverse("manage-task", args=["t"])}">Go to the task</a>' in links.text
+    assert '<button class="primary">I have sent them</button>' in links.text
+    assert desk.post(reverse("manage-links"))["Location"] == reverse("manage-task", args=["t"])
     ann = Annotator.objects.get(user__username="ann")
     assert (ann.user.get_full_name(), {row.language: row.level for row in ann.languages.all()}) == (
         "Ann Lee",
