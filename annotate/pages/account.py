@@ -123,6 +123,14 @@ class Reset(PasswordResetConfirmView):
 # --- Setting a password
 
 
+def _rules_for_new_account() -> str:
+    """Return the help text for a first password. The account has no sessions or API tokens that it would end."""
+    rules = [
+        rule for rule in get_default_password_validators() if not isinstance(rule, accounts.NewPasswordEndsTheRest)
+    ]
+    return password_validators_help_text_html(rules)
+
+
 @login_not_required
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
@@ -132,6 +140,8 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
     except Refusal as refusal:
         return render(request, "annotate/refusal.html", {"refusal": refusal}, status=status_of(refusal))
     form = SetPasswordForm(user, request.POST or None)
+    if not user.has_usable_password():
+        form.fields["new_password1"].help_text = _rules_for_new_account()
     if form.is_valid():
         user = accounts.accept_invite(token, form.cleaned_data["new_password1"])
         login(request, user, backend=BACKEND)
@@ -148,11 +158,7 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
 def first_manager(request: HttpRequest, token: str) -> HttpResponse:
     """Let the operator of the server create the first manager's account."""
     form: UserCreationForm[User] = UserCreationForm(request.POST or None)
-    # A new account has no sessions or API tokens that the new password would end.
-    rules = [
-        rule for rule in get_default_password_validators() if not isinstance(rule, accounts.NewPasswordEndsTheRest)
-    ]
-    form.fields["password1"].help_text = password_validators_help_text_html(rules)
+    form.fields["password1"].help_text = _rules_for_new_account()
     try:
         accounts.check_first_manager(token)
         if form.is_valid():
@@ -315,7 +321,11 @@ class LogIn(LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         posted, form_url = self.request.POST, self.request.GET.get(FORM, "")
         carried = _carried(self.request, form_url) if form_url else posted.get(CARRIED, "")
-        return super().get_context_data(**kwargs) | {CARRIED: carried, DRAFT: posted.get(DRAFT, "")}
+        return super().get_context_data(**kwargs) | {
+            CARRIED: carried,
+            DRAFT: posted.get(DRAFT, ""),
+            "is_new": not accounts.managers().exists(),
+        }
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)

@@ -136,6 +136,8 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[
         faults.append(f"the user name {username} is a number that another program has rewritten. Save it as text.")
     elif (other := used_names.get(username.casefold(), username)) != username:
         faults.append(twin(username, other))
+    elif len(username) > LONGEST:
+        faults.append(f"the user name {username[:20]!r}… is longer than {LONGEST} characters.")
     elif not _passes(UnicodeUsernameValidator(), username) or username.casefold() in used_names:
         faults.append(f"{username!r} is not a valid user name (letters, digits and @.+-_), or occurs twice.")
     if len(name) > LONGEST or not name.isprintable():

@@ -36,6 +36,17 @@ def test_the_link_makes_the_first_manager_who_is_logged_in_and_works_once(client
     assert not is_in(other)
 
 
+def test_the_login_page_refers_to_the_link_while_there_is_no_manager(client):
+    assert "There is no manager yet." in client.get(reverse("login")).text
+    accounts.add_manager("meg")
+    assert "There is no manager yet." not in client.get(reverse("login")).text
+
+
+def test_a_first_password_is_not_said_to_end_anything(client):
+    [(_, token)] = accounts.add_annotators([accounts.Row("ann", "Ann", {"de": 5})])
+    assert "API tokens" not in client.get(reverse("invite", args=[token])).text
+
+
 def test_a_weak_password_or_a_taken_name_leaves_the_link_as_it_was(client, person):
     person("ann", "de")
     link = address()

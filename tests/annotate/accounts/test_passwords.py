@@ -68,7 +68,8 @@ def test_a_changed_password_ends_sessions_elsewhere_tokens_and_links_and_keeps_t
     here, elsewhere = signed_in(ann), signed_in(ann)
     token = AuthToken.objects.create(ann)[1]
     link = reverse("invite", args=[accounts.invite(ann.annotator)])
-    assert (tasks_by(token), Client().get(link).status_code) == (200, 200)
+    page = Client().get(link)
+    assert (tasks_by(token), page.status_code, "API tokens" in page.text) == (200, 200, True)
     here.get(reverse("account"))
     key = here.session.session_key
     reply = change(here)

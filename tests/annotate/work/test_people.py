@@ -140,7 +140,7 @@ def test_all_faults_are_said_at_once_each_with_its_line():
         "Line 4: 'en:five' has no level from 0 to 5. Write it as in en:5, where 5 is native.",
         "Line 5: the languages are missing. Write them as in de:5 en:4.",
         f"Line 6: 'dora' {name}",
-        f"Line 7: {'e' * 151!r} {name}",
+        f"Line 7: the user name {'e' * 20!r}… is longer than 150 characters.",
         "Line 8: there are more cells than columns. Separate languages by spaces, or quote them.",
         "Line 9: the name is longer than 150 characters or contains invisible characters.",
         "Line 10: the name is longer than 150 characters or contains invisible characters.",
