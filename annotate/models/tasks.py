@@ -15,6 +15,7 @@ from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models.people import Annotator
+from corpora.core.languages import UND
 from corpora.database.statements import LoadedRow
 from corpora.models import Draw
 from corpora.vocabulary.concept_index import vocabulary_of
@@ -218,9 +219,15 @@ class Task(_Options, LoadedRow):
 
     @property
     def read_in(self) -> list[str]:
-        """The languages of the task. For a coarse code such as zh, the languages that it covers are included."""
-        finer = self.kind.finer
-        return [code for language in self.languages or self.labels for code in (language, *finer(language))]
+        """The languages of the task. Items without a language are read in the language of their route.
+
+        For a coarse code such as zh, the languages that it covers are included.
+        """
+        finer, codes = self.kind.finer, list(self.languages or self.labels)
+        if UND in codes:
+            route = LanguageRoute.objects.filter(language=UND)
+            codes += [queue for queue in route.values_list("queue", flat=True) if queue not in codes]
+        return [code for language in codes for code in (language, *finer(language))]
 
     @cached_property
     def seed(self) -> str:

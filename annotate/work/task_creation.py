@@ -28,6 +28,7 @@ from annotate.models import LanguageRoute, Suggestion, Task, Unit
 from annotate.quality.guideline_versions import add_first
 from annotate.work.moves import locked, unread
 from annotate.work.unit_entry import add_units, store_orders
+from corpora.core.languages import UND
 from corpora.database.bulk_rows import insert
 from corpora.draws.samples import Sample, record, record_on_the_way, sample_uniform
 from corpora.models import Corpus, Item
@@ -231,7 +232,7 @@ def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
             task.title = question_about(task.labels)
     elif not kind.routing.is_routed:
         task.languages = [sample.language for sample in samples]
-        check_codes(kind, task.languages)
+        check_codes(kind, [code for code in task.languages if code != UND])
     return Opened(task, samples=samples)
 
 

@@ -99,6 +99,6 @@ def test_records_of_mixed_languages_wait_in_the_queue_of_und(db, tmp_path, perso
     rows.write_text("id,query\n1,cheap flights\n2,billige Flüge\n", encoding="utf-8")
     call_command("import_corpus", "ads", str(rows), fields="query", language="und", licence="CC0-1.0", verbosity=0)
     call_command("open_task", "fit", "--kind", str(kind), "--corpus", "ads", "--seed", "1", verbosity=0)
-    task = Task.objects.get()
+    task, emma = Task.objects.get(), person("emma", "en")
     assert set(task.units.values_list("language", flat=True)) == {"und"}
-    assert Routes.load(task).readers() == {"und": {person("emma", "en").pk}}
+    assert Routes.load(task).readers() == {"und": {emma.pk}}
