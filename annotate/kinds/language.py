@@ -60,13 +60,11 @@ def check(answer: Answer, unit: Unit) -> None:
 
 
 def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
-    choices = language_questions.own_choices(permit)
-    # If all labels have buttons, the list of all languages would only repeat them.
-    is_complete = {choice.code for choice in choices}.issuperset(unit.task.labels)
+    listed = () if language_questions.has_all_buttons(permit) else unit.task.labels
     return {
         **language_questions.undefined(UNDEFINED_REASONS),
-        "choices": choices,
-        "everything": () if is_complete else language_questions.by_name(unit.task.labels),
+        "choices": language_questions.own_choices(permit),
+        "everything": language_questions.by_name(listed),
     }
 
 

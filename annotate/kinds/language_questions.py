@@ -79,6 +79,11 @@ def own_choices(permit: Permit) -> list[Choice]:
     return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
 
 
+def has_all_buttons(permit: Permit) -> bool:
+    """Return whether all labels of the task have buttons, so that a list of all languages would only repeat them."""
+    return {choice.code for choice in own_choices(permit)}.issuperset(permit.task.labels)
+
+
 def by_name(codes: Iterable[str]) -> Sequence[Choice]:
     return _by_name(tuple(codes), interface_language())
 

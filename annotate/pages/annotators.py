@@ -209,7 +209,7 @@ def _work(
         # Show the guidelines in the language of the record.
         context |= item_view.guidelines(task, language)
     if not request.htmx:
-        keys = item_view.queue_keys(task, on_sheet=on_sheet, is_guided="guidelines" in context)
+        keys = item_view.queue_keys(permit, on_sheet=on_sheet, is_guided="guidelines" in context)
         context |= {"keys": keys, **_rest(permit.annotator)}
         context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
         context["notes"] = flags.notes_to_read([permit])

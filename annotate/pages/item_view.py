@@ -25,6 +25,7 @@ from annotate.kinds import Kind
 from annotate.kinds.control import QualityControl
 from annotate.kinds.forms.choice import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
+from annotate.kinds.language_questions import has_all_buttons
 from annotate.kinds.record_kind import Choice, choices
 from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
 from annotate.pages import concept_picker
@@ -360,12 +361,12 @@ _ADJUDICATION_KEYS: Keys = [
 ]
 
 
-def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) -> Keys:
+def queue_keys(permit: Permit, *, on_sheet: bool = False, is_guided: bool = True) -> Keys:
     """Return the shortcuts of the queue or of a sheet.
 
     is_guided: whether the page contains guidelines
     """
-    everywhere = _EVERYWHERE if is_guided else _EVERYWHERE[1:]
+    task, everywhere = permit.task, _EVERYWHERE if is_guided else _EVERYWHERE[1:]
     if on_sheet:
         return [*_ON_A_SHEET, *everywhere]
     undo = [
@@ -377,31 +378,34 @@ def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) ->
         "⇧ F" if task.kind.flag_needs_shift else "F",
         _lazy("flag the item for the manager; then choose the kind of flag with a digit"),
     )
-    return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skip")), *undo, *everywhere]
+    return [*_answers(permit), flag, (_lazy(task.kind.skip_key.cap), _lazy("skip")), *undo, *everywhere]
 
 
-def test_keys(task: Task) -> Keys:
+def test_keys(permit: Permit) -> Keys:
     """Return the shortcuts of practice and tests. Items cannot be skipped and answers cannot be undone there."""
-    return [*_answers(task), ("↵", _lazy("continue")), *_EVERYWHERE]
+    return [*_answers(permit), ("↵", _lazy("continue")), *_EVERYWHERE]
 
 
 def adjudication_keys(task: Task) -> Keys:
     """Return the shortcuts of the adjudication view."""
     return [
         *_ADJUDICATION_KEYS,
-        *_language_keys(task),
+        *_language_keys(task, searches=True),
         *([("V", _lazy("show who chose what"))] if task.vocabulary_id else []),
         *_EVERYWHERE[1:],
     ]
 
 
-def _answers(task: Task) -> Keys:
-    if task.vocabulary_id:
+def _answers(permit: Permit) -> Keys:
+    if permit.task.vocabulary_id:
         return _OF_CONCEPTS
-    return [("1 – 9", _lazy("choose an answer by its number")), *_language_keys(task)]
+    return [
+        ("1 – 9", _lazy("choose an answer by its number")),
+        *_language_keys(permit.task, searches=not has_all_buttons(permit)),
+    ]
 
 
-def _language_keys(task: Task) -> Keys:
+def _language_keys(task: Task, *, searches: bool) -> Keys:
     if not task.kind.routing.is_routed:
         return []
-    return [*_UNDEFINED, *(_OTHER_LANGUAGES if task.kind.pages.searches_languages else [])]
+    return [*_UNDEFINED, *(_OTHER_LANGUAGES if searches and task.kind.pages.searches_languages else [])]

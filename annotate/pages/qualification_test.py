@@ -140,7 +140,7 @@ def _show(
         "found": standing,
         "steps": _steps(standing),
         "states": qualifying.states(permit),
-        "keys": item_view.test_keys(task),
+        "keys": item_view.test_keys(permit),
         "guidelines": item_view.markdown(standing.guidelines.text if standing.guidelines else ""),
     }
     question = qualifying.next_question(standing.trial) if standing.trial else None

@@ -215,7 +215,7 @@ def _to_change(
         "task": permit.task,
         "row": row,
         "refusal": refusal,
-        "keys": item_view.test_keys(permit.task),
+        "keys": item_view.test_keys(permit),
         **question_context,
     }
     context |= concept_picker.of_change(own_answer, row["number"], row["changed"], permit, posted)

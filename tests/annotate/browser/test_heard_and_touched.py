@@ -107,6 +107,12 @@ def test_keys_are_listed_that_the_page_has(at_work, make_task, ann):
         assert ("W" in keys) == (page.locator("#picker").count() == 1) == has_picker, name
         assert ("G" in keys) == (page.locator("#guidelines").count() == 1), name
         assert "Q" in keys
+    few = make_task([DISPUTED], name="few")
+    few.labels = [choice for choice in few.labels if choice in ("de", "en")]
+    few.save()
+    page = at_work(few, ann).page
+    assert page.locator("#picker").count() == 0
+    assert "W" not in page.locator("#keys dt").all_text_contents()
 
 
 def test_a_daily_goal_is_a_bar_that_grows_and_who_finishes_is_told_what_they_did(at_work, make_task, ann):
