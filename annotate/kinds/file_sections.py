@@ -176,6 +176,8 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
             f"only grades can be aggregated by {aggregation}. Remove aggregation, or write form = 'grades'.",
         )
     if fault := kind.rules.faults(values):
+        for name in kind.options:
+            fault = fault.replace(OPTIONS[name].spelled, name)
         raise table.source.fault(table.at, _lowered(fault))
     return {**kind.defaults, **file_values}
 

@@ -130,7 +130,7 @@ def read_by(language: str, task: Task, routes: Routes) -> list[str]:
 def faults(options: Mapping[str, Any]) -> str:
     if options["redundancy"] % 1 and options["redundancy"] > 2:
         return (
-            f"A redundancy of {options['redundancy']:g} is not possible: only between 1 and 2, one more person can "
+            f"--redundancy cannot be {options['redundancy']:g}: only between 1 and 2, one more person can "
             "answer a share of the units. Use a whole number."
         )
     return ""

@@ -134,11 +134,12 @@ def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -
 
 def faults(options: Mapping[str, Any]) -> str:
     if options["redundancy"] % 1:
-        return "Only kinds about posts can have a fractional redundancy. Make redundancy a whole number."
+        return "--redundancy must be a whole number. Only kinds about posts can have a fraction."
     if options["redundancy"] == 2 and options["on_conflict"] == stages.DISCARDED:
         return (
-            "With a redundancy of 2, every unit with two different answers is discarded. Use 3 (stop_early asks the "
-            "third person only if the first two differ), or send conflicts to an adjudicator."
+            "With 2 as --redundancy, every item with two different answers is discarded. Use 3 (with --stop-early, the "
+            "third person is asked only if the first two differ), or send conflicts to an adjudicator with "
+            "--on-conflict."
         )
     return ""
 

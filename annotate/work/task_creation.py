@@ -194,7 +194,7 @@ def unsaved_task(
     kind = wanted.kind
     if Task.objects.filter(name=name).exists():
         raise TaskError(
-            f"The task {name!r} already exists. Choose another name, or enlarge the task with `assay extend_task`.",
+            f"The task {name!r} already exists. Choose another name, or extend the existing task.",
             "name",
         )
     if design.answers_from == SYSTEMS:
@@ -232,7 +232,7 @@ def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
             task.title = question_about(task.labels)
     elif not kind.routing.is_routed:
         task.languages = [sample.language for sample in samples]
-        check_codes(kind, [code for code in task.languages if code != UND])
+        check_codes(kind, [code for code in task.languages if code != UND], "languages")
     return Opened(task, samples=samples)
 
 
@@ -322,7 +322,9 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
     options = with_defaults(kind, given)
     if kind.routing.is_routed:
         if labels:
-            check_codes(kind, labels)
+            # The labels of designs that ask about each language are the languages of the draw.
+            asks_each = all(DESIGNS[design].asks_each for design in kind.designs)
+            check_codes(kind, labels, "languages" if asks_each else "labels")
         labels = sorted(set(labels or kind.labels))
     if "audit_recheck" in options:
         listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
@@ -403,11 +405,16 @@ def save_new(task: Task, *others: Model) -> None:
         raise TaskError(f"Somebody else has just created the task {task.name!r}. Choose another name.") from error
 
 
-def check_codes(kind: Kind, codes: Sequence[str]) -> None:
+def check_codes(kind: Kind, codes: Sequence[str], option: str) -> None:
+    """Raise TaskError if the kind does not know all language codes.
+
+    option: name of the option that contains the codes
+    """
     if unknown := [code for code in codes if not kind.knows(code)]:
         raise TaskError(
             f"{', '.join(map(repr, unknown))}: unknown language code. Use codes such as de, zh-CN or hi-Latn. To add "
-            "a language, use a file with a table [languages.CODE] as --kind."
+            "a language, define it in the file of your own question.",
+            option,
         )
 
 

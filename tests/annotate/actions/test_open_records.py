@@ -149,10 +149,10 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
         ),
         ([first | {"purpose": "exam"}, *others], "", "line 1: the purpose is 'exam'; it must be one of practice"),
         ([first | {"label": ""}, *others], "", "line 1: a gold answer needs an id and a label."),
-        (rows, "--redundancy=2", "With a redundancy of 2, every unit with two different answers is discarded"),
+        (rows, "--redundancy=2", "With 2 as --redundancy, every item with two different answers is discarded"),
         (rows, "--aggregation=median", "The labels of qa_match are not grades, so they have no median."),
         (rows, "--aggregation=mean", "--aggregation is 'mean'. It must be one of majority, median."),
-        (rows, "--redundancy=3.5", "Make redundancy a whole number."),
+        (rows, "--redundancy=3.5", "--redundancy must be a whole number."),
         (
             rows,
             "--audit-share=0.1",

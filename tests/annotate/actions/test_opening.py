@@ -289,7 +289,7 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
     ):
         assert sentence in refused(open_task, name, size, *options.split()), (name, size, options)
     open_task("t", 10)
-    again = "The task 't' already exists. Choose another name, or enlarge the task with `assay extend_task`."
+    again = "The task 't' already exists. Choose another name, or extend the existing task."
     assert refused(open_task, "t", 20) == again
 
 

@@ -71,7 +71,7 @@ WRONG = [
     # options
     (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of this kind. Remove it."),
     (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7. It must be 0 to 0.5."),
-    (mood("gold_share = 0", "redundancy = 2"), "line 24: with a redundancy of 2, every unit with two different"),
+    (mood("gold_share = 0", "redundancy = 2"), "line 24: with 2 as redundancy, every item with two different"),
     (mood("gold_share = 0", 'aggregation = "median"').replace("grades", "choice"), "line 25: only grades can be"),
     # what is published
     (MOOD + '[publishes]\nxgleu = "qam"\n', "line 27: 'xgleu' is not a key of [publishes]. Did you mean xglue?"),
