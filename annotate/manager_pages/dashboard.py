@@ -91,7 +91,7 @@ def _tables(value: Any) -> Iterator[Table]:
 DESK = (
     ("manage", "Tasks"),
     ("manage-everybody", "People"),
-    ("manage-questions", "Questions"),
+    ("manage-questions", "Questions and flags"),
     ("manage-corpora", "Corpora"),
     ("manage-routes", "Routes"),
     ("manage-jobs", "Jobs"),
