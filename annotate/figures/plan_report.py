@@ -356,9 +356,9 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
     languages = audit["languages"]
     testable = sum(of["can_tell"] for of in languages.values())
     yield (
-        f"The audit can test the limit of {percent(audit['limit'])} in {testable:,} of "
-        f"{many(len(languages), 'language')}. In other languages, people read all posts only if the error certainly "
-        "exceeds the limit."
+        f"In {testable:,} of {many(len(languages), 'language')}, the audit is large enough to show that at most "
+        f"{percent(audit['limit'])} of the agreed labels are wrong. In other languages, people read all posts only if "
+        "more are certainly wrong."
     )
     if chances := [of["chance"] for of in languages.values() if of["can_tell"] and of["chance"]]:
         between = " to ".join(dict.fromkeys(map(percent, (min(chances), max(chances)))))

@@ -102,7 +102,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "predictor": lambda: _predictors(),
     "encoding": lambda: list(ENCODINGS.items()),
     "delimiter": lambda: [(name, plural) for name, (_, plural) in DELIMITERS.items()],
-    **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *rows_in_inbox()]),
+    **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *_likely_predictions()]),
 }
 # Options with a text field instead of choices, mostly for the name of a new corpus or task.
 TYPED = {
@@ -111,6 +111,7 @@ TYPED = {
     ("import_judgments", "task"),
     ("evaluate", "corpus"),
 }
+NEEDED = ("evaluate", "predictions")  # required, unless the rarely used option `judge` replaces it
 TRY = "dry_run"  # has a button instead of a field
 LONG_HELP = 220  # length from which the form folds a help text after the first sentence
 PREVIEW = "Preview"  # label of this button
@@ -149,6 +150,15 @@ def in_inbox(ending: str = "") -> Choices:
 
 def rows_in_inbox() -> Choices:
     return [(str(path), path.name) for path in files() if holds_rows(path)]
+
+
+def _likely_predictions() -> Choices:
+    """Return the files in the inbox that contain rows. Those imported as a corpus come last and are marked."""
+    imports = Job.objects.filter(action="import_corpus", state=Job.DONE)
+    imported = {path for job in imports for path in job.given.get("files", ())}
+    rows = rows_in_inbox()
+    others = [(path, name) for path, name in rows if path not in imported]
+    return [*others, *((path, f"{name} (imported as a corpus)") for path, name in rows if path in imported)]
 
 
 def gold_sets() -> Choices:
@@ -314,7 +324,7 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
         kind=kind,
         value=value,
         choices=choices,
-        required=option.required,
+        required=option.required or (action, option.name) == NEEDED,
         is_file=(option.is_file and (action, option.name) not in CHOICES) or (action, option.name) in ALSO_FILES,
         otherwise="" if defaults is None else written(defaults.get(option.name, option.default) or ""),
     )

@@ -188,10 +188,12 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "unwatched": not job.has_ended and not is_watched(),
         "figures": _figures(job) if is_done else [],
         "warned": [action_forms.as_on_page(sentence, action.options) for sentence in job.warned],
-        "said": [(sentence, "\n" in sentence) for sentence in said],
+        "said": [(sentence, is_table(sentence)) for sentence in said if not (tried and is_detail(sentence))],
+        "details": [(sentence, is_table(sentence)) for sentence in said if tried and is_detail(sentence)],
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
         "again": has_form,
-        "change": _form_address(job) if has_form and not is_done else "",
+        "form_address": _form_address(job) if has_form else "",
+        "button": action_forms.DEEDS[job.action].button if has_form else "",
         "tried": tried and starts,
         "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
         "documents": [name for name in _files(job) if starts and shared_reports.is_document(name)],
@@ -203,6 +205,15 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "leads_to": _next_links(job) if is_done and starts else [],
         "prelabel": is_done and starts and _is_unread(job),
     }
+
+
+def is_table(paragraph: str) -> bool:
+    return "\n" in paragraph
+
+
+def is_detail(paragraph: str) -> bool:
+    """Return whether a paragraph is a table or introduces one. A preview shows these after the sentences."""
+    return is_table(paragraph) or paragraph.endswith(":")
 
 
 def _report(job: Job, action: Action) -> dict[str, Any]:

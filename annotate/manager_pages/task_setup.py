@@ -23,7 +23,7 @@ from annotate.figures.personal_progress import Progress
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS, STREAM
 from annotate.kinds.files import KindError
-from annotate.kinds.interface_language import label_name
+from annotate.kinds.interface_language import label_name, question_about
 from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
@@ -140,10 +140,14 @@ PURPOSES: Mapping[str, str] = {
         "A uniform sample, in which each post has the same probability. It measures accuracy, recall and precision "
         "together."
     ),
-    "recall": "Posts by authors of a language, to measure recall for rare languages.",
-    "precision": "Posts that a predictor labels as a language, to measure precision for rare languages.",
+    "recall": "Posts by authors of the languages that you choose, to measure recall for rare languages.",
+    "precision": (
+        "Posts that a predictor labels as one of the languages that you choose, to measure precision for rare "
+        "languages."
+    ),
     "triggers": (
-        "Posts with a predictor's label that are not in a uniform task, to narrow the intervals of that task."
+        "Further posts for a uniform task: those that a predictor labels as one of the languages that you choose and "
+        "that nobody has read. They narrow the intervals of that task."
     ),
     "records": "A sample of the records in each language, or all records.",
     "compare": "Mostly posts on which two predictors differ, to find the better predictor with few answers.",
@@ -153,7 +157,11 @@ PURPOSES: Mapping[str, str] = {
 }
 
 
-SIZE_HELP = "how many items to draw, in total or per language"
+TOTAL_SIZES = ("uniform", "compare")  # designs whose size covers all languages together
+# Design -> label, for designs whose name is jargon.
+DESIGN_LABELS = {"triggers": "further posts"}
+UNCHOSEN = "a language that you choose"  # stands for the languages on the card of a question about languages
+
 LABELS_HELP = "the languages that annotators can choose, as codes such as de en fr; by default all 70 languages"
 
 
@@ -169,9 +177,10 @@ def new_task(request: UserRequest) -> HttpResponse:
         choices = [row for row in corpus_rows() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
         if not corpus and "corpus" not in values and len(choices) == 1:
             corpus = choices[0]
-        ways = _kind_choices(corpus) if corpus else []
+        ways, unfit = _kind_choices(corpus) if corpus else ([], [])
         steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
-        return manage_page(request, "new_task_of", choices=choices, corpus=corpus, ways=ways, steps=steps)
+        context = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
+        return manage_page(request, "new_task_of", **context)
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
@@ -181,6 +190,7 @@ def new_task(request: UserRequest) -> HttpResponse:
         "kind": kind,
         "slug": values["kind"],
         "design": design,
+        "design_label": DESIGN_LABELS.get(design, design),
         "why": PURPOSES[design],
         "steps": setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]),
     }
@@ -210,23 +220,21 @@ def _form(
     refusal = context.get("refusal")
     first, rest = action_forms.form("open_task", values, hidden_options, defaults | {"title": kind.title}, refusal)
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
-    needs_size = not size["size"]
-    first = [_for_design(field, kind, needs_size=needs_size) for field in first]
-    rest = {heading: [_for_design(field, kind) for field in fields] for heading, fields in rest.items()}
+    context["opens_advanced"] = any(field.fault for fields in rest.values() for field in fields)
+    first = [_for_design(field, kind, design) for field in first]
+    rest = {heading: [_for_design(field, kind, design) for field in fields] for heading, fields in rest.items()}
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
 
 
-def _for_design(field: action_forms.Field, kind: Kind, *, needs_size: bool = False) -> action_forms.Field:
-    """Return the field with a help text for the chosen kind and design only.
-
-    needs_size: whether the size is required, because the design has no default size
-    """
+def _for_design(field: action_forms.Field, kind: Kind, design: str) -> action_forms.Field:
+    """Return the field with a help text for the chosen kind and design only."""
     if field.name == "size":
-        return replace(field, required=needs_size, help=SIZE_HELP)
+        covered = "in total" if design in TOTAL_SIZES else "for each language"
+        return replace(field, required=DESIGNS[design].size == 0, help=f"how many items to draw, {covered}")
     if field.name == "labels" and kind.routing.is_routed:
         return replace(field, help=LABELS_HELP)
     option = DRAW_OPTIONS.get(field.name) or OPTIONS.get(field.name)
-    return replace(field, help=option.help) if option else field
+    return replace(field, help=option.help.replace("`", "")) if option else field
 
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
@@ -254,29 +262,38 @@ def _kind(name_or_file: str) -> Kind:
         raise InvalidAnswer(str(error)) from error
 
 
-def _kind_choices(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds that fit a corpus, with their designs. Kinds that show fields of the corpus come first.
+def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """Return the kinds that fit a corpus, with their designs, and (title, requirement) of the others.
 
-    The result includes kinds from files in the inbox. For an invalid file, the entry contains the error instead.
+    Kinds that show fields of the corpus come first. The result includes kinds from files in the inbox. For an invalid
+    file, the entry contains the error instead.
     """
     inbox_kinds = action_forms.in_inbox(".toml")
     choices: list[dict[str, Any]] = []
+    unfit: list[tuple[str, str]] = []
     for source, name in [*((slug, slug) for slug in ASKED_HERE), *inbox_kinds]:
         try:
             kind = KINDS[source] if source in KINDS else _kind(source)
         except InvalidAnswer as fault:
             choices.append({"name": name, "fault": str(fault), "designs": []})
             continue
-        if _fits(kind, corpus):
-            designs = [(design, PURPOSES[design]) for design in kind.designs]
-            choices.append({"name": name, "given": source, "kind": kind, "designs": designs})
-    return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields)
+        title = question_about([UNCHOSEN]) if kind.wording.titled_by_languages else kind.title
+        if needed := _needed(kind, corpus):
+            unfit.append((title, needed))
+        else:
+            designs = [(design, DESIGN_LABELS.get(design, design), PURPOSES[design]) for design in kind.designs]
+            choices.append({"name": name, "given": source, "kind": kind, "title": title, "designs": designs})
+    return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields), unfit
 
 
-def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
+def _needed(kind: Kind, corpus: Mapping[str, Any]) -> str:
+    """Return what a kind needs that a corpus does not have, or "" if the kind fits the corpus."""
+    if not kind.fields:
+        return "posts" if corpus["holds"] == RECORDS else ""
     if corpus["holds"] == POSTS:
-        return not kind.fields
-    return corpus["holds"] == RECORDS and set(kind.fields) <= set(corpus["fields"])
+        return "records"
+    missing = [field for field in kind.fields if field not in corpus["fields"]]
+    return f"the field{'s'[: len(missing) > 1]} {', '.join(missing)}" if missing else ""
 
 
 def forecast(request: UserRequest) -> HttpResponse:

@@ -58,6 +58,25 @@
     if (!notice.isConnected) document.querySelector("main").prepend(notice);
     notice.replaceChildren(Object.assign(document.createElement("p"), { className: "notice", textContent: sentences.unsent }));
   };
+  // A form that says so tells of what came back, and offers to begin anew.
+  const tellRestored = (restored) => {
+    const shown = restored.filter(({ form }) => form.dataset.restored);
+    if (!shown.length) return;
+    const [{ form }] = shown;
+    const notice = Object.assign(document.createElement("p"), { className: "notice", textContent: `${form.dataset.restored} ` });
+    notice.setAttribute("role", "status");
+    const clear = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: form.dataset.clear });
+    clear.addEventListener("click", () => {
+      notice.remove();
+      for (const field of shown) {
+        field.value = field.defaultValue;
+        for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
+      }
+      shown[0].focus();
+    });
+    notice.append(clear);
+    form.before(notice);
+  };
   const restore = () => {
     const restored = [];
     for (const field of document.querySelectorAll(TYPED)) {
@@ -68,6 +87,7 @@
       restored.push(field);
     }
     for (const field of restored) field.dispatchEvent(new Event("input", { bubbles: true }));
+    tellRestored(restored);
     return restored;
   };
 

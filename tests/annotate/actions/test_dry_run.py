@@ -112,7 +112,7 @@ def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs
         assert of["contested"] == pytest.approx(of["chance"] * (of["posts"] - of["chosen"]))
     told = " ".join(out.getvalue().split())
     able = sum(of["chosen"] >= 3 for of in audit["languages"].values())
-    assert f"The audit can test the limit of 85.0% in {able} of {len(audit['languages'])} languages." in told
+    assert f"In {able} of {len(audit['languages'])} languages, the audit is large enough to show" in told
     assert "fails the audit by chance in <0.1% of cases" in told
     without, _ = opened(dry_run=True, **UNIFORM)
     assert without["audit"]["contested"] == 0

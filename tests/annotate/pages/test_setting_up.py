@@ -30,6 +30,8 @@ NEW, INBOX = "/manage/corpora/new/", "/manage/inbox/"
 ROWS = b'{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n'
 KIND = 'title = "Is it good?"\nform = "choice"\n[[layout]]\nstyle = "typed"\nfields = ["words"]\n'
 
+RECORDS = {"column-text": "", "column-language": "language", "column-body": "body", "fields": "body"}
+
 
 @pytest.fixture
 def desk(desk, data_dir):
@@ -350,6 +352,57 @@ def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the
     recall = precision | {"design": "recall", "predictor": "majority", "history": "2014-05-01..2014-08-01"}
     field, why = refused_at(desk.post(reverse("manage-new-task"), recall))
     assert (field, "must end before the window" in why) == ("history", True)
+
+
+def test_a_refusal_of_a_new_task_names_the_fields_of_the_form_and_stands_beside_one(desk, demo_corpus):
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "name": "t", "size": "5", "seed": "1"}
+    refused = desk.post(reverse("manage-new-task"), form | {"labels": "de xx"})
+    field, why = refused_at(refused)
+    assert (field, "'xx': unknown language code" in why, "--" in why) == ("labels", True, False)
+    assert '<details class="advanced">' in refused.text
+    lay("pairs.csv", b"id,language,question,passage\n1,en,why,so\n")
+    fields = {"column-text": "", "column-language": "language", "fields": "question passage"}
+    importing(desk, file="pairs.csv", corpus="pairs", holds="records", **fields)
+    by_name()["import_corpus"].perform(Job.objects.get().given)
+    Job.objects.all().delete()
+    own = {"corpus": "pairs", "kind": "qa_match", "design": "records", "name": "t", "seed": "1", "redundancy": "2"}
+    field, why = refused_at(desk.post(reverse("manage-new-task"), own))
+    assert field == "redundancy"
+    assert "With 2 as “Answers per item”, every item with two different answers is discarded." in why
+
+
+def test_only_questions_that_fit_the_corpus_are_offered_and_the_others_say_what_they_need(desk, demo_corpus):
+    lay("reviews.csv", b"id,language,body\n1,en,good\n")
+    importing(desk, file="reviews.csv", corpus="reviews", holds="records", **RECORDS)
+    by_name()["import_corpus"].perform(Job.objects.get().given)
+    page = desk.get(reverse("manage-new-task"), {"corpus": "reviews"})
+    assert "kind=language" not in page.text
+    assert "Is this post in a language that you choose? needs posts" in words(page)
+    assert "needs the fields query, title, description" in words(page)
+    posts = desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name})
+    assert ("kind=language" in posts.text, "needs records" in words(posts)) == (True, True)
+    assert "Further posts" in words(posts)
+
+
+def test_a_corpus_is_marked_among_the_files_that_may_be_predictions(desk):
+    lay("mine.csv")
+    lay()
+    job = Job.objects.create(action="import_corpus", given={"files": [str(inbox.folder() / "posts.jsonl")]})
+    ended(job, Job.DONE)
+    [field] = [field for field in action_forms.form("evaluate", {})[0] if field.name == "predictions"]
+    assert [text for _, text, _ in field.choices] == ["mine.csv", "posts.jsonl (imported as a corpus)"]
+    assert field.required
+
+
+def test_a_preview_puts_its_tables_last_and_leads_back_to_its_form(desk):
+    said = ["a  b\n1  2", "People must give 2 answers.", "Audits would narrow it most:", "c  d\n3  4"]
+    given = {"name": "t", "dry_run": True, "size": 7}
+    job = Job.objects.create(action="open_task", given=given)
+    ended(job, Job.DONE, said=said)
+    page = desk.get(reverse("manage-job", args=[job.pk])).text
+    assert page.index("People must give 2 answers.") < page.index("<summary>Tables") < page.index("a  b")
+    assert f'href="{reverse("manage-new-task")}?job={job.pk}">Change the options' in page
+    assert 'name="for_good" value="yes">Open the task<' in page
 
 
 def test_a_measurement_needs_something_to_measure(desk):
