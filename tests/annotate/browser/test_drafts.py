@@ -189,3 +189,19 @@ def test_without_a_connection_undo_and_disturbing_say_that_they_were_not_sent(at
     page.context.set_offline(False)
     assert Lease.objects.filter(outcome="flagged").count() == 0
     console_errors.clear()  # of the line
+
+
+def test_restored_input_of_a_new_task_is_announced_and_cleared_and_belongs_to_its_question(
+    new_page, manager, demo_corpus
+):
+    page = new_page(user=manager)
+    address = f"/manage/new-task/?corpus={demo_corpus.name}&kind="
+    page.goto(f"{address}language")
+    page.fill("[name=title]", "Headlines")
+    page.goto(f"{address}verify")
+    expect(page.locator("[name=title]")).to_have_value("")
+    page.goto(f"{address}language")
+    expect(page.locator("[role=status]", has_text="Your earlier input was restored.")).to_be_visible()
+    page.click("button:has-text('Clear')")
+    expect(page.locator("[name=title]")).to_have_value("")
+    assert drafts_in(page) == []
