@@ -85,6 +85,7 @@ def test_arabic_counts_in_its_six_forms():
 # --- who is shown which
 
 
+@pytest.mark.django_db
 def test_pages_speak_the_language_of_the_browser_from_the_side_on_which_it_begins():
     shown = {code: Client().get("/login/", headers={"Accept-Language": code}) for code in ("en", "de-CH", "he", "pl")}
     assert {code: frame(page.text) for code, page in shown.items()} == {
