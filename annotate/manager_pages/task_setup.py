@@ -179,8 +179,8 @@ def new_task(request: UserRequest) -> HttpResponse:
             corpus = choices[0]
         ways, unfit = _kind_choices(corpus) if corpus else ([], [])
         steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
-        context = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
-        return manage_page(request, "new_task_of", **context)
+        offers: dict[str, Any] = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
+        return manage_page(request, "new_task_of", **offers)
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
