@@ -151,7 +151,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_seventeen_clicks(at_work, 
         judge(reader, lease.pk, Answer("und", "gibberish"))
     assert not task.units.filter(stage=stages.QUEUED).exists()
 
-    hand.click("text=I have sent them")
+    hand.click("main button.primary")
     hand.click("main a.primary:has-text('Export')")
     hand.click("main button.primary")
     done(page)

@@ -128,7 +128,7 @@ def test_the_command_opens_a_task_to_members_and_lists_them(task, people):
         ({"add": ["nobody"]}, "There is no annotator 'nobody'"),
         ({"add_group": "none"}, "There is no group 'none'; available: students"),
         ({"add_readers": "xx-what"}, "is not a known language code"),
-        ({"role": "manager"}, "Specify with --add"),
+        ({"role": "manager"}, "Specify them with --add"),
         ({"add": ["ann"], "quota": "0"}, "is not a quota"),
     ],
 )

@@ -75,7 +75,7 @@ def test_nobody_gets_a_unit_before_they_agreed_on_a_page_that_says_what_may_hurt
     assert (take(ann, task), Consent.objects.exists(), Lease.objects.exists()) == (None, False, False)
     page = shown(client, task, "consent/")
     assert "insult, threaten or despise" in page
-    assert "at most 50 on one day" in page
+    assert "at most 50 a day" in page
     before = timezone.now()
     assert client.post(address, {"do": "agree"}).url == f"/tasks/{task.name}/"
     consent = Consent.objects.get()
