@@ -128,7 +128,7 @@ def _rules_for_new_account() -> str:
     rules = [
         rule for rule in get_default_password_validators() if not isinstance(rule, accounts.NewPasswordEndsTheRest)
     ]
-    return password_validators_help_text_html(rules)
+    return str(password_validators_help_text_html(rules))
 
 
 @login_not_required
