@@ -180,8 +180,8 @@ def _taken_out(language: str, number: int) -> str:
 
 def _short(language: str, short: Mapping[str, Any]) -> str:
     return (
-        f"{language}, {short['set']}: the class {short['label']} has {short['there']:,} documents, not "
-        f"{short['wanted']:,}."
+        f"{language}, {short['set']}: the class {short['label']} has {short['available']:,} documents, not "
+        f"{short['requested']:,}."
     )
 
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ROWS = 2_000
 # The commands are of annotate, which has people and tokens.
-APPS = ["django.contrib.contenttypes", "django.contrib.auth", "knox", "corpora", "annotate"]
+APPS = ["django.contrib.contenttypes", "django.contrib.auth", "axes", "knox", "corpora", "annotate"]
 # Kills itself before it does a thing for the {time}th time, as an event of Python's audit and the end of its path say,
 # and prints the ids of its children before.
 COMMAND = """

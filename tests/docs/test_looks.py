@@ -101,7 +101,7 @@ def test_a_page_of_an_error_is_dark_in_the_dark_and_has_a_link_to_the_start_page
 
 def test_what_the_admin_refuses_is_told_on_a_page_of_ours(client, django_user_model):
     client.force_login(django_user_model.objects.create_user("staff", is_staff=True))
-    refused = client.get("/admin/annotate/task/")
+    refused = client.get("/admin/annotate/annotator/")
     assert refused.status_code == 403
     assert "You do not have permission to do this." in refused.text
     assert ">Home<" in refused.text

@@ -65,7 +65,7 @@ PEOPLE = [
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,klingon\n", 1, "Line 2: 'klingon'"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,de:9\n", 1, "no level from 0 to 5"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,de:5 nl\n", 1, "'nl' has no level .* as in nl:5"),
-    ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,swedish:5\n", 1, r"did you mean sv \(Swedish\)\?"),
+    ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,swedsh:5\n", 1, r"did you mean sv \(Swedish\)\?"),
     ("add_annotators FILE.csv --site localhost:8101", b"", 1, "must begin with http:// or https://"),
     ("add_annotators FILE.csv", b'username,name,languages\nbob,"Bob\n', 1, "Line|CSV"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob\0,de\n", 1, "Line"),

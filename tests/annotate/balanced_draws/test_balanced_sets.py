@@ -73,7 +73,7 @@ def test_manifest_and_card_have_what_was_drawn_and_what_never(sentences, kind, t
     german = manifest["sets"]["languages"]["de"]
     assert german["sets"] == {"test": 10, "train.10": 10, "train.60": 30}
     assert (german["no_class"], german["several"], german["equal"], german["differing"]) == (100, 0, 0, 0)
-    assert [each["there"] for each in german["short"]] == [15, 15]
+    assert [each["available"] for each in german["short"]] == [15, 15]
     assert "ids" not in manifest["draws"][0]["parameters"]
     assert "mldoc-indices/german.test" in manifest["files"]
     card = card_of(tmp_path / "gold")
@@ -199,7 +199,7 @@ def test_sets_and_lists_that_cannot_be_had_are_refused_and_nothing_is_kept(sente
     with pytest.raises(CommandError, match=r"have no declared labels. Import them with --labels COLUMN"):
         opened("topics", kind, corpus="plain", **SIZES)
     assert not Task.objects.exists()
-    with pytest.raises(CommandError, match="Corpus sib contains records, which detectors do not label"):
+    with pytest.raises(CommandError, match="but a corpus of posts is required"):
         call_command("plan", "sib")
 
 

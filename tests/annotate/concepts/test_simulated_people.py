@@ -96,7 +96,7 @@ def test_the_majority_of_three_who_miss_3_in_10_has_the_expected_micro_figures(l
     assert found.recall.low <= right.recall <= found.recall.high
     assert found.f1.low <= right.f1 <= found.f1.high
     # So rare that there may be none, and no interval of them.
-    assert found.said - found.hits <= 2
+    assert found.assigned - found.hits <= 2
 
 
 @pytest.mark.slow

@@ -157,9 +157,9 @@ def test_every_interval_holds_its_value_within_0_and_1(rows, unread):
     ("change", "words"),
     [
         ({"corpus": np.array([10, 10, 10, 10])}, "differ in length"),
-        ({"judge": np.array([0, 2])}, "not one of the 2 labels"),
+        ({"judge": np.array([0, 2])}, "Indices must be from 0 to 1"),
         ({"judge": np.array([0])}, "differ in length"),
-        ({"people": np.array([0, 2])}, "not one of the 2 labels"),
+        ({"people": np.array([0, 2])}, "Indices must be from 0 to 1"),
         ({"chances": np.array([0.5, 0.0])}, "inclusion probability"),
         ({"chances": np.array([0.5, np.nan])}, "inclusion probability"),
         ({"corpus": np.array([10, 0])}, "than the corpus contains"),
