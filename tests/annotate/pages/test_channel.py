@@ -1,5 +1,6 @@
 """Questions, replies, notes and mail between annotators and managers, on their pages."""
 
+import re
 import smtplib
 
 import pytest
@@ -255,7 +256,7 @@ def test_links_are_shown_although_their_mails_could_not_be_sent_and_no_other_is_
         address(each)
     page = invited(desk, ann, bea)
     assert "could not be sent. Their links are valid" in page
-    assert page.count("/invite/") == 2
+    assert len(set(re.findall(r"/invite/[\w-]+", page))) == 2
     assert mail_invitations([(ann.user, "link"), (bea.user, "link")]) == {"ann": FAILED, "bea": FAILED}
 
 
