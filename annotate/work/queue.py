@@ -219,10 +219,15 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     units = with_free_place(first).order_by("position")
     taken: list[Lease] = []
     for language_asked in dict.fromkeys(units.values_list("asked", flat=True)):
-        locked = (
-            units.filter(asked=language_asked).select_related("item").select_for_update(of=("self",), skip_locked=True)
-        )
-        taken = [lease for unit in locked[:size] if (lease := lease_locked(unit, permit, sheet=True))]
+        free = units.filter(asked=language_asked).select_for_update(of=("self",), skip_locked=True)
+        tried: list[int] = []
+        while (missing := size - len(taken)) > 0:
+            locked = list(free.exclude(pk__in=tried).select_related("item")[:missing])
+            taken += [lease for unit in locked if (lease := lease_locked(unit, permit, sheet=True))]
+            tried += [unit.pk for unit in locked]
+            # Others may have taken some of these units after the statement began. Lock further units in their place.
+            if len(locked) < missing:
+                break
         if taken:
             break
     close_open(annotator, task, taken)

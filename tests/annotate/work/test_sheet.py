@@ -7,6 +7,8 @@ import pytest
 from django.utils import timezone
 
 from annotate.models import Judgment, Lease
+from annotate.work import queue
+from annotate.work.permit import acting
 from annotate.work.queue import SHEET, open_lease, open_sheet, take, take_sheet
 from tests.annotate.acts import said_by
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -192,6 +194,24 @@ def test_each_of_several_who_begin_at_once_has_a_whole_sheet(make_task, person):
     sheets = at_once(*(lambda annotator=annotator: take_sheet(annotator, task) for annotator in people))
     assert [len(sheet) for sheet in sheets] == [SHEET] * len(people), sheets
     assert len({lease.unit_id for sheet in sheets for lease in sheet}) == SHEET * len(people)
+
+
+def test_units_that_somebody_took_before_they_were_locked_are_replaced_by_the_next(make_task, ann, person, monkeypatch):
+    """The statement that locks units may have begun before the other transaction ended."""
+    task = make_task([AGREED] * (3 * SHEET), asked="de")
+    other = person("other", "de")
+    with acting(other.user, task.name) as theirs:
+        pass
+    lease_locked, taken = queue.lease_locked, []
+
+    def lose_race(unit, permit, **how):
+        if len(taken) < SHEET:
+            taken.append(lease_locked(unit, theirs, **how))
+        return lease_locked(unit, permit, **how)
+
+    monkeypatch.setattr(queue, "lease_locked", lose_race)
+    assert [lease.unit.position for lease in take_sheet(ann, task)] == [*range(SHEET + 1, 2 * SHEET + 1)]
+    assert len(open_sheet(other, task)) == SHEET
 
 
 @pytest.mark.django_db(transaction=True)
