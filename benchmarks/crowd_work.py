@@ -70,8 +70,8 @@ def faults(task: Task) -> list[str]:
     found = []
     answers: dict[int, list[str]] = {}
     live = Judgment.objects.filter(unit__task=task, kind=Judgment.ANSWER, voided_at=None)
-    for unit, label in live.values_list("unit_id", "label"):
-        answers.setdefault(unit, []).append(label)
+    for key, label in live.values_list("unit_id", "label"):
+        answers.setdefault(key, []).append(label)
     kept = Lease.objects.filter(unit__task=task, place__isnull=False, closed_at__isnull=False)
     places = Counter(kept.values_list("unit", flat=True))
     for unit in task.units.filter(honeypot=False):

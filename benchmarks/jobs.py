@@ -106,7 +106,7 @@ def _restart(running: Running) -> None:
     """Stop PostgreSQL immediately and start it again."""
     from benchmarks import faults_server
 
-    faults_server.restarted(running, random.Random())  # type: ignore[arg-type] - it looks at the place alone
+    faults_server.restarted(running, random.Random())  # which reads only the place
 
 
 # What is killed -> how.
@@ -157,7 +157,7 @@ def _ask(place: Place, action: str) -> int:
 def _state(place: Place, job: int) -> str:
     if url := place.env.get("DATABASE_URL"):
         with psycopg.connect(url) as connection:
-            return connection.execute("SELECT state FROM annotate_job WHERE id = %s", [job]).fetchone()[0]  # type: ignore[index]
+            return connection.execute("SELECT state FROM annotate_job WHERE id = %s", [job]).fetchone()[0]
     with sqlite3.connect(place.folder / DATA / "assay.sqlite3", timeout=HANGS) as connection:
         return connection.execute("SELECT state FROM annotate_job WHERE id = ?", [job]).fetchone()[0]
 

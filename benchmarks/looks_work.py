@@ -70,7 +70,7 @@ def figures(uniform: Uniform) -> Iterator[tuple[str, Row]]:
     found = metrics.accuracy(uniform, with_und=True)
     yield "accuracy", row("accuracy", {}, found.estimate, found.posts)
     for label in RECALLS:
-        found = metrics.recall_on(uniform, label)
+        found = metrics.recall(label, uniform, {})
         yield f"recall of label {label}", row("recall", {}, found.estimate, found.posts)
 
 

@@ -6,6 +6,7 @@ import json
 import random
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import django
 
@@ -52,7 +53,7 @@ def _mixed(task: Task) -> Task:
 
 # What is hidden -> the task, the language of its people, and for each kind of hidden unit which units are, and which
 # are not (None: neither).
-HIDDEN = {
+HIDDEN: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "gold, one reader": (lambda units: crowd(units, 1), "en", {"gold answer": attacks.is_gold}),
     "gold, three readers": (lambda units: crowd(units, 3), "en", {"gold answer": attacks.is_gold}),
     "posts": (

@@ -39,8 +39,8 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
         ]
         for measure, label in figures:
 
-            def is_enough(each: Draw, of=(measure, label, expected)) -> bool:
-                return width(planned(*of[:2], stream, each, of[2])) <= PLANNED
+            def is_enough(each: Draw, measure=measure, label=label, expected=expected) -> bool:
+                return width(planned(measure, label, stream, each, expected)) <= PLANNED
 
             plan = cheapest(stream, is_enough, CHECKS)
             if plan is None:
@@ -52,7 +52,7 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
                 uniform = uniform if voted else of_second(uniform)
                 found = measured(measure, label, uniform)
                 read.append(sum(uniform.read.values()))
-                if found.value is not None:
+                if found.estimate.value is not None:
                     widths.append(width(found.estimate))
             given = [each for each in widths if each < 1]
             yield Row(
