@@ -390,3 +390,11 @@ def test_errors_are_the_posts_that_people_read_and_the_predictor_labels_otherwis
     assert "The prediction differs from the gold label in 9 of 60 posts that people read." in " ".join(
         as_text(report).split()
     )
+
+
+def test_where_the_predictor_differs_each_post_read_counts_for_the_unread_posts_that_it_represents():
+    """A sixth and a tenth of the posts were read, so one post stands for five more, the other for nine more."""
+    read = Cell("de", "de", True, "nl", "nl"), Cell("sv", "sv", True, "sv", "nl")
+    unread = Cell("de", "de", False, "de", "de"), Cell("sv", "sv", False, "sv", "sv")
+    posts = [read[0], *[unread[0]] * 5, read[1], *[unread[1]] * 9]
+    assert Uniform(dict(enumerate(posts))).lone_right == pytest.approx(5 / (5 + 9))
