@@ -3,7 +3,7 @@
 The URL patterns of the API are in the package api.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
@@ -44,15 +44,23 @@ PERMIT = "permit"  # the user must be an annotator, and the view receives their 
 OWN = "own"  # any logged-in user may open the page; a view that changes a task obtains the permit in its transaction
 
 
-def page(address: str, view: View, name: str, right: str, methods: Collection[str] = GET) -> URLPattern:
+def page(
+    address: str,
+    view: View,
+    name: str,
+    right: str,
+    methods: Collection[str] = GET,
+    around: Callable[[View], View] = lambda view: view,
+) -> URLPattern:
     """Return the URL pattern of a view that checks the user's right and the HTTP method first.
 
     right: a key of access.RIGHTS, or PERMIT or OWN
     methods: allowed HTTP methods
+    around: decorator of the checked view
     """
     guards = {PERMIT: with_permit, OWN: lambda view: view}
     guarded = (guards.get(right) or with_right(right))(view)
-    return path(address, require_http_methods(methods)(guarded), name=name)
+    return path(address, around(require_http_methods(methods)(guarded)), name=name)
 
 
 OF_ANNOTATORS = [
@@ -178,7 +186,7 @@ urlpatterns = [
     path("tasks/<slug:task>/", include(IN_A_TASK)),
     path("tasks/<slug:task>/qualification/<str:language>/", include(OF_A_TEST)),
     *(
-        page(f"manage/{address}", view, f"manage-{name}".rstrip("-"), right, methods)
+        page(f"manage/{address}", view, f"manage-{name}".rstrip("-"), right, methods, around=dashboard.keeps_form)
         for address, view, name, right, methods in OF_MANAGERS
     ),
     path("shared/<str:token>/", shared_reports.shared, name="shared"),

@@ -16,11 +16,13 @@ from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
 from annotate.actions.registry import by_name
+from annotate.core.refusals import Refusal
 from annotate.figures import annotator_statistics, progress_report, task_statistics
 from annotate.figures.attention import COUNT, all_tasks, attention
 from annotate.figures.figure_cache import BeingCountedError, figures, foretold
@@ -30,7 +32,9 @@ from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import action_forms, setup_steps
 from annotate.models import Task
-from annotate.pages.access import UserRequest, may, status_of
+from annotate.pages.access import UserRequest, View, may, status_of
+from annotate.pages.account import nearest
+from annotate.pages.middleware import NOT_KEPT, refusal_page
 from annotate.reports.tables import Table, as_csv
 from annotate.work import membership
 from annotate.work.accounts import managers
@@ -129,6 +133,49 @@ def manage_page(
         name, context = "one_table", context | {"table": table_of(context, request.GET["table"])}
     context |= {"page": name, "refusal": refusal}
     return render(request, f"annotate/manage/{name}.html", context, status=status or status_of(refusal))
+
+
+# --- Forms whose page must survive the browser's Back button
+
+AGAIN = "again"  # query parameter of a page that answers a form, and session key of these pages
+FORMS_KEPT = 3  # number of such pages that a session keeps
+SECRET = ("manage-job-share", "manage-new-manager")  # their pages show a secret once, so no session keeps them
+
+
+def keeps_form(view: View) -> View:
+    """Decorate a view so that a browser loads the page that answers a form with a GET request of its own.
+
+    If the page were the direct response to POST, going back to it would show an error of the browser instead of the
+    form. The session keeps the page with the entered values.
+    """
+
+    @wraps(view)
+    def shown(request: UserRequest, **arguments: Any) -> HttpResponseBase:
+        query = request.GET.copy()
+        is_again = bool(query.pop(AGAIN, None))
+        address = f"{request.path}?{query.urlencode()}" if query else request.path
+        kept: dict[str, str] = request.session.get(AGAIN, {})
+        if request.method == "GET" and is_again:
+            return HttpResponse(kept[address]) if address in kept else redirect(nearest(address))
+        is_from_browser = "text/html" in request.headers.get("Accept", "") and not request.htmx
+        if request.method != "POST" or not is_from_browser:
+            return view(request, **arguments)
+        try:
+            page = view(request, **arguments)
+        except Refusal as error:
+            page = refusal_page(request, error)
+        is_page = isinstance(page, HttpResponse) and page.headers["Content-Type"].startswith("text/html")
+        match = request.resolver_match
+        if not is_page or 300 <= page.status_code < 400 or (match and match.url_name in SECRET):
+            return page
+        others = [(key, value) for key, value in kept.items() if key != address]
+        request.session[AGAIN] = dict([*others, (address, page.text)][-FORMS_KEPT:])
+        response = redirect(f"{address}{'&' if query else '?'}{AGAIN}=1")
+        # With this header, LogInMiddleware does not tell the browser to drop the draft.
+        response.headers["Cache-Control"] = NOT_KEPT
+        return response
+
+    return shown
 
 
 def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpResponse:

@@ -195,3 +195,45 @@ def test_a_task_is_extended_by_a_job(desk, make_task):
     refused = desk.post(path, {"size": "many"})
     assert (refused.status_code, Job.objects.count()) == (400, 2)
     assert "“Size”: 'many' is not a whole number." in words(refused)
+
+
+# --- forms that are refused
+
+
+def test_back_from_a_page_that_refused_a_form_shows_it_with_what_was_entered(new_page, make_task, manager):
+    make_task([DISPUTED])
+    page = new_page(user=manager)
+    page.goto("/manage/")
+    page.goto("/manage/tasks/task/settings/")
+    page.fill("[name=title]", "Headlines")
+    page.fill("[name=audit_limit]", "2")
+    page.click("button:has-text('Save')")
+    page.wait_for_url("**/settings/change/?again=1")
+    assert page.input_value("[name=title]") == "Headlines"
+    page.click("nav.tabs a:has-text('People')")
+    page.go_back()
+    page.wait_for_url("**/settings/change/?again=1")
+    assert page.input_value("[name=title]") == "Headlines"
+    page.fill("[name=audit_limit]", "0.25")
+    page.click("button:has-text('Save')")
+    page.wait_for_selector("[role=status]:has-text('Changed')")
+    assert page.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))") == []
+
+
+def test_a_refused_form_has_an_address_of_its_own_in_its_session_alone(make_task, desk):
+    make_task([DISPUTED])
+    address = "/manage/tasks/task/settings/change/"
+    sent = desk.post(address, {"title": "", "draft": "123"}, headers={"accept": "text/html"})
+    assert (sent.status_code, sent["Location"]) == (302, f"{address}?again=1")
+    assert "accepted" not in sent.cookies
+    shown = desk.get(sent["Location"])
+    assert "title" in words(shown)
+    # Pages that are no longer kept lead to the page with the form.
+    for number in range(3):
+        desk.post(
+            "/manage/do/delete/",
+            {"task": f"task{number}"},
+            QUERY_STRING=f"task={number}",
+            headers={"accept": "text/html"},
+        )
+    assert desk.get(sent["Location"])["Location"] == "/manage/tasks/task/settings/"
