@@ -33,14 +33,14 @@ def test_each_language_of_a_task_has_its_own_version_which_begins_with_the_one_t
 ):
     task = make_records_task(languages=("de", "en"))
     page = words(desk.get(PAGE, {"language": "de"}))
-    assert "There are no guidelines in German yet. Starts from the guidelines in use." in page
+    assert "There are no guidelines in German yet. This draft starts from the guidelines in use." in page
     add(desk, task, language="de", text="Lesen.", after=current(task, "de").pk)
     new_version(task, "en", "Read *twice*.", major=False)
     assert typed(desk.get(PAGE, {"language": "de"})) == "Lesen."
     for language in ("", "fr", "xx", "<b>"):
         page = desk.get(PAGE, {"language": language})
         assert (typed(page), "<em>twice</em>" in page.text) == ("Read *twice*.", True)
-    assert "Starts from the current version 1.1." in words(page)
+    assert "This draft starts from the current version 1.1." in words(page)
     # Where labels are the languages, guidelines may be in any.
     make_task([("de",) * 3], name="labels")
     of_labels = PAGE.replace("crowd", "labels")
