@@ -137,9 +137,10 @@ def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> Non
     start = upload.read(START)
     upload.seek(0)
     if not ending and not _may_hold_rows(name, start):
-        kinds = "JSONL, CSV, TSV or Parquet"
         reason = "it is not text" if format_of(name) else "it does not contain rows"
-        raise ActionError(f"{name} was not saved, because {reason}. Upload {kinds}.", option=option)
+        if _is_heading_alone(name, start):
+            raise ActionError(f"{name} was not saved: it has a heading but no rows. Add the rows.", option=option)
+        raise ActionError(f"{name} was not saved, because {reason}. Upload JSONL, CSV, TSV or Parquet.", option=option)
 
 
 def holds_rows(path: Path) -> bool:
@@ -149,12 +150,20 @@ def holds_rows(path: Path) -> bool:
 
 
 def _may_hold_rows(name: Path, start: bytes) -> bool:
-    if name.suffix.lower() in (*SPREADSHEETS, *ENDINGS.values()):
+    if name.suffix.lower() in (*SPREADSHEETS, *ENDINGS.values()) or _is_heading_alone(name, start):
         return False
     if format_of(name) == "parquet" or name.suffix.lower() in PACKED:
         return True
     is_binary = start.startswith(b"%PDF") or (b"\0" in start and not looks_like_utf16(start))
     return not is_binary or (bool(format_of(name)) and is_packed(start))
+
+
+def _is_heading_alone(name: Path, start: bytes) -> bool:
+    """Return whether a CSV or TSV file has only a line of column names. A TSV file may also begin with a row."""
+    if len(start) == START or (format := format_of(name)) not in ("csv", "tsv") or is_packed(start):
+        return False
+    text = start.decode("utf-16" if looks_like_utf16(start) else "utf-8-sig", errors="replace").strip()
+    return len(text.splitlines()) == 1 and (format == "csv" or "id" in text.lower().split("\t"))
 
 
 def keep(request: HttpRequest, upload: _UploadedFile) -> Path:

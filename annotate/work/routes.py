@@ -49,8 +49,8 @@ def unknown_code(code: str) -> str:
     near = hint(code) or "write a code such as de or zh-CN"
     stop = "" if near.endswith("?") else "."
     return (
-        f"{code!r} is not a known language code; {near}{stop} To add a language that is not on the list, use a file "
-        "with a table [languages.CODE]: pass it to add_annotators with --languages, or to open_task with --kind."
+        f"{code!r} is not a known language code; {near}{stop} A language that is not on the list is defined in the "
+        "file of a task's question, in a table [languages.CODE]."
     )
 
 

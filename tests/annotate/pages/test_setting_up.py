@@ -555,15 +555,20 @@ def test_what_holds_no_rows_is_neither_kept_nor_offered(desk):
     response = desk.post(NEW, {"upload-file": arrived("plot.csv", png)})
     assert (response.status_code, "because it is not text" in words(response), lying()) == (400, True, [])
     assert "is a spreadsheet. Save it as CSV" in words(desk.post(NEW, {"upload-file": arrived("t.xlsx", b"PK\3\4")}))
+    response = desk.post(address, {field: arrived("mine.csv", b"id;label\r\n\r\n")})
+    assert "mine.csv was not saved: it has a heading but no rows. Add the rows." in words(response)
     for name, content in (
         ("plot.png", png),
         ("kind.toml", KIND.encode()),
         ("guide.md", b"# Guide"),
         ("mine.run", b"1 Q0 2\n"),
+        ("heading.csv", b"id,label\n"),
+        ("heading.tsv", "id\tlabel\n".encode("utf-16")),
+        ("one-row.tsv", b"17\tde\n"),
     ):
         lay(name, content)
     [field] = [field for field in action_forms.form("evaluate", {})[0] if field.name == "predictions"]
-    assert [text for _, text, _ in field.choices] == ["mine.run"]
+    assert sorted(text for _, text, _ in field.choices) == ["mine.run", "one-row.tsv"]
     assert "plot.png" not in words(desk.get(NEW))
 
 

@@ -21,6 +21,8 @@ from annotate.work.interventions import void
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from annotate.work.routing import decide
+from corpora.models import Corpus
+from tests.annotate.acts import open_records
 from tests.annotate.goldsets.set_contents import card_of, everything_in, files, json_lines, jsonlike
 from tests.annotate.record_export.records import (
     EXAMPLE,
@@ -246,3 +248,42 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, out, capsy
         decide(unit, [Judgment(label=label) for label in ("1", "1", "0")])
     published = export(task, out)["published"]["files"]
     assert {"xglue.qam.en.unfinished.train", "xglue.qg.en.unfinished.src.train"} <= set(published)
+
+
+def test_records_of_no_known_language_are_answered_by_readers_of_their_queue_and_exported(
+    tmp_path, person, client, manager, out
+):
+    path = tmp_path / "notes.jsonl"
+    rows = [{"id": str(number), "query": f"??? {number}", "title": "!", "description": "ok"} for number in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    texts = {"licence": "CC BY 4.0", "source": "made for a test", "verbosity": 0}
+    call_command("import_corpus", "notes", str(path), fields="query title description", language="und", **texts)
+    task = open_records(
+        "notes",
+        Corpus.objects.get(),
+        "ad_relevance",
+        ["und"],
+        size=None,
+        seed="7",
+        test_items=0,
+        redundancy=1,
+        gold_share=0,
+        gold=(),
+    ).task
+    reader, other = person("ann", "en"), person("bea", "de")
+    client.force_login(other.user)
+    assert task.title not in client.get("/").text
+    client.force_login(reader.user)
+    assert task.title in client.get("/").text
+    page = client.post("/tasks/notes/start/", {"read": "yes"}, follow=True)
+    for _ in rows:
+        assert "??? " in page.text
+        lease = reader.leases.get(closed_at=None)
+        page = client.post("/tasks/notes/judge/", {"lease": lease.pk, "answer": "Good"}, follow=True)
+    client.force_login(manager)
+    for page in ("", "items/", "people/", "quality/", "agreement/?show=1", "guidelines/", "settings/"):
+        assert client.get(f"/manage/tasks/notes/{page}").status_code == 200
+    manifest = export(task, out)
+    assert manifest["counts"]["labelled"] == 2
+    assert [(row["language"], row["label"]) for row in rows_of(out)] == [("und", "Good")] * 2
+    assert len(load_dataset(str(out), cache_dir=str(tmp_path / "cache"))) > 0
