@@ -1,8 +1,9 @@
-"""Evaluation of files named TRAIN-TEST.prediction on balanced sets of documents, by training and test language.
+"""Evaluation of files named TRAIN-TEST.prediction on sets of records, by training and test language.
 
 For example, de-en.prediction contains the predictions of a classifier that was trained on German and is tested on
 English, and joint-en.prediction contains those of a classifier that was trained on all languages (Schwenk and Li 2018,
-table 3). Line n of a file is the prediction for the document in line n of the test language's list.
+table 3). Line n of a file is the prediction for the document in line n of the test language's list. A set without such
+lists has the documents of the split test in the order of its rows.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,13 +43,17 @@ class Tested:
     """The test set of a language.
 
     file: path of the list of documents, within the set's folder.
-    truth: class of each document, in the order of the file.
+    ids: id of each document, in the order of the file.
+    truth: class of each document.
+    strata: stratum of each document. It is the class if the set has fixed numbers of documents of each class.
     units: unit number of each document. Translations of the same document share a number. None if the set does not show
         which documents are translations of each other.
     """
 
     file: str
+    ids: list[str]
     truth: list[str]
+    strata: list[str]
     units: Ints | None = None
 
 
@@ -81,7 +86,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
             section | {"across": across[section["slug"]]} if section["slug"] in across else section
             for section in sections
         ],
-        "words": {"matrix": _of_matrix(first_system, tests, classes), "overall": _of_means(gold, tests)},
+        "words": {"matrix": _of_matrix(gold, first_system, tests), "overall": _of_means(gold, tests)},
         "reading": TEXTS.reading,
         "predictor": described(names[0]),
         "rows": list(_rows(first_system, tests, classes)),
@@ -101,23 +106,25 @@ def _doubts(gold: PublishedSet) -> list[str]:
     doubts, audit = [], gold.manifest.get("declared_audit")
     if audit and audit["error"]["value"] is not None:
         doubts.append(TEXTS.words["audited"].format(error=estimate(audit["error"]), name=gold.name))
-    if gold.manifest["sets"]["standing"]:
+    if gold.manifest.get("sets") and gold.manifest["sets"]["standing"]:
         predictor = gold.manifest["draws"][0]["predictor"]
         doubts.append(TEXTS.words["found"].format(name=gold.name, predictor=predictor))
     return doubts
 
 
-def _of_matrix(hits: Right, tests: Tests, classes: Collection[str]) -> list[str]:
-    counts = {tested.truth.count(label) for tested in tests.values() for label in classes}
+def _of_matrix(gold: PublishedSet, hits: Right, tests: Tests) -> list[str]:
+    counts = {tested.truth.count(label) for tested in tests.values() for label in classes_of(gold)}
     class_size = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
-    sentences = [TEXTS.words["counts"].format(each=class_size)]
+    sentences = [TEXTS.words["counts"].format(each=class_size)] * bool(gold.manifest.get("sets"))
     if missing := len({train for train, _ in hits}) * len({test for _, test in hits}) - len(hits):
         sentences.append(f"{are(missing, 'pair has', 'pairs have')} no prediction file.")
     return sentences
 
 
 def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
-    fields = ", ".join(sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"]["apart"]}))
+    fields = ", ".join(
+        sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"].get("apart", ())})
+    )
     if not fields or len(tests) < 2:
         return []
     are_marked = all(tested.units is not None for tested in tests.values())
@@ -128,7 +135,7 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
 
 
 def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
-    """Return the test documents of these pairs, grouped by language and class.
+    """Return the test documents of these pairs, grouped by language and stratum.
 
     A document's value is the share of the pairs in its language that predict its class, so all pairs have equal weight.
     """
@@ -137,12 +144,12 @@ def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
         pair_hits = [hits[pair] for pair in pairs if pair[1] == language]
         if not pair_hits:
             continue
-        values, truth = np.mean(pair_hits, axis=0), np.array(tested.truth)
-        for label in sorted(set(tested.truth)):
-            of_class = truth == label
-            weight = len(pair_hits) / len(pairs) * of_class.sum() / len(values)
-            units = None if tested.units is None else tested.units[of_class]
-            samples.append(Drawn(weight, values[of_class], units))
+        values, strata = np.mean(pair_hits, axis=0), np.array(tested.strata)
+        for stratum in sorted(set(tested.strata)):
+            in_stratum = strata == stratum
+            weight = len(pair_hits) / len(pairs) * in_stratum.sum() / len(values)
+            units = None if tested.units is None else tested.units[in_stratum]
+            samples.append(Drawn(weight, values[in_stratum], units))
     return samples
 
 
@@ -226,13 +233,15 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     Raises EvaluationError if the set has no test documents, and GoldSetError if a test list names a document that is
     not among the set's rows.
     """
-    languages = _languages(gold)
-    names = {code: benchmarks.named(code, languages)[0] for code in languages}
-    files = {code: f"{benchmarks.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
-    rows = {row["id"]: row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl")}
+    rows_file = f"gold{gold.mark}.jsonl"
+    rows = {row["id"]: row for _, row in objects_in(gold.folder / rows_file)}
     ids_of: dict[str, list[str]] = {}
+    files = {code: list_of(gold, code, TEST) if gold.manifest.get("sets") else rows_file for code in languages_of(gold)}
     for language, file in files.items():
-        ids = (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
+        if file == rows_file:
+            ids = [key for key, row in rows.items() if (row["language"], row.get("split")) == (language, TEST)]
+        else:
+            ids = ids_in(gold, file)
         if strange := [key for key in ids if key not in rows]:
             raise GoldSetError(f"{gold.folder / file} contains the id {strange[0]}, which is not in the set. {RESTORE}")
         if ids:
@@ -246,8 +255,21 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     test_sets = {}
     for language, ids in ids_of.items():
         numbers = np.array([units[key] for key in ids]) if units else None
-        test_sets[language] = Tested(files[language], [rows[key]["label"] for key in ids], numbers)
+        truth = [rows[key]["label"] for key in ids]
+        strata = truth if gold.manifest.get("sets") else [language] * len(ids)
+        test_sets[language] = Tested(files[language], ids, truth, strata, numbers)
     return test_sets
+
+
+def list_of(gold: PublishedSet, language: str, name: str) -> str:
+    """Return the path of a list of ids of a balanced set, within the set's folder."""
+    spelled = language if language == JOINT else benchmarks.named(language, languages_of(gold))[0]
+    return f"{benchmarks.INDICES}/{spelled}{gold.mark}.{name}"
+
+
+def ids_in(gold: PublishedSet, file: str) -> list[str]:
+    """Return the ids in a list of a balanced set; none if the set has no such list."""
+    return (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
 
 
 def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
@@ -265,15 +287,18 @@ def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict
     return {row.id: number for number, unit in enumerate(units) for row in unit}
 
 
-def _languages(gold: PublishedSet) -> list[str]:
-    """Return the languages for which the set was drawn, or an empty list if one draw covers all languages."""
-    return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
+def languages_of(gold: PublishedSet) -> list[str]:
+    """Return the languages for which a balanced set was drawn, or those of the rows of any other set."""
+    if gold.manifest.get("sets"):
+        return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
+    return sorted(gold.manifest["counts"].get("by_language", ()))
 
 
 def classes_of(gold: PublishedSet) -> list[str]:
-    """Return the set's classes, without the other answers that people could give."""
-    classes: list[str] = gold.manifest["draws"][0]["parameters"]["classes"]
-    return classes
+    """Return the classes of a balanced set, without the other answers that people could give. Others have labels."""
+    if gold.manifest.get("sets"):
+        return list(gold.manifest["sets"]["classes"])
+    return list(dict.fromkeys([*gold.labels, *sorted(gold.manifest["counts"]["by_label"])]))
 
 
 def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
@@ -285,7 +310,7 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
         raise EvaluationError(
             f"The folder {folder} does not exist. Specify a folder that contains files such as {_example(tests)}."
         )
-    trained = _languages(gold)
+    trained = languages_of(gold)
     # A file name cannot denote two pairs, because only the first part of a language code has two or three lower-case
     # letters. Codes of the published files, such as zh for zh-CN, are accepted as well.
     pairs = {

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.measures.figure_rows import at_every_look
-from annotate.evaluation import ranked_documents
+from annotate.evaluation import language_pairs, ranked_documents
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
+from annotate.evaluation.prediction_files import SUFFIX
 from annotate.evaluation.record_sets import read_published_sets
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.goldsets import set_folder
@@ -150,7 +151,8 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
     """Return the report for any kind of set except sets of posts."""
     sets = [] if kind == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     format = measured(sets[0].format) if sets else None
-    if len(gold) > 1 and not (format and format.of_several):
+    of_pairs = kind == PUBLISHED and holds_pairs(predictions)
+    if len(gold) > 1 and not (format and format.of_several and not of_pairs):
         raise EvaluationError(
             f"{len(gold)} gold sets were specified, but the predictions are for one. Measure each set separately."
         )
@@ -159,8 +161,10 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
     described = {"gold": [published_set.described() for published_set in sets]}
     if kind == RANKED:
         return described | ranked_documents.grade(predictions, sets, against, **options)
-    assert format, "every other kind of set was recognized by its format"
-    grade: Callable[..., dict[str, Any]] = import_module(format.measured_by).grade
+    grade: Callable[..., dict[str, Any]] = language_pairs.grade
+    if not of_pairs:
+        assert format, "every other kind of set was recognized by its format"
+        grade = import_module(format.measured_by).grade
     return described | grade(Path(predictions), sets, Path(against) if against else None)
 
 
@@ -241,7 +245,12 @@ def kind_of(folder: Path, predictions: str) -> str:
     published = (manifest.get("published") or {}).get("format", "")
     # A set in a published format is measured unit by unit if the predictions are in a single file.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
-    return PUBLISHED if as_published and measured(published) else UNITS
+    return PUBLISHED if as_published and (measured(published) or holds_pairs(predictions)) else UNITS
+
+
+def holds_pairs(predictions: str) -> bool:
+    """Return whether a folder directly contains files such as de-en.prediction, by training and test language."""
+    return any(Path(predictions).glob(f"*-*{SUFFIX}"))
 
 
 # --- on disk

@@ -12,6 +12,7 @@ from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.formats import benchmarks
 from tests.annotate.balanced_draws.acts import ROOT, SENTENCES
+from tests.annotate.classified_sets import classified_set
 from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +119,25 @@ def test_accuracy_of_a_pair_is_the_share_that_is_right_and_recall_that_of_each_c
         assert (recall["value"], recall["low"], recall["high"]) == (hits / 10, *jeffreys(hits, 10))
         assert recall["units"] == 10
     assert report["warnings"] == []
+
+
+def test_any_set_with_languages_and_splits_has_the_table_in_the_order_of_its_rows(tmp_path, run):
+    rows = [
+        (f"{code}{n}", code, "test" if n < 12 else "train", "ab"[n % 3 == 0], "")
+        for code in ["de", "en"]
+        for n in range(20)
+    ]
+    gold = classified_set(tmp_path / "texts", rows)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "de-en.prediction").write_text("a\n" * 12)
+    (tmp_path / "mine" / "joint-de.prediction").write_text("".join(f"{row[3]}\n" for row in rows[:12]))
+    report = run("--gold", gold, tmp_path / "mine")
+    pair = figures(report, "accuracy", train="de", test="en")
+    # The numbers of documents of each class are not fixed, so the interval is that of a plain share.
+    assert (pair["value"], pair["units"]) == (pytest.approx(8 / 12), 12)
+    assert pair["high"] - pair["low"] >= jeffreys(8, 12)[1] - jeffreys(8, 12)[0]
+    assert figures(report, "accuracy", train="joint", test="de")["value"] == 1
+    assert figures(report, "transfer")["value"] == pair["value"]
 
 
 def test_means_count_each_pair_alike_with_the_diagonal_and_without(gold, predict, run):
