@@ -28,7 +28,7 @@ from annotate.core.measures.ranked_labels import by_query, mean_ndcg
 from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, number_in, read_lines, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.formats import benchmarks
+from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.forms import choice
 from annotate.reports.evaluation_report import texts
@@ -37,7 +37,11 @@ from corpora.core.languages import published_code
 
 TEXTS = texts("xglue")
 # The measure of each task.
-MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
+MEASURES = {
+    **dict.fromkeys(("qadsm", "qam", "nc", "xnli", "pawsx"), "accuracy"),
+    "wpr": "ndcg",
+    **dict.fromkeys(("qg", "ntg"), "bleu4"),
+}
 NO_INTERVAL = f"fewer than {LEAST_UNITS} items, or all items have the same value"
 
 
@@ -211,7 +215,7 @@ def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
 
 
 def _file(gold: PublishedSet, task: str, language: str, *, part: str = "", labels: bool = False) -> Path:
-    return gold.folder / benchmarks.xglue_file(task, language, TEST, part=part, mark=gold.mark, labels=labels)
+    return gold.folder / xglue.FORMS[task].path(language, TEST, part=part, mark=gold.mark, labels=labels)
 
 
 def _tasks(gold: PublishedSet) -> list[str]:
@@ -258,7 +262,8 @@ def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]
 
 
 def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
-    start, end = _file(gold, task, "*", part=".src" if benchmarks.FORMS[task].target else "").name.split("*")
+    form = xglue.FORMS[task]
+    start, end = form.path("*", TEST, part=".src" if form.target else "", mark=gold.mark).split("*")
     of_gold = [name for name in gold.files if name.startswith(start) and name.endswith(end)]
     languages = sorted(name[len(start) : -len(end)] for name in of_gold)
     if not languages:
@@ -280,15 +285,15 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
 
 
 def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:
-    form, groups = benchmarks.FORMS[task], []
+    form, groups = xglue.FORMS[task], []
     tested = _file(gold, task, language, part=".tgt" if form.target else "")
     truth_file = tested if form.target else _file(gold, task, language, labels=True)
     try:
-        truth = [cells[0] for cells in benchmarks.read_xglue(truth_file, 1)]
+        truth = [cells[0] for cells in xglue.read_xglue(truth_file, 1)]
         if form.together:
             place = form.inputs.index(form.together)
-            groups = [cells[place] for cells in benchmarks.read_xglue(tested, len(form.inputs))]
-    except benchmarks.XglueError as error:
+            groups = [cells[place] for cells in xglue.read_xglue(tested, len(form.inputs))]
+    except xglue.XglueError as error:
         raise GoldSetError(str(error)) from error
     predicted = read_lines(path, row_count=len(truth), tested=tested.name)
     if form.together:

@@ -282,13 +282,13 @@ class Layout:
     """The requirements of a published format for a kind.
 
     fields: fields that the kind must have
-    code: code of the answer that means yes, which the kind must have; "" if none is required
+    codes: codes of answers that the kind must have
     numbers: whether the codes of all answers must be numbers, which rank the rows of a group
     several: whether an answer must consist of several labels
     """
 
     fields: tuple[str, ...]
-    code: str = ""
+    codes: tuple[str, ...] = ()
     numbers: bool = False
     several: bool = False
 
@@ -304,20 +304,35 @@ class Layout:
             return 'requires several labels per answer (form = "labels")'
         if missing := [name for name in self.fields if name not in fields]:
             return f"requires the fields {', '.join(self.fields)} (missing: {', '.join(missing)})"
-        if self.code and self.code not in codes:
-            return f"requires an answer with the code {self.code!r}, which marks the pairs that fit"
+        if missing := [code for code in self.codes if code not in codes]:
+            return f"requires an answer with the code {missing[0]!r}"
         if self.numbers and not all(code.isdecimal() for code in codes):
             return "requires numbers as the codes of the answers, such as 4 for the best of five"
         return ""
 
 
+@dataclass(frozen=True)
+class TextLayout(Layout):
+    """The requirements for a kind whose answers are texts that people write, which it does not list."""
+
+    several: bool = True
+
+    def misfit(self, fields: tuple[str, ...], codes: tuple[str, ...], several: bool) -> str:
+        return 'requires texts as answers (form = "text")' if codes else super().misfit(fields, codes, several)
+
+
 # Each format with its layouts by name.
 FORMATS: dict[str, Mapping[str, Layout]] = {
-    # XGLUE (Liang et al. 2020): tables with one pair per line.
+    # XGLUE (Liang et al. 2020): tables with one record per line.
     "xglue": {
         "qadsm": Layout(("query", "title", "description")),
-        "qam": Layout(("question", "passage"), code="1"),
+        "qam": Layout(("question", "passage"), codes=("1",)),
         "wpr": Layout(("query", "title", "snippet"), numbers=True),
+        "qg": TextLayout(("passage",)),
+        "nc": Layout(("title", "body")),
+        "ntg": TextLayout(("body",)),
+        "xnli": Layout(("premise", "hypothesis"), codes=("entailment", "neutral", "contradiction")),
+        "pawsx": Layout(("sentence1", "sentence2"), codes=("0", "1")),
     },
     # MLDoc (Schwenk and Li 2018): lists of ids, and files with one document per line.
     "mldoc": {"documents": Layout(())},

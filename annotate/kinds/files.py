@@ -59,8 +59,9 @@ ABOUT: Mapping[str, str] = {
     "controls": "names of further quality controls, from plug-ins",
     "options": "defaults of options of `open_task`, with `_` instead of `-`",
     "guidelines": "for each language a Markdown file in the same folder, or the text itself",
-    "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields; `mldoc = "documents"`, for '
-    'classes that the draw names; `eurlex57k = "acts"`, for concepts of acts',
+    "publishes": '`xglue = "qadsm"`, `"qam"`, `"wpr"`, `"qg"`, `"nc"`, `"ntg"`, `"xnli"` or `"pawsx"`, for kinds that '
+    'have their fields; `mldoc = "documents"`, for classes that the draw names; `eurlex57k = "acts"`, for concepts '
+    "of acts",
     "languages": "a table `[languages.CODE]` for each language that Assay does not list",
     "base": "the built-in kind to change, `language` or `verify`. It replaces `form`, `layout` and `answers`",
     "labels": 'with `base = "language"`: the codes of the possible answers',

@@ -23,6 +23,7 @@ from annotate.api import annotation_api
 from annotate.core import refusals, stages
 from annotate.core.option import OptionError
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, LEFT_OUT, TRANSITION, VOTE
+from annotate.kinds import KINDS
 from annotate.kinds.concept_kind import VOCABULARY_KEYS
 from annotate.kinds.file_sections import ANSWER_KEYS
 from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE, SENSITIVE_KEYS
@@ -115,7 +116,7 @@ def test_the_reference_has_every_option_and_no_other(name):
 
 
 def test_an_option_says_its_value_its_bounds_and_its_default_once():
-    kinds = "verify, ad_relevance, better_replies, concepts, qa_match, topic, toxic_pairs, web_ranking"
+    kinds = ", ".join(slug for slug, kind in KINDS.items() if kind.answered_here and slug != "language")
     assert f"- `--rounds N` *whole number, 1 to 99 · default 2; {kinds}, a kind of your own: 1*\\\n" in options_of(
         "open_task"
     )

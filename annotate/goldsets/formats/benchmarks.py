@@ -1,11 +1,9 @@
-"""Published formats of labelled texts: Twitter 2015, XGLUE, MLDoc and EURLEX57K."""
+"""Published formats of labelled texts: Twitter 2015, MLDoc and EURLEX57K."""
 
-import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from annotate.controls import concept_suggestions
-from annotate.core.draws.splits import TEST
 from annotate.goldsets import form_extras
 from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import SUMS
 from annotate.goldsets.unit_rows import content
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 from annotate.kinds.concept_kind import version_of
-from annotate.kinds.file_sections import FORMATS as PUBLISHED
 from corpora.core.languages import published_code
 from corpora.sources import eurlex
 
@@ -67,192 +63,6 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
 
 
 register(Format("twitter2015", TWITTER, write_twitter))
-
-
-# --- XGLUE (Liang et al. 2020; Data_Format.txt in its repository): writer and reader
-#
-# A kind of question that publishes these files names one of FORMS.
-#
-# Tabs separate cells, newlines separate rows, and nothing is quoted. Any character that a reader could take for a
-# separator is replaced with a space. The label is the last cell. The labels of a test file, however, are in a
-# separate file.
-
-XGLUE = "XGLUE"
-# The tab, and the characters at which str.splitlines() and line readers break.
-_LINE_BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
-_BOM = "\ufeff"
-# The maximum length of a cell in Python's csv module, which the published readers use.
-LONGEST_CELL = 131_072
-
-
-class XglueError(Exception):
-    """The error for XGLUE files that cannot be written, or for a file that is not in XGLUE's format.
-
-    The message states the reason in one sentence.
-    """
-
-
-@dataclass(frozen=True)
-class Form:
-    """A task of XGLUE.
-
-    inputs: fields of a line.
-    target: field that is written to a separate file, line by line; empty if there is none.
-    only: label of the rows to include; empty for all rows.
-    together: field by which rows are grouped, so that rows with the same value are on consecutive lines; empty if rows
-        are not grouped.
-    """
-
-    inputs: Sequence[str]
-    target: str = ""
-    only: str = ""
-    together: str = ""
-
-
-# A mapping from name in the files to form. Question generation (qg) uses only the questions whose passage answers them,
-# as confirmed by people.
-LAYOUTS = PUBLISHED["xglue"]
-FORMS = {
-    "qadsm": Form(LAYOUTS["qadsm"].fields),
-    "qam": Form(LAYOUTS["qam"].fields),
-    "wpr": Form(LAYOUTS["wpr"].fields, together="query"),
-    "qg": Form(("passage",), target="question", only=LAYOUTS["qam"].code),
-}
-# A mapping from published form to the forms that are derived from it.
-DERIVED = {"qam": ("qg",)}
-
-
-def forms_of(published: str) -> tuple[str, ...]:
-    return (published, *DERIVED.get(published, ()))
-
-
-def cell(value: str) -> str:
-    """Return a value as it is written in a cell. Tabs and line breaks are replaced with spaces."""
-    return _LINE_BREAKS.sub(" ", value)
-
-
-def xglue_file(name: str, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
-    """Return a file name such as xglue.qadsm.en.train, xglue.qg.en.src.train or xglue.wpr.de.test.labels.
-
-    mark: suffix for the files of an unfinished set.
-    """
-    return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
-
-
-def write_xglue(folder: Path, export: "Export") -> dict[str, Any]:
-    """Write a set's XGLUE files and return their manifest entry.
-
-    If the files cannot be written, `refused` in the entry is a sentence that states the reason.
-    """
-    name = export.kind.publication.formats["xglue"]
-    entry = {"format": XGLUE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
-    if not export.with_text:
-        reason = "XGLUE's files contain the texts of the records, which must not be published, so they are not written."
-        return entry | {"refused": reason}
-    rows = export.written_rows(folder, ("language", "split", "label", *export.kind.fields))
-    try:
-        return entry | {"files": write_xglue_files(folder, name, rows, mark=export.mark)}
-    except XglueError as error:
-        return entry | {"refused": f"XGLUE's files are not written: {error}"}
-
-
-def write_xglue_files(
-    folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = ""
-) -> dict[str, int]:
-    """Write the files of a form and of the forms that are derived from it. A split without rows has no file.
-
-    published: one of FORMS.
-    rows: rows with language, split, label and the form's fields.
-    mark: suffix for the files of an unfinished set.
-
-    Return a mapping from file to number of rows. If a cell is too long for the published readers, raise XglueError
-    before anything is written.
-    """
-    files: dict[str, list[list[str]]] = {}
-    listed = list(rows)
-    languages = {row["language"] for row in listed}
-    codes = {language: published_code(language, languages) for language in languages}
-    for name in forms_of(published):
-        for file, cells in _xglue_cells(name, _in_stretches(FORMS[name], listed), codes, mark):
-            files.setdefault(file, []).append(cells)
-    for file, lines in files.items():
-        for number, cells in enumerate(lines, 1):
-            if (longest := max(map(len, cells))) > LONGEST_CELL:
-                raise XglueError(
-                    f"{file}, line {number:,} would have a cell of {longest:,} characters, but readers of these files "
-                    f"accept at most {LONGEST_CELL:,}."
-                )
-    for file, lines in files.items():
-        # Readers drop a U+FEFF at the start of a file as a byte order mark. If the first cell starts with U+FEFF, write
-        # a second one before it.
-        start = _BOM if lines[0][0].startswith(_BOM) else ""
-        with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
-            out.write(start)
-            out.writelines("\t".join(cells) + "\n" for cells in lines)
-    return {file: len(files[file]) for file in sorted(files)}
-
-
-def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return the rows that the form includes, in order.
-
-    If the form groups rows, each row follows the earlier rows of its group.
-    """
-    included = [row for row in rows if not form.only or row["label"] == form.only]
-    if not form.together:
-        return included
-    stretches: dict[str, list[Mapping[str, str]]] = {}
-    for row in included:
-        stretches.setdefault(cell(row[form.together]), []).append(row)
-    return [row for stretch in stretches.values() for row in stretch]
-
-
-def _xglue_cells(
-    name: str, rows: Iterable[Mapping[str, str]], codes: Mapping[str, str], mark: str
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the file and the cells of each line.
-
-    codes: mapping from language to its code in file names.
-    """
-    form = FORMS[name]
-    for row in rows:
-        place = codes[row["language"]], row["split"]
-        inputs = [cell(row[field]) for field in form.inputs]
-        if form.target:
-            yield xglue_file(name, *place, part=".src", mark=mark), inputs
-            yield xglue_file(name, *place, part=".tgt", mark=mark), [cell(row[form.target])]
-        elif row["split"] == TEST:
-            yield xglue_file(name, *place, mark=mark), inputs
-            yield xglue_file(name, *place, mark=mark, labels=True), [row["label"]]
-        else:
-            yield xglue_file(name, *place, mark=mark), [*inputs, row["label"]]
-
-
-def read_xglue(path: Path, columns: int) -> list[list[str]]:
-    """Read a file as the published readers do: as UTF-8, separated by tabs, without quoting.
-
-    columns: number of cells that each row must have.
-
-    A byte order mark at the start is skipped. Raise XglueError if the file cannot be read, if it is not UTF-8, or if a
-    row has a different number of cells.
-    """
-    rows = []
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for number, cells in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
-                row = cells or [""]
-                if len(row) != columns:
-                    raise XglueError(f"{path}, line {number:,} has {len(row)} cells instead of {columns}.")
-                rows.append(row)
-    except OSError as error:
-        raise XglueError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise XglueError(f"{path} is not UTF-8. Save it as UTF-8.") from error
-    except csv.Error as error:
-        raise XglueError(f"{path} cannot be read as a table with tabs and without quotes: {error}.") from error
-    return rows
-
-
-register(Format("xglue", XGLUE, write_xglue, measured_by="annotate.evaluation.xglue_tasks", of_several=True))
 
 
 # --- MLDoc (Schwenk and Li 2018; github.com/facebookresearch/MLDoc): lists of ids, and documents

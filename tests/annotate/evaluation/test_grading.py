@@ -11,14 +11,14 @@ from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.ranked_labels import ndcg
 from annotate.core.measures.replies import corpus_bleu
-from annotate.goldsets.formats import benchmarks
+from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
 
 FORM = {"form": "choice", "together": ""}
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
-FIELDS = {name: benchmarks.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
+FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def exported(tmp_path):
             for number in range(size)
         ]
         mark = "" if finished else ".unfinished"
-        files = {} if refused else benchmarks.write_xglue_files(folder, kind, rows, mark=mark)
+        files = {} if refused else xglue.write_files(folder, kind, rows, mark=mark)
         lines = (json.dumps({"id": f"{number}", **row}) for number, row in enumerate(rows))
         (folder / f"gold{mark}.jsonl").write_text("".join(f"{line}\n" for line in lines))
         manifest = {
@@ -46,8 +46,7 @@ def exported(tmp_path):
             "design": "records",
             "finished": finished,
             "task": {"name": name or kind, "type": "a_type", "labels": labels} | FORM,
-            "published": {"format": "XGLUE", "tasks": list(benchmarks.forms_of(kind)), "files": files}
-            | {"refused": refused},
+            "published": {"format": "XGLUE", "tasks": xglue.names_of(kind), "files": files} | {"refused": refused},
             "counts": {"labelled": len(rows)},
             "files": {path.name: digest_of(path) for path in folder.iterdir()},
         } | changes
@@ -72,13 +71,13 @@ def predict(tmp_path):
 
 
 def truth_of(folder, published, language):
-    return [row[0] for row in benchmarks.read_xglue(folder / f"xglue.{published}.{language}.test.labels", 1)]
+    return [row[0] for row in xglue.read_xglue(folder / f"xglue.{published}.{language}.test.labels", 1)]
 
 
 def confirmed_questions(folder):
     """Language -> the questions that people confirmed."""
     files = {code: folder / f"xglue.qg.{code}.tgt.test" for code in ("en", "de")}
-    return {code: [row[0] for row in benchmarks.read_xglue(path, 1)] for code, path in files.items()}
+    return {code: [row[0] for row in xglue.read_xglue(path, 1)] for code, path in files.items()}
 
 
 def of_languages(report, task, measure):
@@ -130,7 +129,7 @@ def test_ndcg_is_over_the_queries_of_the_test_file_and_ranks_pages_by_any_finite
 
 def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, predict, run):
     gold = exported("qam", {"en": 60})
-    confirmed = [row[0] for row in benchmarks.read_xglue(gold / "xglue.qg.en.tgt.test", 1)]
+    confirmed = [row[0] for row in xglue.read_xglue(gold / "xglue.qg.en.tgt.test", 1)]
     said = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
     mine = predict("QAM", en=truth_of(gold, "qam", "en"))
     only_labels = run("--gold", gold, mine)

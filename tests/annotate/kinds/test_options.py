@@ -124,7 +124,7 @@ def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_
 
 def test_the_command_tells_the_kinds_whose_default_differs():
     told = {option.name: option.help for option in open_task.OPTIONS}
-    own = "verify, ad_relevance, better_replies, concepts, qa_match, topic, toxic_pairs, web_ranking"
+    own = ", ".join(slug for slug, kind in KINDS.items() if kind.answered_here and slug != "language")
     assert told["rounds"].endswith(f"(default 2; {own}, a kind of your own: 1)")
     assert told["history"].startswith("for the design recall: ")
     assert told["window"].startswith("for the designs recall and precision: ")

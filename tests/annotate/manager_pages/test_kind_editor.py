@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from annotate.actions.commands import call_command
 from annotate.actions.registry import by_name
-from annotate.kinds import Answer
+from annotate.kinds import KINDS, Answer
 from annotate.kinds.files import read_kind
 from annotate.kinds.kind_draft import TEMPLATES
 from annotate.manager_pages import inbox
@@ -212,7 +212,8 @@ def test_a_file_that_is_not_toml_is_opened_as_text(desk):
 
 def test_the_templates_are_offered_for_records_alone(desk, demo_corpus):
     page = desk.get(EDITOR, {"corpus": demo_corpus.name})
-    assert page.text.count("?template=") == len(TEMPLATES) + 7
+    published = [kind for kind in KINDS.values() if kind.source and kind.answered_here]
+    assert page.text.count("?template=") == len(TEMPLATES) + len(published)
     assert "your own question needs records" in words(page)
 
 
