@@ -210,6 +210,7 @@ def _concepts(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context
     counts = manifest["counts"]
     return {
         "by_split": parts(form_extras.split_table(section)),
+        "by_zone": parts(form_extras.word_table(section)) if section["words"] else None,
         "buckets": parts(form_extras.bucket_table(section)),
         "label_shares": parts(form_extras.apart_table(section)),
         "votes": parts(form_extras.vote_table(counts["by_votes"])) if counts["by_votes"] else None,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,9 +17,11 @@ from annotate.core.draws.splits import FEW, FREQUENT, ZERO
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.unit_rows import live, map_rows
 from annotate.kinds.concept_kind import version_of
+from annotate.kinds.kind import DOCUMENT
 from annotate.models import Judgment
 from annotate.reports.numbers import NOT_MEASURED, percent
-from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table
+from annotate.reports.tables import NUMBER, Column, Table, many, numbered, numbers, table
+from corpora.core.values import word_count
 from corpora.models import Vocabulary
 from corpora.sources.eurlex import MOST_CONCEPTS
 from corpora.threads.messages import compared
@@ -97,12 +100,12 @@ def described(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def summary(export: Export) -> dict[str, Any]:
-    """Return the label statistics of a set.
+    """Return the statistics of a set's labels and documents.
 
     `buckets` has the number of labels in each bucket. `splits` and `all` have the numbers of documents and labels in
     each split and in the whole set. For each pair of splits, `apart` has the total variation distance between their
     label distributions, with the 95% range of this distance if the splits were random. Splits without documents are
-    omitted.
+    omitted. `words` has the mean, median and largest number of words in each zone of a document, and in all zones.
     """
     sets = {split: documents for split, documents in export.label_sets.items() if documents}
     all_documents = [labels for documents in sets.values() for labels in documents]
@@ -112,6 +115,7 @@ def summary(export: Export) -> dict[str, Any]:
         "buckets": {bucket: len(labels) for bucket, labels in buckets(export).items()},
         "splits": {split: _counted(documents) for split, documents in sets.items()},
         "all": _counted(all_documents),
+        "words": _words(export),
         "apart": [
             {"splits": list(pair), **splits.apart(*(sets[split] for split in pair), seed=export.seed)._asdict()}
             for pair in combinations(sets, 2)
@@ -133,6 +137,20 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
         "labels": len(labels),
         "mean": labels.total() / total if total else None,
         "at_most": sum(len(concepts) <= MOST_CONCEPTS for concepts in documents) / total if total else None,
+    }
+
+
+def _words(export: Export) -> dict[str, dict[str, float]]:
+    """Return the numbers of words in the fields that are shown as documents, which are the zones of an act."""
+    zones = [field for block in export.kind.layout if block.style == DOCUMENT for field in block.fields]
+    fields = (json.loads(text) for units in export.in_set() for text in units.unit["item__fields"].to_pylist())
+    words = np.array([[word_count(values[zone]) for zone in zones] for values in fields], int).reshape(-1, len(zones))
+    if not words.size:
+        return {}
+    by_zone = {**dict(zip(zones, words.T, strict=True)), ALL: words.sum(axis=1)}
+    return {
+        zone: {"mean": float(n.mean()), "median": float(np.median(n)), "most": float(n.max())}
+        for zone, n in by_zone.items()
     }
 
 
@@ -159,6 +177,12 @@ def split_table(section: Mapping[str, Any]) -> Table:
         Column("at_most", f"with at most {MOST_CONCEPTS}", NUMBER, lambda row: percent(row["at_most"])),
     )
     return table("Labels by split", columns, rows)
+
+
+def word_table(section: Mapping[str, Any]) -> Table:
+    rows = [{"zone": zone, **words} for zone, words in section["words"].items()]
+    headings = {"mean": "words a document", "median": "median", "most": "longest"}
+    return table("Words by zone", (Column("zone", "zone"), *numbers(headings)), rows)
 
 
 def bucket_table(section: Mapping[str, Any]) -> Table:

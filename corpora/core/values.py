@@ -33,6 +33,10 @@ _EXACT = 1 << 53  # Up to this number, a float can represent every integer.
 # Runs of plain spaces and of characters that look like one.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
+# Characters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Kana and Han.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+")
+
 
 class ValueFault(ValueError):
     """The error for a rejected value. The message is the end of a sentence that starts with the kind of value."""
@@ -54,6 +58,14 @@ def is_missing(value: object) -> bool:
 def is_empty(text: str) -> bool:
     """Return whether a text contains no visible character."""
     return not any(character.isprintable() and not character.isspace() for character in text)
+
+
+def word_count(text: str) -> int:
+    """Return the number of words, which are separated by white space.
+
+    In scripts without spaces between words, each character counts.
+    """
+    return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
 
 
 def is_removed(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpora.core.values import ValueFault, is_missing, is_removed, matching, read_value
+from corpora.core.values import ValueFault, is_missing, is_removed, matching, read_value, word_count
 
 NFD = "cafe\u0301"
 
@@ -49,3 +49,14 @@ NO_NOTICES = ["removed", "[removed the crusts first]", "[sic]", "I [deleted] it"
 
 def test_a_notice_of_removal_is_known_in_its_forms():
     assert [text for text in [*NOTICES, *NO_NOTICES] if is_removed(text)] == NOTICES
+
+
+def test_words_are_counted_by_spaces_or_by_characters_where_a_script_has_no_spaces():
+    assert [word_count(text) for text in ("", "Two\twords.\n", "naïve idea", "日本語 ok", "ไทย", "한국 말")] == [
+        0,
+        2,
+        2,
+        4,
+        3,
+        2,
+    ]

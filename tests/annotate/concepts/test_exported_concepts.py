@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from collections import Counter
 from functools import partial
+from statistics import fmean as mean_of
+from statistics import median
 
 import pyarrow.parquet as pq
 import pytest
@@ -199,6 +201,17 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kep
     concepts = manifest_in(out)["concepts"]
     mean = sum(len(act["concepts"]) for act in acts["train"]) / 20
     assert f"| train | 20 | {len(train)} | {mean:.2f} | 100.0% |" in card
+    # Words are counted by zone, as the published reader joins the zones.
+    texts = [
+        [act["header"], act["recitals"], "\n".join(act["main_body"]), act["attachments"]]
+        for acts in map(as_published, SPLITS)
+        for act in acts.values()
+    ]
+    words = [[len(text.split()) for text in zones] for zones in texts]
+    assert list(concepts["words"]) == ["header", "recitals", "main_body", "attachments", "all"]
+    assert concepts["words"]["main_body"]["mean"] == pytest.approx(mean_of(zones[2] for zones in words))
+    assert concepts["words"]["all"]["median"] == median(map(sum, words))
+    assert f"| all | {mean_of(map(sum, words)):.0f} | " in card
     assert f"| zero | in none of them, and in dev or test | {concepts['buckets']['zero']} |" in card
     assert [pair["splits"] for pair in concepts["apart"]] == [["train", "dev"], ["train", "test"], ["dev", "test"]]
     assert all(0 < pair["low"] < pair["high"] < 1 and 0 < pair["value"] < 1 for pair in concepts["apart"])
