@@ -1,6 +1,7 @@
 """The actions for corpora of message-reply pairs: import threads, import scores such as toxicity, and export pairs."""
 
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 
 from annotate.actions.action import (
@@ -23,28 +24,48 @@ from annotate.actions.action import (
 )
 from annotate.core.option import Option, share, sizes, whole_number
 from annotate.goldsets.formats import mrs
-from annotate.goldsets.formats.mrs import Responses, Struck, export_pairs, read_struck
+from annotate.goldsets.formats.mrs import export_pairs
 from annotate.goldsets.set_folder import ExportError
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
 from corpora.core import listed
+from corpora.core.languages import LANGUAGES
 from corpora.sources.compression import check_file
 from corpora.sources.readers import named_columns
 from corpora.storage.layout import check_pairs, manifest_of
 from corpora.storage.record_import import Terms, open_corpus
 from corpora.threads import messages, scorers
 from corpora.threads.pair_sets import SHARES, SPLITS, Plan
+from corpora.threads.response_sets import ListedReplies, Responses, read_replies
 from corpora.threads.thread_import import import_threads, thread_facts
 
 # --- Threads
 
 
-def _check_threads(values: Values) -> None:
+def _check_threads(values: Values) -> Values:
     named_columns(values["column"], FIELDS)
     for path in values["files"]:
         check_file(path, values["format"])
     terms = {name: values[name] for name in ("licence", "text_may_leave", "source")}
     open_corpus(values["corpus"], Terms(**terms, fields=messages.FIELDS))
+    return {"dates": {bound: _days(bound, values[bound]) for bound in (messages.FROM, messages.UNTIL) if values[bound]}}
+
+
+def _days(option: str, texts: list[str]) -> dict[str, str]:
+    """Return a mapping from language to day, for texts such as en=2018-01-01. The language is "" if there is none."""
+    days = {}
+    for text in texts:
+        language, _, day = text.rpartition("=")
+        try:
+            if language not in ("", *LANGUAGES):
+                raise ValueError
+            days[language] = date.fromisoformat(day).isoformat()
+        except ValueError:
+            raise ActionError(
+                f"--{option} is {text!r}. Write a day such as 2018-01-01, or a language and a day: en=2018-01-01.",
+                option=option,
+            ) from None
+    return days
 
 
 FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
@@ -53,8 +74,8 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 @action(
     "import_threads",
     "Create a corpus of message-reply pairs from messages with the id of the message that they answer (columns id, "
-    "parent_id and text, and optionally thread, score, deleted, language and author), or from lists of turns "
-    "(columns thread and turns). Deleted and empty messages, messages with a score below 1, and messages with an "
+    "parent_id and text, and optionally thread, score, deleted, language, author and posted_at), or from lists of "
+    "turns (columns thread and turns). Deleted and empty messages, messages with a score below 1, and messages with an "
     "uncertain language (by fastText) are excluded, counted and listed with the reason. Pass all files in one command; "
     "repeating the command changes nothing.",
     CORPUS,
@@ -70,6 +91,20 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
         shown="SCORE",
         help="keep pairs if the fastText score of their language is above this",
     ),
+    Option(
+        messages.FROM,
+        several=True,
+        default=(),
+        shown="[LANGUAGE=]DAY",
+        help="drop pairs whose reply is older, such as 2010-01-01, or en=2018-01-01 for one language",
+    ),
+    Option(
+        messages.UNTIL,
+        several=True,
+        default=(),
+        shown="[LANGUAGE=]DAY",
+        help="drop pairs whose reply is from this day or later",
+    ),
     column(FIELDS, "parent_id=reply_to"),
     FORMAT,
     LONGEST_LINE,
@@ -80,7 +115,7 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     options = ("licence", "text_may_leave", "source", "format", "max_rejects")
     terms = Terms(**import_arguments(values, progress, *options, fields=FIELDS) | {"fields": messages.FIELDS})
-    outcome = import_threads(name, values["files"], terms, values["least_certainty"])
+    outcome = import_threads(name, values["files"], terms, values["least_certainty"], values["dates"])
     manifest = outcome.manifest
     threads, pairs = thread_facts(name, manifest), many(manifest.rows, "pair")
     rows = threads["declared"]
@@ -114,10 +149,10 @@ def _check_scores(values: Values) -> None:
 
 @action(
     "import_scores",
-    "Import a scorer's scores for messages or pairs, for example of a toxicity detector (columns id and score, from "
-    "0 to 1; a TSV file need not have a header). A pair is dropped if any score is above its scorer's threshold; "
-    "pairs without a score are kept. Until items are drawn from the corpus, a new file or threshold replaces the "
-    "scorer's earlier one.",
+    "Import a scorer's scores for messages, pairs or replies of the response set, for example of a toxicity detector "
+    "(columns id and score, from 0 to 1; a TSV file need not have a header). A pair or reply is dropped if any score "
+    "is above its scorer's threshold; pairs without a score are kept. Until items are drawn from the corpus, "
+    "a new file or threshold replaces the scorer's earlier one.",
     CORPUS,
     FILE,
     Option("name", required=True, help="the scorer's name, for example detoxify"),
@@ -126,8 +161,8 @@ def _check_scores(values: Values) -> None:
         "of",
         default=scorers.MESSAGE,
         choices=scorers.SIDES,
-        help="what the ids identify: messages (the higher score of a pair's two messages counts), or pairs (by the id "
-        "of the reply)",
+        help="what the ids identify: messages (the higher score of a pair's two messages counts), pairs (by the id "
+        "of the reply), or replies of the response set (by their text)",
     ),
     column(scorers.FIELDS, "score=toxicity"),
     FORMAT,
@@ -142,7 +177,10 @@ def scores_action(values: Values, progress: Progress) -> Outcome:
     data |= {"left_out": imported.outside, "already": imported.already}
     already = "already imported" if imported.already else f"{many(scores.rows, 'score')} from {scores.source}"
     summary = (
-        f"Scorer {scores.name} of corpus {corpus}: {already}; {many(scores.dropped, 'pair')} dropped, with scores "
+        f"Scorer {scores.name} of corpus {corpus}: {already}; {are(scores.dropped, 'reply is', 'replies are')} kept "
+        f"out of the response set, with scores above {scores.threshold:g}. Export the pairs again."
+        if scores.of == scorers.RESPONSE
+        else f"Scorer {scores.name} of corpus {corpus}: {already}; {many(scores.dropped, 'pair')} dropped, with scores "
         f"above {scores.threshold:g}. In total, the scorers keep {remaining:,} of {many(imported.pairs, 'pair')} and "
         f"drop {imported.dropped:,}."
     )
@@ -194,6 +232,7 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
     ),
     Option("seed", required=True, help="the seed of the splits and of the order within them"),
     Option("least_pairs", whole_number, 1, least=1, shown="NUMBER", help="exclude languages with fewer pairs"),
+    Option("largest", whole_number, least=1, shown="NUMBER", help="keep only this many languages, the largest ones"),
     Option(
         "splits",
         sizes,
@@ -242,13 +281,25 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
         help="replies to exclude: tab-separated lines of reply and reason, or language, reply and reason",
         group=RESPONSE_SET,
     ),
+    Option(
+        "add",
+        Path,
+        shown="FILE",
+        help="replies to add after the frequent ones, such as translations: tab-separated lines of language, reply and "
+        "origin",
+        group=RESPONSE_SET,
+    ),
     refuses=(ExportError,),
     checks=lambda values: {"plan": _plan(values)},
 )
 def export_pairs_action(values: Values, progress: Progress) -> Outcome:
     corpus, out, plan = values["corpus"], values["out"], values["plan"]
-    struck = read_struck(values["strike"]) if values["strike"] else Struck()
-    manifest = export_pairs(corpus, out, plan, Responses(values["least"], values["most"], values["of"], struck))
+    struck, added = (
+        read_replies(values[name], note=note, in_all_languages=name == "strike") if values[name] else ListedReplies()
+        for name, note in (("strike", "the reason for its removal"), ("add", "its origin"))
+    )
+    responses = Responses(values["least"], values["most"], values["of"], struck, added)
+    manifest = export_pairs(corpus, out, plan, responses)
     languages = manifest["languages"]
     counts = {split: sum(row[split] for row in languages) for split in SPLITS}
     replies = sum(row["responses"] for row in languages)
@@ -263,13 +314,20 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
             "The licence does not allow publishing the text, so the files contain only ids, languages and scores, "
             "and there is no response set."
         )
-    if unseen := manifest["response_set"]["unseen"]:
-        replies_text = "1 reply" if len(unseen) == 1 else f"{len(unseen):,} replies"
-        example = unseen[0]
-        warnings.append(
-            f"Note: {replies_text} in {values['strike']} would not have been in the response set anyway, for example "
-            f"in line {example['line']:,}: {example['reply'][:60]}."
-        )
+    for option, file, consequence in (
+        ("strike", "struck", "would not have been in the response set anyway,"),
+        (
+            "add",
+            "added",
+            "cannot be added: already in the response set, removed, or in a language that is not exported;",
+        ),
+    ):
+        if unseen := manifest["response_set"]["unseen"][file]:
+            replies_text, example = "1 reply" if len(unseen) == 1 else f"{len(unseen):,} replies", unseen[0]
+            warnings.append(
+                f"Note: {replies_text} in {values[option]} {consequence} for example in line {example['line']:,}: "
+                f"{example['reply'][:60]}."
+            )
     if not manifest["filter"]["scorers"]:
         warnings.append("Note: no scores were imported, so no pairs were dropped. See import_scores.")
     return Outcome([summary], warnings, manifest)
@@ -284,4 +342,4 @@ def _plan(values: Values) -> Plan:
             f"--splits is {' '.join(map(str, shares))!r}. It must be three whole numbers for train, valid and test, "
             'such as "80 10 10".'
         )
-    return Plan(values["seed"], shares, values["least_pairs"], values["apart"])
+    return Plan(values["seed"], shares, values["least_pairs"], values["apart"], values["largest"])

@@ -146,7 +146,7 @@ def sample_filtered(
     check_size_and_seed(min(kept, dropped), seed, "pair")
     manifest = manifest_of(corpus.name)
     with filtering(corpus.name, manifest) as store:
-        if not manifest.scores:
+        if not manifest.pair_scores:
             raise CorpusError(
                 f"Corpus {corpus.name} has no scores, which decide which pairs are dropped. Import scores with "
                 "import_scores."

@@ -19,9 +19,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -224,6 +224,7 @@ class Threads:
     replies: the number of messages that have a parent
     left_out: the number of replies that did not become pairs, by reason
     declared: (language in the files, detected language, number of pairs) tuples, sorted by the language in the files
+    dates: the dates of the replies to keep, as in corpora/threads/messages.py
     file: the file that lists the replies that did not become pairs
     """
 
@@ -235,17 +236,22 @@ class Threads:
     declared: tuple[tuple[str, str, int], ...]
     file: str
     sha256: str
+    dates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+# In `Scores.of`: replies were scored by their texts.
+RESPONSE = "response"
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A scorer's scores for the pairs of a corpus (corpora/threads/scorers.py).
+    """A scorer's scores for the pairs of a corpus, or for replies of its response set (corpora/threads/scorers.py).
 
-    of: whether messages or pairs were scored
-    threshold: pairs with a higher score are dropped
+    of: whether messages, pairs or replies of the response set (RESPONSE) were scored
+    threshold: pairs or replies with a higher score are dropped
     rows: the number of scores in the file whose ids are in the corpus
     lacking: the number of pairs with a missing score
-    dropped: the number of pairs that the scorer drops
+    dropped: the number of pairs or replies that the scorer drops
     sha256: the digest of `file`
     source: the name of the imported file
     """
@@ -278,6 +284,11 @@ class Manifest:
     @property
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
+
+    @property
+    def pair_scores(self) -> tuple[Scores, ...]:
+        """The scores that decide which pairs are kept."""
+        return tuple(scores for scores in self.scores if scores.of != RESPONSE)
 
     @property
     def posts_sha256(self) -> str:

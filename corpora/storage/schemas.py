@@ -79,6 +79,7 @@ MESSAGES_SCHEMA = pa.schema(
         *(pa.field(name, pa.string(), nullable=False) for name in ("id", "parent", "text", "thread")),
         *(pa.field(name, pa.bool_(), nullable=False) for name in ("low", "deleted", "empty")),
         *(pa.field(name, pa.string(), nullable=False) for name in ("language", "author")),
+        POST_SCHEMA.field("posted_at"),
     ]
 )
 

@@ -7,11 +7,21 @@ files.
 import math
 import unicodedata
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from corpora.core.languages import code_of, finer
 from corpora.core.masking import readable
-from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number, read_string
+from corpora.core.records import (
+    RecordError,
+    checked,
+    kind_of,
+    read_author,
+    read_id,
+    read_number,
+    read_string,
+    read_time,
+)
 from corpora.core.values import is_missing, is_removed, tidy
 
 # The fields of a record that contains a pair. Annotators see only the message and the reply. The certainty is the
@@ -19,7 +29,7 @@ from corpora.core.values import is_missing, is_removed, tidy
 FIELDS = ("message", "reply", "thread", "message_id", "certainty")
 # A row of a file is either a message or a whole thread, which is a list of turns. Each turn answers the previous one.
 # These are the columns for messages and for threads, and the columns that are required.
-MESSAGE = ("id", "parent_id", "text", "thread", "score", "deleted", "language", "author")
+MESSAGE = ("id", "parent_id", "text", "thread", "score", "deleted", "language", "author", "posted_at")
 MESSAGE_NEEDS = ("id", "parent_id", "text")
 TURNS = ("thread", "turns", "language")
 TURNS_NEED = ("thread", "turns")
@@ -31,8 +41,9 @@ LEAST_SCORE = 1.0
 LEAST_CERTAINTY = 0.7
 
 # The reasons why a message and its parent do not become a pair of the corpus. If several reasons apply, the first one
-# is recorded. messages_paired.sql checks all reasons except the last, in this order.
-UNKNOWN, CIRCLE, DELETED, LOW, EMPTY, UNCERTAIN = "unknown_parent", "circle", "deleted", "low", "empty", "uncertain"
+# is recorded. messages_paired.sql checks all reasons except the last two, in this order.
+UNKNOWN, CIRCLE, DELETED, LOW, EMPTY = "unknown_parent", "circle", "deleted", "low", "empty"
+UNCERTAIN, OUTSIDE = "uncertain", "outside_dates"
 REASONS = {
     UNKNOWN: "answers a message that is not in the files",
     CIRCLE: "is part of a cycle of replies",
@@ -40,9 +51,15 @@ REASONS = {
     LOW: "the message or reply has a score below 1",
     EMPTY: "the message or reply is empty",
     UNCERTAIN: "the language is too uncertain",
+    OUTSIDE: "the reply is outside the dates of its language, or has no date",
 }
 # If one of these reasons applies, no pair exists.
 NO_PAIR = (UNKNOWN, CIRCLE)
+
+# The dates of the replies to keep: for `from` and `until`, a day such as 2018-01-01 by language. The day for "" applies
+# to all languages without their own. The day of `until` is not included.
+Dates = Mapping[str, Mapping[str, str]]
+FROM, UNTIL = "from", "until"
 
 _BOOLEANS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
@@ -62,6 +79,7 @@ class Message(NamedTuple):
     deleted: bool
     language: str
     author: str
+    posted_at: datetime | None = None
 
 
 def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
@@ -83,6 +101,7 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
         deleted=deleted,
         language=_name("language", raw.get("language")),
         author=read_author(raw.get("author"), author_key),
+        posted_at=None if is_missing(raw.get("posted_at")) else read_time(raw.get("posted_at")),
     )
 
 
@@ -154,6 +173,13 @@ def _deleted(value: object) -> bool:
     if deleted is None:
         raise RecordError(f"The value of deleted is {str(value)[:40]!r}. It must be true or false.")
     return deleted
+
+
+def is_within(dates: Dates, language: str, posted_at: datetime | None) -> bool:
+    """Return whether a reply is within the dates of its language. If there are such dates, a reply needs a date."""
+    start, end = (dates.get(bound, {}).get(language, dates.get(bound, {}).get("", "")) for bound in (FROM, UNTIL))
+    day = f"{posted_at:%Y-%m-%d}" if posted_at else ""
+    return start <= day and (not end or "" < day < end)
 
 
 def is_notice(text: str) -> bool:

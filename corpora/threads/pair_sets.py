@@ -48,6 +48,7 @@ class Plan:
 
     shares: the relative sizes of train, valid and test (integers)
     least_pairs: the minimum number of pairs in a language; languages with fewer pairs are left out
+    most_languages: the maximum number of languages, those with the most pairs; None for all
     apart: what must not be divided between splits: pairs with equal messages, or whole threads
     """
 
@@ -55,6 +56,7 @@ class Plan:
     shares: tuple[int, int, int] = SHARES
     least_pairs: int = 1
     apart: Literal["message", "thread"] = "message"
+    most_languages: int | None = None
 
 
 @contextmanager
@@ -71,10 +73,10 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
     with filtering(corpus_name, manifest) as store:
         _stage(store, staged)
         store.view("kept", [staged], _KEPT)
-        counts = store.fetch("kept_by_language")
-        languages = [row["language"] for row in counts if row["pairs"] >= plan.least_pairs]
+        counts = sorted(store.fetch("kept_by_language"), key=lambda row: (-row["pairs"], row["language"]))
+        languages = [row["language"] for row in counts if row["pairs"] >= plan.least_pairs][: plan.most_languages]
         if not languages:
-            largest = max((row["pairs"] for row in counts), default=0)
+            largest = counts[0]["pairs"] if counts else 0
             raise CorpusError(
                 f"No language in corpus {corpus_name} has {plan.least_pairs:,} pairs after filtering. The largest "
                 f"number is {largest:,}. Set --least-pairs to a smaller number."

@@ -6,6 +6,8 @@ The scores of a scorer are from 0 to 1, and are imported with a threshold. A pai
 message and reply. A pair is dropped if at least one scorer's score exceeds that scorer's threshold. A missing score
 never drops a pair, and it is not treated as 0. The corpus itself is not changed. Draws use the view `filtered` to
 select kept and dropped pairs.
+
+Scores can also belong to texts of replies. They only keep replies out of the response set.
 """
 
 import hashlib
@@ -17,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
-from corpora.core.records import RecordError, read_number
+from corpora.core.records import RecordError, read_number, read_string
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Draw
 from corpora.sources.compression import Progress, check_file, format_of
@@ -28,7 +32,7 @@ from corpora.sources.text import MAX_LINE
 from corpora.storage import intake, layout
 from corpora.storage.layout import Manifest
 from corpora.storage.schemas import SCORES_SCHEMA
-from corpora.threads.messages import message_id
+from corpora.threads.messages import cell, message_id
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def filter_digest(manifest: Manifest) -> str:
     It is computed from the names of the scorers, their thresholds and the digests of their scores. If two draws have
     different filter digests, their sets of kept and dropped pairs may differ.
     """
-    lines = sorted(f"{scores.name}\t{scores.threshold!r}\t{scores.sha256}\n" for scores in manifest.scores)
+    lines = sorted(f"{scores.name}\t{scores.threshold!r}\t{scores.sha256}\n" for scores in manifest.pair_scores)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -71,7 +75,7 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
     """
     manifest = manifest or layout.manifest_of(corpus_name)
     layout.check_pairs(corpus_name, manifest)
-    files = [layout.corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.scores]
+    files = [layout.corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.pair_scores]
     with full_disk_explained("the scores were not read"), asking(corpus_name, manifest=manifest) as store:
         store.view("scores", files, SCORES_SCHEMA)
         store.define("filtered", "filtered")
@@ -102,10 +106,21 @@ def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     }
 
 
+def rejected_replies(corpus_name: str, manifest: Manifest) -> dict[str, str]:
+    """Return the replies that scorers keep out of the response set, as a mapping from text to the reason."""
+    reasons: dict[str, str] = {}
+    for scores in manifest.scores:
+        if scores.of == RESPONSE:
+            table = pq.read_table(layout.corpus_dir(corpus_name) / "scores" / scores.file, columns=["id", "score"])
+            for row in table.filter(pc.greater(table["score"], scores.threshold)).to_pylist():
+                reasons.setdefault(row["id"], f"{scores.name} {row['score']:g} above {scores.threshold:g}")
+    return reasons
+
+
 # --- The import of scores. A file is imported completely or not at all.
 
 
-MESSAGE, PAIR = SIDES = ("message", "pair")
+MESSAGE, PAIR, RESPONSE = SIDES = ("message", "pair", layout.RESPONSE)
 FIELDS = ("id", "score")
 _STAGED = pa.schema(
     [
@@ -157,7 +172,7 @@ def import_scores(
     If the scorer already has scores and the corpus has no draws, new scores or a new threshold replace the old ones.
 
     threshold: pairs with a higher score are dropped
-    of: whether the ids belong to messages or to pairs; a pair has the id of its reply
+    of: whether the ids belong to messages or to pairs, or are texts of replies; a pair has the id of its reply
     columns: a mapping from our field names to the file's column names
     progress: a function that is called with the number of bytes read
 
@@ -169,14 +184,18 @@ def import_scores(
     with intake.taking(corpus_name, f"nothing was imported from {path}", check) as (directory, manifest):
         previous = next((entry for entry in manifest.scores if entry.name == name), None)
         staged = directory / "staging" / "scores.parquet"
-        empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
+        empty = _stage(staged, path, columns or {}, format or format_of(path) or "", of, progress)
         file = intake.new_file(directory / "scores", manifest.scores)
         scores = layout.Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
         scores, outside, first = _written(corpus_name, manifest, staged, file, path, scores)
         if already := previous is not None and (previous.threshold, previous.sha256) == (threshold, scores.sha256):
             scores = previous
         else:
-            if previous and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
+            if (
+                previous
+                and previous.of != RESPONSE
+                and (draws := Draw.objects.filter(corpus__name=corpus_name).count())
+            ):
                 raise CorpusError(
                     f"The scores of {name} from {previous.source} (threshold {previous.threshold:g}) cannot be "
                     f"replaced, because draws from corpus {corpus_name} used them (draws: {draws:,}). Import the new "
@@ -203,8 +222,10 @@ def _written(
     with asking(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         intake.check_repeats(store, path)
-        store.define("sides", f"sides_of_{scores.of}s")
-        outside, first_outside = intake.first_ids(store, "scores_outside")
+        outside, first_outside, query = 0, list[str](), "scores_of_responses"
+        if scores.of != RESPONSE:  # A reply may be a translation, which is not in the corpus.
+            store.define("sides", f"sides_of_{scores.of}s")
+            (outside, first_outside), query = intake.first_ids(store, "scores_outside"), "scores_of_pairs"
         rows = store.size("staged") - outside
         if not rows:
             other = PAIR if scores.of == MESSAGE else MESSAGE
@@ -212,17 +233,17 @@ def _written(
                 f"{path} contains no scores for {scores.of}s of corpus {corpus_name}. Check the file, or add --of "
                 f"{other} if its ids belong to {other}s."
             )
-        intake.write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
+        intake.write_file(file, SCORES_SCHEMA, store.query(query, scores.name, scores.threshold))
         store.view("scored", [file], SCORES_SCHEMA)
         [row_counts] = store.fetch("scores_counted")
     row_counts = {"rows": rows, "lacking": row_counts["lacking"], "dropped": row_counts["dropped"]}
     return replace(scores, sha256=layout.digest_of(file), **row_counts), outside, first_outside
 
 
-def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
+def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, of: str, progress: Progress) -> int:
     """Write the scores to the staging file, and return the number of rows without a score."""
     file_columns = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
-    rows = intake.judged(read_rows(path, format, file_columns, MAX_LINE, progress), _read)
+    rows = intake.judged(read_rows(path, format, file_columns, MAX_LINE, progress), partial(_read, of))
     empty = 0
     with intake.Stage(staged, _STAGED) as stage:
         for line, (key, score) in intake.all_sound(path, format, rows):
@@ -233,12 +254,13 @@ def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progr
     return empty
 
 
-def _read(raw: Mapping[str, Any]) -> tuple[str, float | None]:
+def _read(of: str, raw: Mapping[str, Any]) -> tuple[str, float | None]:
     """Return the id and the score in a row. The score is None if it is empty.
 
     Raise RecordError if the score is not a number from 0 to 1.
     """
-    key, score = message_id(raw.get("id")), read_number(raw.get("score"))
+    key = cell(read_string("reply", raw.get("id"))) if of == RESPONSE else message_id(raw.get("id"))
+    score = read_number(raw.get("score"))
     if score is not None and not 0 <= score <= 1:
         raise RecordError(
             f"The score is {str(raw['score'])[:40]}. It must be a number from 0 to 1, or empty if there is no score."

@@ -122,11 +122,14 @@ class Disagreement:
     most: tuple[str, int]
 
 
-def import_threads(name: str, paths: list[Path], terms: Terms, least_certainty: float) -> Outcome:
+def import_threads(
+    name: str, paths: list[Path], terms: Terms, least_certainty: float, dates: messages.Dates
+) -> Outcome:
     """Create a corpus from the pairs in files. If it was created from the same files before, change nothing.
 
     terms: `columns` maps our field names for a message, or for a list of turns; `fields` must be FIELDS
     least_certainty: a pair is kept only if the detector's score for its language is higher than this
+    dates: a pair is kept only if its reply is within the dates of its language
 
     Raise CorpusError and change nothing if the corpus cannot be created, or if it was created from different files.
     """
@@ -135,7 +138,7 @@ def import_threads(name: str, paths: list[Path], terms: Terms, least_certainty: 
     with taking(name, "no pairs were imported", partial(open_corpus, name, terms)) as (directory, manifest):
         file_digests = [(layout.digest_of(path), terms.format_of(path)) for path in paths]
         if already := bool(manifest.parts or manifest.threads):
-            _check_same(name, manifest, file_digests, terms.columns, least_certainty)
+            _check_same(name, manifest, file_digests, terms.columns, least_certainty, dates)
             terms.progress(sum(map(layout.size_of, paths)))
         else:
             if repeats := [path for n, path in enumerate(paths) if file_digests[n] in file_digests[:n]]:
@@ -143,7 +146,7 @@ def import_threads(name: str, paths: list[Path], terms: Terms, least_certainty: 
                     f"{repeats[0]} occurs twice, or another file has the same content. Specify each file once."
                 )
             digests = {path: digest for path, (digest, _) in zip(paths, file_digests, strict=True)}
-            manifest = _make(name, directory, manifest, digests, terms, least_certainty)
+            manifest = _make(name, directory, manifest, digests, terms, _Pairs(directory, least_certainty, dates))
             if not manifest.parts:
                 raise CorpusError(_nothing(manifest, paths))
             layout.write_manifest(name, manifest)
@@ -156,7 +159,9 @@ def import_threads(name: str, paths: list[Path], terms: Terms, least_certainty: 
 def thread_facts(name: str, manifest: Manifest) -> dict[str, Any]:
     """Return the manifest's entry for threads as JSON values."""
     threads = asdict(layout.check_pairs(name, manifest))
-    entry = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
+    entry = {
+        name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "dates", "detector")
+    }
     return entry | {"declared": [asdict(row) for row in disagreements(layout.check_pairs(name, manifest))]}
 
 
@@ -183,6 +188,7 @@ def _check_same(
     digests: list[tuple[str, str]],
     columns: dict[str, str],
     least_certainty: float,
+    dates: messages.Dates,
 ) -> None:
     """Check that the corpus was created from these files with these options.
 
@@ -198,6 +204,10 @@ def _check_same(
         raise CorpusError(
             f"Corpus {name} was created with --least-certainty {manifest.threads.least_certainty:g}, not "
             f"{least_certainty:g}. Create another corpus to use a different value."
+        )
+    if manifest.threads.dates != dates:
+        raise CorpusError(
+            f"Corpus {name} was created with other dates in --from and --until. Create another corpus for these dates."
         )
 
 
@@ -217,11 +227,12 @@ def _nothing(manifest: Manifest, paths: list[Path]) -> str:
 
 
 def _make(
-    name: str, directory: Path, manifest: Manifest, digests: dict[Path, str], terms: Terms, least_certainty: float
+    name: str, directory: Path, manifest: Manifest, digests: dict[Path, str], terms: Terms, pairs: "_Pairs"
 ) -> Manifest:
     """Write the corpus's parts and the replies that did not become pairs, and return the manifest.
 
     digests: the digest of each file
+    pairs: the writer of the pairs
     """
     staged = directory / _STAGING
     with ExitStack() as files:
@@ -236,7 +247,6 @@ def _make(
             duplicates = _log_repeats(store, logs)
             for log in logs:
                 log.check(terms.max_rejects)
-            pairs = _Pairs(directory, least_certainty)
             for batch in store.query("messages_paired"):
                 pairs.take(batch.to_pylist())
             count = store.size("messages")
@@ -276,8 +286,8 @@ class _Pairs:
     declared: the number of pairs for each (declared language, detected language) tuple
     """
 
-    def __init__(self, directory: Path, least_certainty: float) -> None:
-        self.least_certainty = least_certainty
+    def __init__(self, directory: Path, least_certainty: float, dates: messages.Dates) -> None:
+        self.least_certainty, self.dates = least_certainty, dates
         self.parts = PartWriter(directory / "parts", 0, _SCHEMA)
         self.path = directory / "left_out" / layout.part_name(1)
         self.others = pq.ParquetWriter(self.path, LEFT_OUT_SCHEMA)
@@ -291,6 +301,8 @@ class _Pairs:
             row["language"], row["certainty"] = ranking[0] if ranking else (None, None)
             if not ranking or row["certainty"] <= self.least_certainty:
                 row["reason"] = messages.UNCERTAIN
+            elif not messages.is_within(self.dates, row["language"], row["posted_at"]):
+                row["reason"] = messages.OUTSIDE
         records = [self._record(row) for row in candidates if not row["reason"]]
         self.parts.write(pa.RecordBatch.from_pylist(records, schema=_SCHEMA))
         omitted = [row for row in rows if row["reason"]]
@@ -302,7 +314,7 @@ class _Pairs:
         if row["declared"]:
             self.declared[row["declared"], row["language"]] += 1
         text = f"{row['message']}\n{row['reply']}"
-        return row | {"text": text, "url": "", "posted_at": None, "certainty": f"{row['certainty']:.6f}"}
+        return row | {"text": text, "url": "", "certainty": f"{row['certainty']:.6f}"}
 
     def close(self) -> list[layout.Part]:
         self.others.close()
@@ -323,4 +335,5 @@ class _Pairs:
             declared=tuple((*languages, pairs) for languages, pairs in sorted(self.declared.items())),
             file=self.path.name,
             sha256=layout.digest_of(self.path),
+            dates=self.dates,
         )

@@ -128,6 +128,34 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
     assert len(posts("strict")) < len(posts("all")) == 3
 
 
+def test_pairs_are_dropped_whose_reply_is_outside_the_dates_of_its_language(importing, write):
+    danke = "Vielen Dank, das ist genau das, was ich wissen wollte."
+    days = {
+        "early": "2017-12-31",
+        "first": 1514764800,
+        "last": "2018-12-31T23:59:59Z",
+        "late": "2019-01-01",
+        "no": None,
+    }
+    rows = [*TALK[:1], *(message(key, "a", posted_at=day) for key, day in days.items())]
+    rows += [message("deutsch", None, danke), message("alt", "deutsch", danke, posted_at="2010-05-01")]
+    file = write("talk.jsonl", rows)
+    options = {"from": ["2010-01-01", "en=2018-01-01"], "until": ["en=2019-01-01"]}
+    output = importing(file, **options)
+    assert [row["id"] for row in posts()] == ["first", "last", "alt"]
+    assert left_out() == dict.fromkeys(("early", "late", "no"), "outside_dates")
+    assert "the reply is outside the dates of its language, or has no date 3" in " ".join(output.split())
+    assert manifest_of("c").threads.dates == {
+        "from": {"": "2010-01-01", "en": "2018-01-01"},
+        "until": {"en": "2019-01-01"},
+    }
+    assert "no new files" in importing(file, **options)
+    with pytest.raises(CommandError, match="was created with other dates in --from and --until"):
+        importing(file)
+    with pytest.raises(CommandError, match=r"--from is 'xx=2018'\. Write a day such as 2018-01-01, or a language"):
+        importing(file, name="other", **{"from": ["xx=2018"]})
+
+
 def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
     output = importing(write("talk.jsonl", rows), max_rejects="50%")

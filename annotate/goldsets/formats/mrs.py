@@ -10,16 +10,16 @@
                                             all pairs, with their texts as in the corpus
     left_out.jsonl                          replies that are not in a pair of the set, with the reason
     struck.tsv                              replies that were removed from the response set, with the reason
+    added.tsv                               replies that were added to the response set, with their origin
 
 The pairs come directly from a corpus, so no task is needed. The folder also has a manifest and a dataset card.
 """
 
-import codecs
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -32,19 +32,21 @@ from annotate.controls import sample_audits
 from annotate.goldsets.card import head_of
 from annotate.goldsets.exporter import parquet_files
 from annotate.goldsets.formats import Format, register
-from annotate.goldsets.set_folder import FORMAT, SUMS, VERSIONS, ExportError, replacing, write_with_card
+from annotate.goldsets.set_folder import FORMAT, SUMS, VERSIONS, replacing, write_with_card
 from annotate.models import Task
 from annotate.reports.plots import bars_in_text
 from annotate.reports.table_formats import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
-from corpora.core.languages import LANGUAGES, code_of
+from corpora.core.languages import code_of
 from corpora.core.records import unknown_code
+from corpora.core.values import word_count
 from corpora.draws.part_draws import SIDES
 from corpora.engines import Store
 from corpora.storage.layout import Manifest, digest_of, manifest_of
 from corpora.threads.messages import NO_PAIR, REASONS, cell
 from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
-from corpora.threads.scorers import filter_counts, filter_digest
+from corpora.threads.response_sets import Responses, ResponseSet, added_facts, response_set
+from corpora.threads.scorers import RESPONSE, filter_counts, filter_digest, rejected_replies
 from corpora.threads.thread_import import thread_facts
 
 # --- Tables and sentences about threads and message-reply pairs, and the dataset card of an exported set of pairs.
@@ -89,7 +91,10 @@ def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
         above if len(above) < 2 else [("a scorer has a score above its threshold", counts["dropped"]), *each_alone]
     )
     small = manifest["small_languages"]
-    few = [(f"in a language with fewer than {manifest['least_pairs']:,} pairs", small)] if small else []
+    least, largest = manifest["least_pairs"], manifest["most_languages"]
+    bounds = [f"in none of the {largest:,} largest languages"] if largest else []
+    bounds += [f"in a language with fewer than {least:,} pairs"] if least > 1 else []
+    few = [(" or ".join(bounds), small)] if small else []
     return [*dropped, *few, ("pairs of this set", counts["pairs"] - counts["dropped"] - small)]
 
 
@@ -141,7 +146,7 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
     files = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
     rows = json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])
     steps = [*steps_of(manifest["threads"]), *filter_steps(manifest)]
-    heads = numbers({**{split: split for split in SPLITS}, "responses": "response set"})
+    heads = numbers({**{split: split for split in SPLITS}, "tokens": "tokens", "responses": "response set"})
     title, codes = f"{corpus['name']}: pairs of message and reply", [row["language"] for row in languages]
     return {
         **head_of(title, corpus["licence"], codes, total, [rows]),
@@ -192,77 +197,6 @@ _TEXTS = [pa.field(name, pa.string()) for name in ("message", "reply")]
 
 
 @dataclass(frozen=True)
-class Struck:
-    """Replies that a manager removes from the response set.
-
-    reasons: mapping from (language, reply) to the reason; the language is empty if the reply is removed in all
-        languages.
-    lines: mapping from the same keys to the line number in the file.
-    """
-
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    lines: Mapping[tuple[str, str], int] = field(default_factory=dict)
-
-    def reason(self, language: str, reply: str) -> str:
-        return self.reasons.get((language, reply)) or self.reasons.get(("", reply), "")
-
-
-@dataclass(frozen=True)
-class Responses:
-    """Options for the response set.
-
-    least: minimum number of pairs that a reply must be in.
-    most: maximum number of replies per language; the most frequent replies are chosen.
-    of: split whose pairs are counted, or "all".
-    struck: replies to remove.
-    """
-
-    least: int = 20
-    most: int = 50_000
-    of: str = "all"
-    struck: Struck = field(default_factory=Struck)
-
-
-def read_struck(path: Path) -> Struck:
-    """Read the replies to remove from lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`.
-
-    Raise ExportError if the file cannot be read, if a line has neither of these forms, or if the file names no reply.
-    """
-    try:
-        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode().split("\n")
-    except OSError as error:
-        raise ExportError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        number = error.object.count(b"\n", 0, error.start) + 1
-        raise ExportError(f"{path}, line {number:,}, is not UTF-8. Save the file as UTF-8.") from error
-    reasons: dict[tuple[str, str], str] = {}
-    line_numbers: dict[tuple[str, str], int] = {}
-    for number, line in enumerate(lines, 1):
-        cells = [cell(text) for text in line.split("\t")]
-        if not any(cells):
-            continue
-        if len(cells) not in (2, 3) or not all(cells[-2:]):
-            raise ExportError(
-                f"{path}, line {number:,}: write the reply, a tab and the reason for its removal, or the language, the "
-                "reply and the reason."
-            )
-        if len(cells) == 2 and cells[0] in LANGUAGES:
-            raise ExportError(
-                f"{path}, line {number:,}: {cells[0]} is a language code, so a cell seems to be missing. Write the "
-                "language, the reply and the reason."
-            )
-        if len(cells) == 3 and cells[0] not in LANGUAGES:
-            raise ExportError(f"{path}, line {number}: {cells[0][:40]!r} is not a language code such as en.")
-        key = "" if len(cells) == 2 else cells[0], cells[-2]
-        reasons[key], line_numbers[key] = cells[-1], number
-    if not reasons:
-        raise ExportError(
-            f"{path} lists no replies. Write one reply per line, followed by a tab and the reason for its removal."
-        )
-    return Struck(reasons, line_numbers)
-
-
-@dataclass(frozen=True)
 class Pairs:
     """The pairs to export from a corpus, and how to split them."""
 
@@ -288,9 +222,7 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) 
 def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
     """Write the files of a set and return its manifest."""
     corpus, plan, responses = pairs.corpus, pairs.plan, pairs.responses
-    languages, small, struck = _write_files(folder, pairs)
-    struck_keys = {(row["asked"], row["reply"]) for row in struck}
-    in_order = sorted(responses.struck.lines.items(), key=itemgetter(1))
+    languages, small, made = _write_files(folder, pairs)
     manifest = {
         **{"format": FORMAT, "made_by": MADE_BY, "pairs": {"name": pairs.corpus_name}},
         "corpus": {
@@ -300,21 +232,25 @@ def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
         },
         "seed": plan.seed,
         "splits": dict(zip(SPLITS, plan.shares, strict=True)),
-        **{"apart": plan.apart, "least_pairs": plan.least_pairs},
+        **{"apart": plan.apart, "least_pairs": plan.least_pairs, "most_languages": plan.most_languages},
         "threads": thread_facts(pairs.corpus_name, corpus),
         # The scores that decided which pairs were dropped.
         "filter": {
             "digest": filter_digest(corpus),
-            "scorers": [{name: getattr(scorer, name) for name in SCORER} for scorer in corpus.scores],
+            "scorers": [{name: getattr(scorer, name) for name in SCORER} for scorer in corpus.pair_scores],
             **filter_counts(pairs.corpus_name, corpus),
         },
         "small_languages": small,
         "languages": languages,
         "response_set": {
             **{name: getattr(responses, name) for name in ("least", "most", "of")},
-            "struck": len(struck),
-            # Lines of the file that removed no reply, because the response set would not have contained it anyway.
-            "unseen": [{"line": line, "reply": key[1]} for key, line in in_order if key not in struck_keys],
+            "struck": len(made.removed),
+            "scorers": [
+                {name: getattr(scorer, name) for name in SCORER} for scorer in corpus.scores if scorer.of == RESPONSE
+            ],
+            "added": added_facts(responses.added, made.added),
+            # Lines of the files that removed or added no reply, because the response set lacked or had it anyway.
+            "unseen": made.unseen,
         },
         "sections": pair_sections(pairs.corpus_name),
         "versions": VERSIONS,
@@ -327,25 +263,25 @@ def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
     return manifest
 
 
-def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
+def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, ResponseSet]:
     """Write the files.
 
-    Return the counts by language, the number of replies in languages with too few pairs, and the removed replies.
+    Return the counts by language, the number of replies in languages with too few pairs, and the response set.
     """
     with_text, staged = pairs.corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(pairs.corpus_name, pairs.corpus, pairs.plan, staged) as store:
-        _write_pairs(store, folder, with_text)
+        tokens = _write_pairs(store, folder, with_text)
         counts = store.fetch("split_counts")
         sizes = Counter[str]()
         for row in counts:
             if pairs.responses.of in ("all", row["split"]):
                 sizes[row["language"]] += row["pairs"]
-        responses, struck = _responses(store, pairs.responses)
+        judged = rejected_replies(pairs.corpus_name, pairs.corpus)
+        made = response_set(store, replace(pairs.responses, judged=judged), sizes)
         if with_text:
-            _write_responses(folder, responses, sizes)
-            lines = [f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n" for row in struck]
-            if lines:
-                (folder / "struck.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+            _write_responses(folder, made.replies, sizes)
+            _write_listed(folder / "struck.tsv", made.removed, ("language", "reply", "pairs", "reason"))
+            _write_listed(folder / "added.tsv", made.added, ("language", "reply", "origin"))
         small = _write_left_out(store, folder)
     staged.unlink()
     languages = [
@@ -353,17 +289,20 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
             "language": language,
             **dict.fromkeys(SPLITS, 0),
             **{row["split"]: row["pairs"] for row in rows},
-            "responses": len(responses.get(language, [])),
+            "tokens": tokens[language],
+            "responses": len(made.replies.get(language, {})),
         }
         for language, rows in groupby(counts, lambda row: row["language"])
     ]
-    return languages, small, struck
+    return languages, small, made
 
 
 # --- Files
 
 
-def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
+def _write_pairs(store: Store, folder: Path, with_text: bool) -> Counter[str]:
+    """Write the pairs, and return the number of words in the messages and replies of each language."""
+    tokens = Counter[str]()
     schema = pa.schema([*_IDS, *(_TEXTS if with_text else ()), *_SCORES])
     paths = {split: folder / f"pairs.{split}.parquet" for split in SPLITS}
     with (
@@ -371,7 +310,10 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
         parquet_files(paths, schema) as into_parquet,
     ):
         for batch in store.query("pairs_in_order"):
-            rows = (_row(row, with_text) for row in batch.to_pylist())
+            batch_rows = batch.to_pylist()
+            for row in batch_rows:
+                tokens[row["language"]] += word_count(row["message"]) + word_count(row["reply"])
+            rows = (_row(row, with_text) for row in batch_rows)
             for (language, split), group in groupby(rows, itemgetter("language", "split")):
                 pairs = list(group)
                 into_parquet(split, pa.RecordBatch.from_pylist(pairs, schema=schema))
@@ -383,6 +325,7 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
                         for row in pairs:
                             cells = cell(row["message"]), cell(row["reply"]), language, f"{row['certainty']:.4f}"
                             file.write("\t".join(cells) + "\n")
+    return tokens
 
 
 def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
@@ -398,33 +341,22 @@ def _opened(path: Path, mode: str = "w") -> Any:
     return path.open(mode, encoding="utf-8", newline="\n")
 
 
-def _responses(store: Store, options: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:
-    """Return the response set and the removed replies.
-
-    The response set maps each language to (reply, number of pairs) tuples, most frequent first.
-    """
-    responses: dict[str, list[tuple[str, int]]] = {}
-    struck = []
-    for batch in store.query("replies_counted", options.of, options.least):
-        for row in batch.to_pylist():
-            language, reply = row["language"], row["reply"]
-            if reason := options.struck.reason(language, reply):
-                is_exact = (language, reply) in options.struck.reasons
-                struck.append(row | {"reason": reason, "asked": language if is_exact else ""})
-            elif len(listed := responses.setdefault(language, [])) < options.most:
-                listed.append((reply, row["pairs"]))
-    return responses, struck
-
-
-def _write_responses(folder: Path, responses: Mapping[str, list[tuple[str, int]]], sizes: Mapping[str, int]) -> None:
+def _write_responses(folder: Path, responses: Mapping[str, Mapping[str, int]], sizes: Mapping[str, int]) -> None:
+    """Write the response set. An added reply that occurs in no pair counts as one pair."""
     for language, replies in responses.items():
         with (
             _opened(folder / "rsp_set" / language / RESPONSES) as file,
             _opened(folder / "rsp_map" / language / MAPPING) as mapping,
         ):
-            for rank, (reply, pairs) in enumerate(replies, 1):
-                file.write(f"{math.log(pairs / sizes[language]):.6f}\t{reply}\t{rank}\n")
+            for rank, (reply, pairs) in enumerate(replies.items(), 1):
+                file.write(f"{math.log(max(pairs, 1) / sizes[language]):.6f}\t{reply}\t{rank}\n")
                 mapping.write(f"{reply}\t{reply}\n")
+
+
+def _write_listed(file: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Write rows in tab-separated columns. Without rows, write no file."""
+    if lines := ["\t".join(str(row[column]) for column in columns) + "\n" for row in rows]:
+        file.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def _write_left_out(store: Store, folder: Path) -> int:

@@ -1,5 +1,5 @@
 -- All messages that have a parent, each with its parent, in the order of the files.
--- Columns: file, id, message_id, thread, author, message, reply, declared, reason.
+-- Columns: file, id, message_id, thread, author, posted_at, message, reply, declared, reason.
 -- declared: the language that the file states
 -- reason: why the message and its parent are not a pair (corpora/threads/messages.py), or empty
 SELECT
@@ -8,6 +8,7 @@ SELECT
     replies.parent AS message_id,
     replies.thread,
     replies.author,
+    replies.posted_at,
     coalesce(parents.text, '') AS message,
     replies.text AS reply,
     CASE WHEN replies.language = '' THEN coalesce(parents.language, '') ELSE replies.language END AS declared,

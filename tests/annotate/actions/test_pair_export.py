@@ -249,15 +249,74 @@ def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp
     )
 
 
+def test_replies_are_added_from_a_file_after_the_frequent_ones_with_their_origin(pairs_of, exporting, tmp_path):
+    thanks, yes = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
+    name, add, strike = pairs_of(talk([thanks] * 3 + [yes])), tmp_path / "add.tsv", tmp_path / "strike.tsv"
+    lines = (
+        "en\tIndeed!\tfrom de by hand",
+        f"en\t{yes}\tfrom fr by m2m",
+        f"en\t{thanks}\tx",
+        "en\tNo.\tx",
+        "de\tJa\tx",
+    )
+    add.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    strike.write_text("No.\trude\n", encoding="utf-8")
+    folder, said = exporting(name, least="2", add=str(add), strike=str(strike))
+    rows = [line.split("\t") for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()]
+    assert [(reply, rank) for _, reply, rank in rows] == [(thanks, "1"), ("Indeed!", "2"), (yes, "3")]
+    assert [round(4 * math.exp(float(score))) for score, *_ in rows] == [3, 1, 1]
+    assert (folder / "added.tsv").read_text() == f"en\tIndeed!\tfrom de by hand\nen\t{yes}\tfrom fr by m2m\n"
+    assert re.search(r"3 replies in .*add.tsv cannot be added.* for example in line 3: Thank you very", said)
+    added = manifest_of(folder)["response_set"]["added"]
+    assert added["origins"] == {"from de by hand": 1, "from fr by m2m": 1}
+    assert (added["file"], added["sha256"]) == ("add.tsv", hashlib.sha256(add.read_bytes()).hexdigest())
+    assert "2 were added from a file: from de by hand 1, from fr by m2m 1." in (folder / "README.md").read_text()
+    add.write_text("Indeed!\tfrom de\n", encoding="utf-8")
+    with pytest.raises(CommandError, match=r"line 1: Write the language, the reply and its origin"):
+        exporting(name, add=str(add))
+
+
+def test_a_scorer_judges_the_response_set_and_drops_no_pair(pairs_of, exporting, tmp_path, capsys):
+    thanks, fool = "Thank you very much for the answer.", "You fool, look it up yourself."
+    name, scores = pairs_of(talk([thanks] * 3 + [fool] * 2)), tmp_path / "scores.tsv"
+    scores.write_text(f"{thanks}\t0.1\n{fool}\t0.93\nIndeed!\t0.6\n", encoding="utf-8")
+    call_command("import_scores", name, str(scores), name="perspective", threshold="0.5", of="response")
+    assert "2 replies are kept out of the response set, with scores above 0.5" in capsys.readouterr().out
+    (tmp_path / "add.tsv").write_text("en\tIndeed!\ttranslated\n", encoding="utf-8")
+    folder, said = exporting(name, least="2", add=str(tmp_path / "add.tsv"))
+    assert "5 pairs in 1 language" in said
+    assert "no scores were imported, so no pairs were dropped" in said
+    assert [
+        line.split("\t")[1] for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()
+    ] == [thanks]
+    struck = (folder / "struck.tsv").read_text().splitlines()
+    assert struck == [f"en\t{fool}\t2\tperspective 0.93 above 0.5", "en\tIndeed!\t0\tperspective 0.6 above 0.5"]
+    assert "2 were removed by hand or by scores (perspective above 0.5)" in (folder / "README.md").read_text()
+
+
+def test_only_the_largest_languages_are_exported_and_tokens_are_counted(chatterbot, exporting):
+    folder, _ = exporting(chatterbot, largest="2")
+    whole = manifest_of(exporting(chatterbot, "whole")[0])["languages"]
+    by_size = sorted(whole, key=lambda row: (-sum(row[split] for split in SPLITS), row["language"]))
+    manifest = manifest_of(folder)
+    assert {row["language"] for row in manifest["languages"]} == {row["language"] for row in by_size[:2]}
+    steps, card = steps_of(folder)
+    assert steps["in none of the 2 largest languages"] == manifest["small_languages"] > 0
+    texts = [f"{row['message']} {row['reply']}" for row in lines(folder / "pairs.jsonl") if row["language"] == "en"]
+    [english] = [row for row in manifest["languages"] if row["language"] == "en"]
+    assert english["tokens"] == sum(len(text.split()) for text in texts)
+    assert f"| {english['tokens']:,} |" in card
+
+
 def test_a_file_of_struck_replies_that_says_something_else_is_refused(pairs_of, exporting, tmp_path):
     name, strike = pairs_of(talk(["Thank you very much."])), tmp_path / "strike.tsv"
     for content, sentence in (
         (b"en\tThank you.\n", "line 1: en is a language code, so a cell seems to be missing"),
         (b"xx\tThank you.\twhy\n", "line 1: 'xx' is not a language code"),
         (b"\n\n", "lists no replies"),
-        (b"Yes.\n", "strike.tsv, line 1: write the reply, a tab and the reason"),
-        (b"Yes.\tso\nThanks.\t\n", "strike.tsv, line 2: write the reply, a tab and the reason"),
-        ("a\tb\nMerci à tous\tpoli\n".encode("latin-1"), "line 2, is not UTF-8"),
+        (b"Yes.\n", "strike.tsv, line 1: Write the language, the reply and the reason"),
+        (b"Yes.\tso\nThanks.\t\n", "strike.tsv, line 2: Write the language, the reply and the reason"),
+        ("a\tb\nMerci à tous\tpoli\n".encode("latin-1"), "line 2: .*UTF-8"),
     ):
         strike.write_bytes(content)
         with pytest.raises(CommandError, match=sentence):
