@@ -79,6 +79,7 @@ COMMANDS = {
         ),
         "import_gold": ("gold_sets", "Import a published gold set."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
+        "baseline": ("baseline", "Measure plain baselines on a gold set, and add them to its card."),
         "verify_lots": (
             "gold_sets",
             "Repeat the random draws of a gold set, and report differences.",

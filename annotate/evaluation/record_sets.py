@@ -16,7 +16,7 @@ from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.gold_set import UNCONFIRMED
-from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, original_digest
 
 # Units are sliced by a field only if it has at most this many values. Fields with more values contain texts or names.
 MOST_SLICES = 20
@@ -139,7 +139,7 @@ def _published(folder: Path, unfinished: bool) -> PublishedSet:
         published = manifest["published"] or {"format": "", "files": {}}
         name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
     check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
-    of_set = (folder, name, finished, manifest["digest"], manifest, size, "record")
+    of_set = (folder, name, finished, original_digest(manifest), manifest, size, "record")
     return PublishedSet(*of_set, labels, published["format"], dict(published["files"]))
 
 
@@ -248,7 +248,7 @@ def _units(folder: Path, unfinished: bool, split: str) -> Units:
     if group_column and None not in columns.groups:
         places = {value: index for index, value in enumerate(dict.fromkeys(map(str, columns.groups)))}
         groups = np.array([places[str(value)] for value in columns.groups], dtype=np.int64)
-    of_set = (folder, name, finished, manifest["digest"], manifest, len(columns.ids), noun)
+    of_set = (folder, name, finished, original_digest(manifest), manifest, len(columns.ids), noun)
     return Units(
         *of_set,
         corpus=(manifest.get("corpus") or {}).get("name", ""),

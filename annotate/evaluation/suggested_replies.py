@@ -29,7 +29,7 @@ from annotate.goldsets.set_folder import RESTORE, GoldSetError
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
 from corpora.threads.messages import compared
-from corpora.threads.pair_sets import MOST, OF_LANGUAGE, examples
+from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, examples
 
 Pair = tuple[str, str]  # message, reference reply
 # For each language, an example for each test pair that is measured, in the order of the set.
@@ -64,8 +64,8 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     Raises EvaluationError if there are no test pairs, and GoldSetError if a file has the wrong number of columns.
     """
     tests: dict[str, Tested] = {}
-    for folder in sorted(path for path in (gold.folder / "test").glob("*") if path.is_dir()):
-        pairs = [(message, reply) for path in sorted(folder.glob("*.tsv*")) for message, reply, *_ in _cells(path, 4)]
+    for folder in sorted(path for path in (gold.folder / TEST).glob("*") if path.is_dir()):
+        pairs = read_pairs(gold, TEST, folder.name)
         responses = gold.folder / "rsp_set" / folder.name / RESPONSES
         reply_set = frozenset(reply for _, reply, _ in _cells(responses, 3)) if responses.exists() else frozenset()
         if pairs:
@@ -76,6 +76,12 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
             "for the test split, from a corpus with a licence that allows its texts to be published."
         )
     return tests
+
+
+def read_pairs(gold: PublishedSet, split: str, language: str) -> list[Pair]:
+    """Return the messages and replies of a split in a language, in the order of the set."""
+    paths = sorted((gold.folder / split / language).glob("*.tsv*"))
+    return [(message, reply) for path in paths for message, reply, *_ in _cells(path, 4)]
 
 
 def _cells(path: Path, cell_count: int) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -129,6 +129,15 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         except ValueError as error:
             raise GoldSetError(f"The languages that {path} adds cannot be read: {error} {RESTORE}") from error
     return manifest
+
+
+def original_digest(manifest: Mapping[str, Any]) -> str:
+    """Return the digest that the manifest of a set had before baselines were added to it.
+
+    It seeds the random draws of evaluations, so that the same predictions have the same intervals with and without
+    baselines.
+    """
+    return str((manifest.get("baselines") or {}).get("measured_on") or manifest["digest"])
 
 
 def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:

@@ -151,7 +151,7 @@ def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]],
     languages = {row["language"] for row in listed}
     codes = {language: published_code(language, languages) for language in languages}
     for task in TASKS[published]:
-        for file, head, cells in _cells(task, _in_stretches(task, listed), codes, mark):
+        for file, head, cells in _cells(task, in_stretches(task, listed), codes, mark):
             files.setdefault(file, []).append(cells)
             heads[file] = head if file.endswith(".tsv") else ()
     for file, lines in files.items():
@@ -176,7 +176,7 @@ def _write(path: Path, lines: Sequence[Sequence[str]]) -> None:
         out.writelines("\t".join(cells) + "\n" for cells in lines)
 
 
-def _in_stretches(task: XglueTask, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
+def in_stretches(task: XglueTask, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """Return the rows that the task includes, in order.
 
     If the task groups rows, each row follows the earlier rows of its group.

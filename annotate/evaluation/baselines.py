@@ -1,0 +1,194 @@
+"""Baselines of a gold set: predictions by plain systems, their figures, and the table on the dataset card.
+
+The figures are those of `evaluate`. A set with baselines has these files, and its manifest has the section `baselines`:
+
+    baselines/NAME…             predictions of a baseline, in a file or folder that `evaluate` reads
+    baselines/baselines.json    all figures
+"""
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from annotate.evaluation.baseline_predictions import plan_of
+from annotate.evaluation.measurement import POSTS, evaluate, kind_of
+from annotate.evaluation.subjects import EvaluationError
+from annotate.evaluation.text_classifiers import check_installed
+from annotate.goldsets.gold_set import read_gold_set
+from annotate.goldsets.set_folder import (
+    SECTIONS,
+    manifest_of,
+    original_digest,
+    replacing,
+    write_manifest,
+)
+from annotate.reports.evaluation_report import head_rows, name_of
+from annotate.reports.numbers import NOT_MEASURED
+from annotate.reports.slice_tables import figure, shown_value
+from annotate.reports.table_formats import parts
+from annotate.reports.tables import NUMBER, Cell, Column, Table, table
+from corpora.core import CorpusError
+from corpora.core.voters import VOTERS
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
+from corpora.storage.layout import digest_of
+
+FOLDER, FIGURES = "baselines", "baselines.json"
+DECIMALS = 6
+MOST_SLICES = 100  # maximum number of languages, or of pairs of languages, on the card
+HEADING = "## Baselines"
+TITLE = Column("title", "")
+Say = Callable[[str], None]
+
+
+def add_baselines(
+    folder: Path, out: Path, *, fields: Sequence[str] = (), seed: str = "1", unfinished: bool = False, say: Say = print
+) -> dict[str, Any]:
+    """Measure the baselines of a set, and write the set with them.
+
+    folder: folder of the set.
+    out: folder to write, which may be the same.
+    fields: names of the fields with the texts of records; empty for all fields.
+    seed: seed of the folds and of the labels that are drawn.
+    unfinished: whether to accept an unfinished set.
+    say: function that is called when a baseline is measured.
+
+    Returns the contents of baselines.json. Raises EvaluationError or GoldSetError if the set cannot be measured,
+    MissingExtra if scikit-learn is not installed, and ExportError if the folder cannot be written.
+    """
+    check_installed()
+    manifest = manifest_of(folder)
+    kind, key = next((kind, key) for kind, key in SECTIONS.items() if manifest.get(key) and kind != "evaluation")
+    with replacing(out.resolve(), kind, manifest[key]["name"]) as new:
+        shutil.copytree(folder, new, dirs_exist_ok=True)
+        shutil.rmtree(new / FOLDER, ignore_errors=True)
+        (new / FOLDER).mkdir()
+        plan = plan_of(folder, fields, seed)
+        systems = []
+        for name, (title, model) in plan.models.items():
+            path = plan.write(model, new / FOLDER / name)
+            systems.append(_measured(name, title, str(path), folder, unfinished=unfinished, **plan.options))
+            say(f"{title}: measured.")
+        if kind_of(folder, "labels.csv") == POSTS:
+            systems += _detectors(folder, new / FOLDER, unfinished)
+        result = {
+            "measured_on": original_digest(manifest),
+            "seed": seed,
+            "told": list(plan.told),
+            "versions": {package: version(package) for package in ("scikit-learn", "numpy", "scipy")},
+            "systems": systems,
+        }
+        text = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+        (new / FOLDER / FIGURES).write_text(text, encoding="utf-8")
+        _sign(new, manifest, result)
+    return result
+
+
+def _measured(name: str, title: str, predictions: str, folder: Path, **options: Any) -> dict[str, Any]:
+    """Return the figures of a baseline. Its headline figures are listed apart, with the names of their measures."""
+    report = evaluate(predictions, [folder], **options)
+    rows = [_rounded(row) for row in report["rows"]]
+    head = [{"name": name_of(report, row), **_rounded(row)} for row in head_rows(report, report["rows"])]
+    return {"name": name, "title": title, "head": head, "rows": rows, "note": ""}
+
+
+def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: round(value, DECIMALS) if isinstance(value, float) else value for key, value in row.items()}
+
+
+def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, Any]]:
+    """Yield the figures of the detectors of the set's corpus, which must be on this machine, and write their labels.
+
+    The detectors are measured as predictors of the corpus, so that `evaluate` knows if they decided labels of the set.
+    """
+    gold = read_gold_set(folder)
+    for name, voter in VOTERS.items():
+        try:
+            if not gold.corpus:
+                raise EvaluationError("the set does not name a corpus")
+            labels = predicted_labels(gold.corpus, find_predictor(gold.corpus, name), [row.id for row in gold.rows])
+            measured = _measured(name, voter.title, name, folder, unfinished=unfinished)
+        except (EvaluationError, CorpusError) as error:
+            yield {"name": name, "title": voter.title, "head": [], "rows": [], "note": f"Not measured: {error}"}
+            continue
+        with (out / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerows([("id", "label"), *sorted(labels.items())])
+        yield measured
+
+
+# --- the set's card and manifest
+
+
+def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Add the baselines to the card and to the manifest of a set."""
+    card = folder / "README.md"
+    section = render_to_string("annotate/_card_baselines.md", {"told": result["told"], **_context(result)})
+    card.write_text(with_section(card.read_text(encoding="utf-8"), section), encoding="utf-8")
+    files = {name: digest for name, digest in manifest["files"].items() if not name.startswith(f"{FOLDER}/")}
+    paths = [card, *(path for path in (folder / FOLDER).rglob("*") if path.is_file())]
+    files |= {path.relative_to(folder).as_posix(): digest_of(path) for path in paths}
+    summary = {name: result[name] for name in ("measured_on", "seed", "told", "versions")}
+    systems = [{name: system[name] for name in ("name", "title", "head", "note")} for system in result["systems"]]
+    write_manifest(
+        folder,
+        {**manifest, "files": dict(sorted(files.items())), "baselines": {**summary, "systems": systems}},
+    )
+
+
+def _context(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {"tables": [parts(found) for found in tables(result)], "notes": notes(result)}
+
+
+def with_section(card: str, section: str) -> str:
+    """Return a card with the section on baselines, which replaces an earlier one and is followed by the origin."""
+    card = re.sub(rf"^{HEADING}\n.*?(?=^## )", "", card, flags=re.MULTILINE | re.DOTALL)
+    before, origin, after = card.partition("## Origin\n")
+    return f"{before}{HEADING}\n\n{section.strip()}\n\n{origin}{after}"
+
+
+def notes(result: Mapping[str, Any]) -> list[str]:
+    """Return sentences on the baselines that were not measured."""
+    return [f"{system['title']}. {system['note']}" for system in result["systems"] if system["note"]]
+
+
+def tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return the table of headline figures, and a table by language or by task and language if there are several."""
+    systems = [system for system in result["systems"] if system["head"]]
+    names = dict.fromkeys(row["name"] for system in systems for row in system["head"])
+    heads = [{"title": system["title"], **{row["name"]: row for row in system["head"]}} for system in systems]
+    found = [table("Baselines", [TITLE, *(Column(name, name, NUMBER, partial(_cell, name)) for name in names)], heads)]
+    slices: dict[str, dict[str, Any]] = {}
+    for system in systems:
+        for row in system["rows"]:
+            if _is_by_language(row, system["head"]):
+                of = " → ".join(map(shown_value, row["of"].values()))
+                slices.setdefault(of, {"title": of})[system["title"]] = row
+    if 1 < len(slices) <= MOST_SLICES:
+        titles = [system["title"] for system in systems]
+        columns = [TITLE, *(Column(title, title, NUMBER, partial(_cell, title)) for title in titles)]
+        found.append(table("By language", columns, slices.values()))
+    return found
+
+
+def _cell(name: str, row: Mapping[str, Any]) -> Cell:
+    return figure(row[name]) if name in row else Cell(NOT_MEASURED, None)
+
+
+def _is_by_language(row: Mapping[str, Any], head: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a row has the main measure of a language, of a task in a language, or of a pair of languages."""
+    of, measure = row["of"], row["measure"]
+    if of.keys() == {"train", "test"}:
+        return bool(measure == "accuracy")
+    if of.keys() == {"language"}:
+        return bool(measure == head[0]["measure"])
+    return of.keys() == {"task", "language"} and {"measure": measure, "of": {"task": of["task"]}} in [
+        {key: each[key] for key in ("measure", "of")} for each in head
+    ]

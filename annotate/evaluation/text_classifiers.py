@@ -1,0 +1,173 @@
+"""Plain classifiers and retrievers of texts that serve as baselines.
+
+The same texts in the same order give the same scores: the solvers have fixed seeds and run in a single thread, and the
+only random labels are drawn by hashes of ids.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.draws.hash_order import by_seed, place
+from annotate.core.measures.replies import MissingExtra
+
+# Scripts without spaces between words. Each of their characters counts as a word.
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+WORDS = {"token_pattern": rf"[{UNSPACED}]|[^\W{UNSPACED}]+", "ngram_range": (1, 2)}
+CHARACTERS = {"analyzer": "char", "ngram_range": (1, 4)}
+C = 10.0  # inverse strength of the regularization
+MOST_LABELS = 100  # maximum number of ranked labels of a document
+MOST_TEXTS = 3  # maximum number of texts that are retrieved
+AT_ONCE = 500  # number of texts that are compared with the training texts at once
+
+Scores = Mapping[str, float]
+
+
+class Document(NamedTuple):
+    """A text to learn from or to predict.
+
+    labels: its labels; empty if they are unknown.
+    apart: values of the fields that documents of different splits must not share.
+    """
+
+    id: str
+    language: str
+    text: str
+    labels: tuple[str, ...]
+    split: str = ""
+    apart: tuple[str, ...] = ()
+
+
+class Problem(NamedTuple):
+    """Documents to learn from, and documents to predict.
+
+    several: whether a document may have several labels.
+    spelled: whether the labels are languages, which show in the characters of a text rather than in its words.
+    seed: seed of the labels that are drawn.
+    """
+
+    train: Sequence[Document]
+    test: Sequence[Document]
+    several: bool = False
+    spelled: bool = False
+    seed: str = ""
+
+
+def check_installed() -> None:
+    """Raise MissingExtra if scikit-learn is not installed."""
+    if find_spec("sklearn") is None:
+        raise MissingExtra("Measuring baselines", "scikit-learn", "baselines")
+
+
+def best(scores: Scores) -> str:
+    """Return the label with the highest score. Of labels with the same score, the first in the alphabet is returned."""
+    return min(scores, key=lambda label: (-scores[label], label))
+
+
+def majority(problem: Problem) -> list[Scores]:
+    """Score each label by the share of training documents that have it, for every document alike."""
+    counts = Counter(label for document in problem.train for label in document.labels)
+    shares = {label: number / len(problem.train) for label, number in counts.items()}
+    return [shares] * len(problem.test)
+
+
+def frequency(problem: Problem) -> list[Scores]:
+    """Draw a label for each document, with the probability that it has among the training documents."""
+    labels = sorted(document.labels[0] for document in problem.train)
+    lots = by_seed(problem.seed)
+    return [{labels[int(place(lots, "frequency", document.id) * len(labels))]: 1.0} for document in problem.test]
+
+
+def _texts(problem: Problem) -> tuple[Any, Any]:
+    """Return the TF-IDF vectors of the training documents and of the documents to predict."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    how: Mapping[str, Any] = CHARACTERS if problem.spelled else WORDS
+    vectorizer = TfidfVectorizer(sublinear_tf=True, **how)
+    train = vectorizer.fit_transform(document.text for document in problem.train)
+    return train, vectorizer.transform(document.text for document in problem.test)
+
+
+def tfidf(problem: Problem) -> list[Scores]:
+    """Predict labels by logistic regression on TF-IDF weights, with one classifier per label if there may be several.
+
+    If the training documents have no words or only one label, the result is that of `majority`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    labels = sorted({label for document in problem.train for label in document.labels})
+    if len(labels) < 2 or not problem.test:
+        return majority(problem)
+    with threadpool_limits(1):
+        try:
+            train, test = _texts(problem)
+        except ValueError:  # scikit-learn refuses texts without words
+            return majority(problem)
+        table = (_one_by_one if problem.several else _all_together)(problem, labels, train, test)
+    most = MOST_LABELS if problem.several else len(labels)
+    order = np.argsort(-table, axis=1, kind="stable")[:, :most]
+    return [{labels[index]: float(row[index]) for index in indices} for row, indices in zip(table, order, strict=True)]
+
+
+def _all_together(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=C, solver="lbfgs", max_iter=1000, random_state=0)
+    model.fit(train, [document.labels[0] for document in problem.train])
+    return np.asarray(model.predict_proba(test), dtype=np.float64)  # its labels are sorted, too
+
+
+def _one_by_one(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:
+    from sklearn.linear_model import LogisticRegression
+
+    table = np.ones((len(problem.test), len(labels)))
+    for index, label in enumerate(labels):
+        has_label = np.array([label in document.labels for document in problem.train])
+        if not has_label.all():
+            model = LogisticRegression(C=C, solver="liblinear", max_iter=1000, random_state=0)
+            table[:, index] = model.fit(train, has_label).predict_proba(test)[:, 1]
+    return table
+
+
+def nearest(problem: Problem) -> list[Scores]:
+    """Return the labels of the training texts that are nearest by the cosine of TF-IDF weights, best first.
+
+    Of equally near texts, the first counts.
+    """
+    try:
+        train, test = _texts(problem)
+    except ValueError:
+        return majority(problem)
+    found: list[Scores] = []
+    for start in range(0, len(problem.test), AT_ONCE):
+        cosines = (test[start : start + AT_ONCE] @ train.T).toarray()
+        for row in cosines:
+            scores: dict[str, float] = {}
+            for index in np.argsort(-row, kind="stable"):
+                scores.setdefault(problem.train[index].labels[0], float(row[index]))
+                if len(scores) == MOST_TEXTS:
+                    break
+            found.append(scores)
+    return found
+
+
+Model = Callable[[Problem], list[Scores]]
+# Name -> title and model.
+MAJORITY: tuple[str, Model] = ("most frequent label", majority)
+OF_LABELS: Mapping[str, tuple[str, Model]] = {
+    "majority": MAJORITY,
+    "frequency": ("labels drawn by their frequency", frequency),
+    "tfidf": ("TF-IDF, logistic regression", tfidf),
+}
+OF_SEVERAL: Mapping[str, tuple[str, Model]] = {
+    "majority": ("most frequent labels", majority),
+    "tfidf": ("TF-IDF, one logistic regression per label", tfidf),
+}
+OF_TEXTS: Mapping[str, tuple[str, Model]] = {
+    "majority": ("most frequent texts", majority),
+    "nearest": ("text of the nearest training item by TF-IDF", nearest),
+}
