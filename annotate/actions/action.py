@@ -212,8 +212,8 @@ LANGUAGES = Option(
     "languages",
     Path,
     shown="FILE",
-    help="a TOML file, or a kind's file, with one table [languages.CODE] per new language, with the key name and "
-    "optionally autonym, script and under",
+    help="a TOML file, or a kind's file, with one table [languages.CODE] per new language, optionally with the "
+    "keys name, autonym, script and under",
     group=THE_FILE,
 )
 LICENCE = Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0")

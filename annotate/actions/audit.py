@@ -18,6 +18,7 @@ from annotate.figures.further_work import further_work, measures_accuracy
 from annotate.kinds.control import panels
 from annotate.models import Task
 from annotate.reports.table_formats import as_lines, wrapped
+from corpora.core.languages import meant
 
 NOTHING = "its kind of question has no audits, decoys or checks, so there is nothing to show."
 CONTEST = Option(
@@ -99,7 +100,7 @@ def check(values: Values) -> None:
 def _add(task: Task, values: Values) -> Outcome:
     add, control = (add_checks, "checks") if values["checks"] else (add_audits, "audit")
     with transaction.atomic():
-        added = add(task, values["add"], values["languages"])
+        added = add(task, values["add"], meant(values["languages"], task.labels.__contains__))
         warnings = lacking(task)
         if values["dry_run"]:
             # Add everything before rolling back, so that a dry run shows exactly what would be added.

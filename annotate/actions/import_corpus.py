@@ -31,6 +31,7 @@ from annotate.kinds.files import TAKEN
 from annotate.reports.numbers import percent
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import NUMBER, Column, many, table
+from corpora.core.languages import code_of
 from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
@@ -140,7 +141,7 @@ def _terms(values: Values) -> dict[str, Any]:
     if values["prelabel"] and fields_or_posts:
         raise ActionError("--prelabel applies only to posts, because records have a declared language. Remove it.")
     columns = named_columns(values["column"], columns_of(fields_or_posts))
-    return {"fields": fields, "language": language, "declared": labels, "columns": columns}
+    return {"fields": fields, "language": code_of(language) or language, "declared": labels, "columns": columns}
 
 
 def check(values: Values) -> None:
@@ -213,6 +214,9 @@ def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     if not new:
         summary = f"Corpus {corpus}: no new files; it contains {many(manifest_of(corpus).rows, noun)}."
     warnings = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
+    for outcome in outcomes:
+        converted = outcome.languages.sentences("language", "converted")
+        warnings += [f"{outcome.source.name}: {sentence}" for sentence in converted]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
     sentences = [summary, *filter(None, map(_read_as, new))]

@@ -227,9 +227,9 @@ def import_judgments(
     task = Task.objects.filter(name=name).first()
     pairs = pairs or bool(task and task.kind.form.imports == "pairs")
     _check_options(name, task, labels, pairs)
-    rejects, respelled = dict[int, str](), Respelled()
+    rejects, respelled, converted = dict[int, str](), Respelled(), Respelled()
     known_labels = [] if pairs else list(labels) or (values_of(task) if task else [])
-    rows = list(_judgments(path, columns or {}, format, rejects, progress, known_labels, respelled))
+    rows = list(_judgments(path, columns or {}, format, rejects, progress, known_labels, respelled, converted))
     list_path, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
         rows = list(_of_pairs(rows, rejects))
@@ -239,7 +239,7 @@ def import_judgments(
         task_to_fill = task or Task()  # if there are no rows, `_attach` raises an error before it needs the task
         if rows and not task:
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
-        notes = respelled.sentences("labels")
+        notes = [*respelled.sentences("label"), *converted.sentences("language", "converted")]
         imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
         file = RejectLog(path, format or format_of(path) or "", list_path, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
@@ -254,11 +254,13 @@ def _judgments(
     progress: Advance,
     labels: Collection[str],
     respelled: Respelled,
+    converted: Respelled,
 ) -> Iterator[Row]:
     """Yield the valid rows of a file, and add invalid rows to `rejects`.
 
     labels: labels of the task; empty if it has none yet
     respelled: collects labels whose spelling was changed
+    converted: collects languages that were written as codes of another standard
     """
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
@@ -269,6 +271,7 @@ def _judgments(
         is_none = is_missing(language) and language not in KNOWN
         row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
         respelled.note(raw["label"], label)
+        converted.note(str(language).strip(), row.language)
         return row
 
     return rows_in(path, format, columns, (COLUMNS, NEEDED), judgment, rejects, progress)

@@ -29,7 +29,7 @@ from annotate.work import task_creation
 from annotate.work.membership import EVERYBODY, MEMBERS, OPEN_TO
 from annotate.work.routes import learn_languages
 from annotate.work.task_creation import DEPTH, Opened, TaskError
-from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, code_of, finer
+from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer, meant
 from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.sources.readers import named_columns
 from corpora.storage.inventory import corpus_named
@@ -202,7 +202,7 @@ def check_new(values: Values) -> dict[str, Any]:
     languages, notes = chosen.pop("languages", None), []
     if languages == ALL:
         languages, notes = all_languages(corpus.name, values["predictor"]) if design.asks_each else (None, [])
-    languages = listed_codes(kind, languages) if languages else None
+    languages = meant(languages, kind.knows) if languages else None
     draw = {"size": values["size"], "seed": values["seed"], "languages": languages, "chosen": chosen}
     fields = {
         "title": values["title"],
@@ -223,12 +223,7 @@ def check_new(values: Values) -> dict[str, Any]:
 
 def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
     """Return the labels that a manager entered. Languages may be separated by commas; their codes are normalized."""
-    return listed_codes(kind, chain(*map(codes, labels))) if kind.routing.is_routed else labels
-
-
-def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
-    """Convert language codes of other standards to codes of the language list. Other labels stay as they are."""
-    return [label if kind.knows(label) or not kind.knows(code := code_of(label)) else code for label in written]
+    return meant(chain(*map(codes, labels)), kind.knows) if kind.routing.is_routed else labels
 
 
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:

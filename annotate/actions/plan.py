@@ -15,6 +15,7 @@ from annotate.models import Task
 from annotate.reports.numbers import in_points
 from annotate.reports.table_formats import as_lines, wrapped
 from annotate.reports.tables import many
+from corpora.core.languages import meant
 from corpora.storage.layout import check_posts, manifest_of
 
 BOTH = ("precision", "recall")
@@ -92,7 +93,8 @@ def plan_action(values: Values, progress: Progress) -> Outcome:
     task = draw_plan.usual_task(audit_share=values["audit_share"])
     stream = draw_plan.stream_of(name, task)
     available = draw_plan.languages_of(stream)
-    if missing_languages := [code for code in values["languages"] if code not in available]:
+    wanted = meant(values["languages"], available.__contains__)
+    if missing_languages := [code for code in wanted if code not in available]:
         raise ActionError(
             f"The detectors label no post of corpus {name} as {', '.join(missing_languages)}. Available "
             f"languages: {' '.join(available) or 'none'}."
@@ -101,7 +103,7 @@ def plan_action(values: Values, progress: Progress) -> Outcome:
     if values["size"]:
         return _of_draw(name, task, stream, values["size"], width, expected, values["seconds"])
     measures = list(dict.fromkeys(values["measure"] or BOTH))
-    languages = [code for code in available if code in values["languages"]] or available
+    languages = [code for code in available if code in wanted] or available
     progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
     progress.advance()
     figures = draw_plan.plan(

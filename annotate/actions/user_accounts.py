@@ -3,6 +3,7 @@
 import logging
 import smtplib
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +29,7 @@ from annotate.work.accounts import (
 )
 from annotate.work.people_file import BadTable, Row, read_table
 from corpora.core.languages import add_languages
+from corpora.core.values import Respelled
 
 # --- Mail. It never contains the text of an item. Mail that cannot be sent is no loss, because the site also shows the
 # invitation link or the reply.
@@ -134,6 +136,9 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
         raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
     except OSError as error:
         raise ActionError(f"Cannot read {file}: {error.strerror}.") from error
+    converted = Respelled()
+    for pair in chain.from_iterable(row.converted.items() for row in rows):
+        converted.note(*pair)
     tokens = {annotator.user.username: token for annotator, token in accounts if token}
     updated = [annotator for annotator, token in accounts if not token]
     waiting = without_password(updated)
@@ -158,7 +163,11 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
     data = {"links": links, "updated": [annotator.user.username for annotator in updated], "mailed": mail_results}
     return Outcome(
         [*lines, " ".join([*sentences, *mail_summary(mail_results)])],
-        [*_changed(languages_before, _languages(rows)), *_about_updated(updated, waiting, links)],
+        [
+            *converted.sentences("language", "converted"),
+            *_changed(languages_before, _languages(rows)),
+            *_about_updated(updated, waiting, links),
+        ],
         data,
     )
 

@@ -39,7 +39,7 @@ from annotate.pages import adjudicators
 from annotate.pages.item_view import sides_of
 from annotate.reports.tables import many
 from annotate.work import adjudication
-from annotate.work.routes import is_language, unknown_code
+from annotate.work.routes import is_language, language_named, unknown_code
 
 PER_PAGE = 50
 
@@ -63,9 +63,9 @@ class WantedSerializer(serializers.Serializer):
     page = integer(required=False, default=1, min_value=1, help_text=f"the page number; a page has {PER_PAGE} units")
 
     def validate_language(self, code: str) -> str:
-        if code and not is_language(code):
+        if code and not is_language(read := language_named(code)):
             raise serializers.ValidationError(unknown_code(code))
-        return code
+        return code and read
 
 
 class DiscardSerializer(serializers.Serializer):

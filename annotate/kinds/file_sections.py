@@ -10,7 +10,7 @@ from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.toml_tables import Table, nearest
-from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, code_of, read_added
+from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, read_added, unknown_code
 
 # --- Limits on the size and structure of guidelines, so that a page can render the whole text quickly.
 
@@ -219,8 +219,7 @@ def add(table: Table, added: Mapping[str, Language]) -> None:
 def _check_language(table: Table, code: str, language_codes: Collection[str]) -> None:
     """Raise KindError if a key is not a language code."""
     if code not in language_codes:
-        hint = f"Did you mean {near}?" if (near := code_of(code)) else "Use a code such as de, zh-CN or hi-Latn."
-        raise table.fault(code, f"{code!r} is not a language code. {hint}")
+        raise table.fault(code, f"{code!r} {unknown_code(code)}")
 
 
 def check_guidelines(table: Table, language_codes: Collection[str]) -> None:

@@ -6,6 +6,7 @@ tables that need special checks.
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -62,7 +63,7 @@ ABOUT: Mapping[str, str] = {
     "publishes": '`xglue = "qadsm"`, `"qam"`, `"wpr"`, `"qg"`, `"nc"`, `"ntg"`, `"xnli"` or `"pawsx"`, for kinds that '
     'have their fields; `mldoc = "documents"`, for classes that the draw names; `eurlex57k = "acts"`, for concepts '
     "of acts",
-    "languages": "a table `[languages.CODE]` for each language that Assay does not list",
+    "languages": "a table `[languages.CODE]` for each language that Assay does not know, or calls by another name",
     "base": "the built-in kind to change, `language` or `verify`. It replaces `form`, `layout` and `answers`",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
@@ -94,7 +95,7 @@ def kind_of(slug: str, text: str) -> Kind:
     also added to this process.
     """
     kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
-    if unknown := {code: language for code, language in kind.languages.items() if code not in LANGUAGES}:
+    if unknown := {code: language for code, language in kind.languages.items() if code not in LANGUAGES.data}:
         add_names(unknown)
     return kind
 
@@ -161,7 +162,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     keys = KEYS_WITH_BASE if has_base else [*dict.fromkeys((*KEYS, *of_forms))]
     top.check_keys(keys, "a kind with a base" if has_base else "a kind's file")
     added = file_sections.languages(top.table("languages"), stored=stored)
-    language_codes = {*LANGUAGES, *added}
+    language_codes = ChainMap(added, LANGUAGES)
     file_sections.check_guidelines(top.table("guidelines"), language_codes)
     sensitive = _sensitive(top, language_codes)
     kind = (

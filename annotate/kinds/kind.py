@@ -15,7 +15,7 @@ from annotate.kinds.control import CONTROLS, Permit, QualityControl, Routes, Tas
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.forms import Form
 from annotate.kinds.interface_language import ENGLISH, interface_language, question_about, spoken
-from corpora.core.languages import LANGUAGES, LISTED, Language
+from corpora.core.languages import LANGUAGES, Language, is_standard
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
 
@@ -521,8 +521,8 @@ class Kind:
         return self.languages[code].under if code in self.languages else ""
 
     def knows(self, code: str) -> bool:
-        """Return whether a language is one that Assay lists or the kind's file adds.
+        """Return whether a language is standard or added by the kind's file.
 
-        Languages that other kinds' files add do not count.
+        Codes that other kinds' files add do not count.
         """
-        return code in LISTED or code in self.languages
+        return code in self.languages or is_standard(code)

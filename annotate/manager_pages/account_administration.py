@@ -236,12 +236,10 @@ def _languages(posted: QueryDict) -> str:
     A row contains one or more names or codes of languages, separated by commas. Raise BadTable if a language is not on
     the list or has no level.
     """
-    codes = {name.casefold(): code for code, name in _language_names().items()}
     written, faults = [], []
     for row, level in _posted_rows(posted):
         for text in filter(None, map(str.strip, row.split(","))):
-            code = codes.get(text.casefold(), language_named(text))
-            if not is_language(code):
+            if not is_language(code := language_named(text)):
                 faults.append(f"{text!r} is not a language on the list. Type the beginning of a name and choose.")
             elif not level:
                 faults.append(f"Choose how well the person reads {label_name(code)}.")
@@ -311,7 +309,7 @@ def links(request: UserRequest) -> HttpResponse:
 def account(
     request: UserRequest, person: Annotator, values: Mapping[str, Any] | None = None, **context: Any
 ) -> HttpResponse:
-    user = person.user
+    user, names = person.user, _language_names()
     values_stored = {
         "name": user.get_full_name(),
         "email": user.email,
@@ -327,7 +325,7 @@ def account(
         **_picker(
             _posted_rows(values)
             if values is not None
-            else [(label_name(row.language), str(row.level)) for row in person.languages.all()]
+            else [(names.get(row.language, row.language), str(row.level)) for row in person.languages.all()]
         ),
         changes=may(request.user, "invite") and work.may_change(request.user, user),
         state=overview_report.account_state(person, timezone.now()),

@@ -26,7 +26,7 @@ from annotate.kinds.concept_kind import version_of, ways_in
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.work.permit import Permit
-from corpora.core.languages import same_language
+from corpora.core.language_tags import same_language
 from corpora.models import Concept, Item, Scheme, Vocabulary
 from corpora.vocabulary.concept_index import (
     LONGEST,

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -32,6 +32,7 @@ class Row:
     levels: reading level of each language, from 0 to 5.
     adjudicates: whether the person adjudicates; None leaves this unchanged.
     email: address for password links, "" if not stated.
+    converted: the languages that were written as codes of another standard, with their codes here.
     """
 
     username: str
@@ -39,6 +40,7 @@ class Row:
     levels: dict[str, int]
     adjudicates: bool | None = None
     email: str = ""
+    converted: Mapping[str, str] = field(default_factory=dict)
 
 
 class BadTable(ValueError):
@@ -56,7 +58,7 @@ def read_table(text: str) -> list[Row]:
     csv.field_size_limit(131_072)  # an import may have raised this limit, which applies to the whole process
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     rows: list[Row] = []
-    faults, usernames, codes = [], dict[str, str](), _codes_by_name()
+    faults, usernames = [], dict[str, str]()
     try:
         columns = reader.fieldnames or ()
         if any(column not in columns for column in COLUMNS):
@@ -68,7 +70,7 @@ def read_table(text: str) -> list[Row]:
                 f"{EMAIL}. Rename or remove the unknown columns."
             )
         for cells in reader:
-            row, row_faults = _read_row(cells, usernames, codes)
+            row, row_faults = _read_row(cells, usernames)
             rows.append(row)
             usernames.setdefault(row.username.casefold(), row.username)
             faults += [f"Line {reader.line_num}: {fault}" for fault in row_faults]
@@ -87,7 +89,7 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
     Raises BadTable with all faults.
     """
     cells = {"username": username, "name": name, "languages": languages, EMAIL: email}
-    row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {}, _codes_by_name())
+    row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {})
     if faults:
         raise BadTable(*(f"{fault[0].upper()}{fault[1:]}" for fault in faults))
     return row
@@ -119,12 +121,11 @@ def twin(username: str, other: str) -> str:
     return f"the user name {username} differs from {other} only in case. Use {other} if it is the same person."
 
 
-def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[str, str]) -> tuple[Row, list[str]]:
+def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row, list[str]]:
     """Parse one annotator. Returns the row and its faults.
 
     cells: the cell in each column.
     used_names: user names of earlier rows, by their case-folded form.
-    codes: result of `_codes_by_name`. Other spellings are added to it, so that each is looked up once per table.
     """
     # Normalize the name in the same way as Django's login form does.
     username = User.normalize_username((cells["username"] or "").strip())
@@ -147,7 +148,7 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[
         faults.append(f"{email!r} is not a valid mail address.")
     if None in cells:
         faults.append("there are more cells than columns. Separate languages by spaces, or quote them.")
-    levels, level_faults = _read_levels(_written(cells["languages"]), codes)
+    levels, converted, level_faults = _read_levels(_written(cells["languages"]))
     faults += level_faults
     answer = cells.get(ADJUDICATES)
     adjudicates = None if answer is None else ANSWERS.get(_written(answer).lower())
@@ -155,7 +156,7 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str], codes: dict[
         faults.append(f"adjudicates is {answer!r}, but must be yes or no.")
     elif not levels and not faults and not adjudicates:
         faults.append("the languages are missing. Write them as in de:5 en:4.")
-    return Row(username, name, levels, adjudicates, email), faults
+    return Row(username, name, levels, adjudicates, email, converted), faults
 
 
 def _written(cell: str | None) -> str:
@@ -170,18 +171,12 @@ def _passes(validate: Callable[[str], None], text: str) -> bool:
     return len(text) <= LONGEST
 
 
-def _codes_by_name() -> dict[str, str]:
-    """Return the code of each listed language by its case-folded name."""
-    return {language.name.casefold(): code for code, language in LANGUAGES.items()}
-
-
-def _read_levels(text: str, codes: dict[str, str]) -> tuple[dict[str, int], list[str]]:
-    """Parse languages with levels. Returns the level of each language, and the faults."""
-    levels, faults = {}, []
+def _read_levels(text: str) -> tuple[dict[str, int], dict[str, str], list[str]]:
+    """Parse languages with levels. Returns the level of each language, the converted codes, and the faults."""
+    levels, converted, faults = {}, {}, []
     for word in filter(None, re.split(r"[\s;,]+", text)):
         written, _, level = word.partition(":")
-        if not (code := codes.get(written.casefold()) or codes.get(written)):
-            code = codes[written] = language_named(written)
+        code = language_named(written)
         if code not in LANGUAGES:
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:
@@ -194,4 +189,6 @@ def _read_levels(text: str, codes: dict[str, str]) -> tuple[dict[str, int], list
             faults.append(f"{code!r} occurs twice.")
         else:
             levels[code] = int(level)
-    return levels, faults
+            if written != code:
+                converted[written] = code
+    return levels, converted, faults

@@ -13,7 +13,8 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import kind_of
 from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Membership, Pause, Task
 from annotate.quality.guideline_versions import qualified_in
-from corpora.core.languages import LANGUAGES, UND, code_of, hint
+from corpora.core import languages
+from corpora.core.languages import LANGUAGES, UND, code_named, code_of
 from corpora.database.statements import prepared
 
 # --- languages that are not on the list but are added by the file of a task
@@ -30,9 +31,9 @@ def learn_languages() -> None:
 
 
 def is_language(code: str) -> bool:
-    """Return whether a language code is on the list, or was added by the file of a task.
+    """Return whether a language code is standard, or was added by the file of a task.
 
-    The tasks are read only if the code is not on the list.
+    The tasks are read only if the code is unknown.
     """
     if code not in LANGUAGES:
         learn_languages()
@@ -40,17 +41,15 @@ def is_language(code: str) -> bool:
 
 
 def language_named(code: str) -> str:
-    """Return the listed code for a language code of any standard, or the same code if it is unknown."""
-    return code if is_language(code) else code_of(code) or code
+    """Return the label code for a language code of any standard or a name, or the same text if it is unknown."""
+    return code if is_language(code) else code_of(code) or code_named(code) or code
 
 
 def unknown_code(code: str) -> str:
     """Return the message for an unknown language code."""
-    near = hint(code) or "write a code such as de or zh-CN"
-    stop = "" if near.endswith("?") else "."
     return (
-        f"{code!r} is not a known language code; {near}{stop} A language that is not on the list is defined in the "
-        "file of a task's question, in a table [languages.CODE]."
+        f"{code!r} {languages.unknown_code(code)} A code of your own is defined in the file of a task's question, in a "
+        "table [languages.CODE]."
     )
 
 

@@ -1,22 +1,25 @@
-"""Languages: their label codes and names, the detectors' codes for them, and codes and tags from other standards.
+"""Languages: their label codes and names, the detectors' codes for them, and codes from other standards.
 
-The table of languages is in languages.toml. An installation can add languages from a file. Annotators and files may use
-the added languages, but detectors cannot return them.
+The table of languages is in languages.toml. Every other language of the IANA registry (language_tags.py) can be used by
+its code. An installation can add further codes from a file. Annotators and files may use all of these languages, but
+detectors return only those in the table.
 """
 
 import difflib
 import re
 import tomllib
 from collections import UserDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from corpora.core import CorpusError
+from corpora.core.language_tags import cased, registry, standard_name, usual_script, variety_of
+from corpora.core.values import MISSING
 
 UND = "und"  # The label of a text that has no language, or more than one. No detector returns it.
 
@@ -40,12 +43,26 @@ def _listed(code: str, name: str, autonym: str, langid: str, cld2: str, fasttext
     return Language(code, name, autonym, langid, cld2, fasttext, labels)
 
 
+class _Languages(UserDict[str, Language]):
+    """A mapping from code to language.
+
+    An iteration yields the listed languages, then those added by add_names in this process. Any other language of the
+    registry can be looked up, and its code is in the mapping, but an iteration does not yield it.
+
+    Adding a language replaces `data` instead of modifying it, so that a thread can iterate while another adds one.
+    """
+
+    def __contains__(self, code: object) -> bool:
+        return code in self.data or (isinstance(code, str) and _unlisted(code) is not None)
+
+    def __missing__(self, code: str) -> Language:
+        if language := _unlisted(code):
+            return language
+        raise KeyError(code)
+
+
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-# A mapping from code to language. The listed languages come first, then those added by add_names in this process.
-# Adding a language replaces `data` instead of modifying it, so that a thread can iterate while another adds languages.
-LANGUAGES: UserDict[str, Language] = UserDict(
-    {code: _listed(code, *cells) for code, cells in _TABLE["languages"].items()}
-)
+LANGUAGES = _Languages({code: _listed(code, *cells) for code, cells in _TABLE["languages"].items()})
 LISTED = frozenset(LANGUAGES)
 # The 70 labels of the 2015 article. They are the default labels of a task.
 ARTICLE_LABELS: tuple[str, ...] = tuple(_TABLE["article"].split())
@@ -98,13 +115,6 @@ def in_its_case(written: str, codes: Container[str]) -> str:
     return code if code in codes else ""
 
 
-def cased(code: str) -> str:
-    """Return a code with each subtag in the case that BCP 47 recommends, such as zh-Hans-CN."""
-    first, *others = code.replace("_", "-").lower().split("-")
-    cases = {2: str.upper, 4: str.capitalize}
-    return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
-
-
 def published_code(language: str, languages: Iterable[str]) -> str:
     """Return the code for a language in the names of published files. It has no region: zh for zh-CN, pt for pt-BR.
 
@@ -116,145 +126,96 @@ def published_code(language: str, languages: Iterable[str]) -> str:
     return base if is_region and alike <= {language} else language
 
 
-# --- Thesaurus labels that a reader of a language understands.
-#
-# The lookup follows BCP 47, but in both directions: a reader of en understands a label in en-GB, and readers of zh-CN
-# and zh-Hans understand a label in zh. Tags are compared by their likely meaning, which langcodes takes from CLDR. For
-# example, zh-TW implies Traditional script, iw means he, and eng means en.
-
-
-# Written standards and spoken varieties that CLDR keeps distinct, mapped to the language that represents them here.
-VARIETIES = {
-    "nb": "no", "nn": "no",
-    "arb": "ar", "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar",
-    "afb": "ar",
-}  # fmt: skip
-# Readers of the Chinese varieties read Chinese (zh) too, although a text in one of them may have a separate label.
-_READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
-
-
-class Meaning(NamedTuple):
-    """The likely meaning of a language tag.
-
-    language, script, region: the likely subtags; a variety such as nb has the language that represents it, such as no
-    written: the language subtag as it appears in the tag
-    is_bare: whether the tag has no other subtag
-    """
-
-    language: str
-    script: str
-    region: str
-    written: str
-    is_bare: bool
-
-
-@cache
-def meaning(tag: str) -> Meaning | None:
-    """Return the likely meaning of a tag.
-
-    Return None if the tag is empty, private or malformed, or if its language is und, mul, zxx or mis.
-    """
-    import langcodes
-
-    try:
-        parsed = langcodes.Language.get(tag)
-    except ValueError:  # includes LanguageTagError
-        return None
-    if not parsed.language or parsed.language in ("und", "mul", "zxx", "mis"):
-        return None
-    likely = parsed.prefer_macrolanguage().maximize()
-    language = likely.language or parsed.language
-    bare = not (parsed.script or parsed.territory or parsed.variants or parsed.private)
-    return Meaning(_READ_AS.get(language, language), likely.script or "", likely.territory or "", parsed.language, bare)
-
-
-def same_language(tag: str, other: str) -> bool:
-    """Return whether two tags stand for languages with the same readers. Scripts and regions are ignored."""
-    left, right = meaning(tag), meaning(other)
-    return tag.casefold() == other.casefold() or (
-        left is not None and right is not None and left.language == right.language
-    )
-
-
-@lru_cache(maxsize=4096)
-def serving(tags: tuple[str, ...], language: str) -> tuple[str, ...]:
-    """Return the tags that readers of a language understand, closest first.
-
-    An identical tag comes first, then tags in the same script, then tags in other scripts. Within a script, a tag
-    without a region precedes a tag with the language's likely region, which precedes tags with other regions.
-    """
-    return tuple(
-        sorted((tag for tag in tags if same_language(tag, language)), key=lambda tag: _distance(tag, language))
-    )
-
-
-def _distance(tag: str, language: str) -> tuple[bool | str, ...]:
-    left, right = meaning(tag), meaning(language)
-    if tag.casefold() == language.casefold() or left is None or right is None:
-        return (False, tag)
-    return (
-        True,
-        left.script != right.script,
-        left.written != right.written and not (left.is_bare and left.written == left.language),
-        not left.is_bare,
-        left.region != right.region,
-        tag,
-    )
-
-
-def in_languages(tags: Iterable[str], accepted: Iterable[str]) -> list[str]:
-    """Return the tags that readers of at least one of the accepted languages understand, in their original order."""
-    languages = list(accepted)
-    return [tag for tag in tags if any(same_language(tag, language) for language in languages)]
-
-
 # --- Codes from other standards.
 
 
 FASTTEXT_PREFIX = "__label__"
-# Exceptions where our labels differ from CLDR's codes, or where one label covers several of them.
-_HERE = VARIETIES | {"fil": "tl", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho"}
+# Macrolanguages with one label for all of their varieties. To distinguish varieties, add them from a file.
+_ONE_LABEL = ("ar", "no")
+# Languages whose labels here differ from CLDR's codes.
+_HERE = {"fil": "tl", "hbs": "sh", "bih": "bho"}
 # Codes that stand for different languages in different standards, with the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
 # Codes for text that has no language, or more than one. Here they all have the label UND.
 _NO_LANGUAGE = {"mul", "zxx", "mis", "unk"}
-# Languages commonly written in two scripts. A code of any other language must not name an unusual script, because text
-# in that script would need a separate label.
+# Languages commonly written in two scripts. In any other language, text in an unusual script has a separate label.
 _TWO_SCRIPTS = frozenset(["sr", "bs", "az", "uz", "kk", "tk", "mn", "ku", "ms", "tt", "ky"])
-_TRADITIONAL = {"Hant": "zh-TW", "Hans": "zh-CN"}
+_CHINESE = {"Hant": "zh-TW", "Hans": "zh-CN", "Hani": "zh"}
 
 
 def code_of(written: str) -> str:
-    """Return the code in LANGUAGES for a code from a file. Return "" if the code is unknown or ambiguous."""
+    """Return the label code that stands for a code or name from a file. Return "" if it is unknown or ambiguous.
+
+    Codes may be those of ISO 639-1, -2 and -3, with or without script and region. Names are the English names of the
+    languages in LANGUAGES, or their own names.
+    """
+    if written in LANGUAGES.data:
+        return written
     code = written.removeprefix(FASTTEXT_PREFIX).replace("_", "-")
-    return in_its_case(code, LANGUAGES) or _read(code, tuple(LANGUAGES))
+    codes = LANGUAGES.data
+    return in_its_case(code, codes) or _read(code, tuple(codes)) or _names(tuple(codes)).get(written.casefold(), "")
+
+
+def meant(written: Iterable[str], is_known: Callable[[str], bool]) -> list[str]:
+    """Replace each code of another standard by the known code that it stands for. Other words stay as they are."""
+    return [code if is_known(code) or not is_known(read := code_of(code)) else read for code in written]
+
+
+@lru_cache(maxsize=8)
+def _names(codes: tuple[str, ...]) -> dict[str, str]:
+    """Return the code for each English name and each language's own name, in lower case. Names come first."""
+    known = [language for code in codes if (language := LANGUAGES.data.get(code))]
+    return {each.autonym.casefold(): each.code for each in known} | {each.name.casefold(): each.code for each in known}
 
 
 @lru_cache(maxsize=4096)
 def _read(code: str, codes: tuple[str, ...]) -> str:
-    """Resolve a code that is spelled differently in LANGUAGES. Return "" if it does not stand for any known code.
+    """Resolve a code that is spelled differently in LANGUAGES. Return "" if it does not stand for one language.
 
-    codes: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
+    codes: the codes that are listed or were added; they take precedence over the registry
     """
     import langcodes
 
-    lowered = code.lower()
-    if lowered in _AMBIGUOUS or lowered in _NO_LANGUAGE:
+    if code.lower() in _AMBIGUOUS or code.lower() in _NO_LANGUAGE:
         return ""
-    if _HERE.get(lowered) in codes:
-        return _HERE[lowered]
+    if _HERE.get(code.lower()) in codes:
+        return _HERE[code.lower()]
     try:
         tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
     except ValueError:  # malformed tag
         return ""
-    language = _HERE.get(tag.language or "", tag.language or "")
+    language = variety_of(_HERE.get(tag.language or "", tag.language or ""), _ONE_LABEL)
+    script = tag.script or ""
     if language == "zh":
-        return _TRADITIONAL[tag.maximize().script or "Hans"] if tag.script or tag.territory else "zh"
-    usual = langcodes.Language.get(language).maximize().script if language else None
-    if tag.script and tag.script != usual and language not in _TWO_SCRIPTS:
-        return ""
-    with_region = f"{language}-{tag.territory}"
-    return next((candidate for candidate in (with_region, language) if candidate in codes), "")
+        implied = script or (tag.maximize().script if tag.territory else "") or "Hani"
+        return _CHINESE.get(implied, f"zh-{implied}")
+    candidates = [f"{language}-{script}"] if script else []
+    if not script or language in _TWO_SCRIPTS or script == usual_script(language):
+        candidates += [f"{language}-{tag.territory}", language]
+    best = next((candidate for candidate in candidates if candidate in codes), candidates[-1])
+    return best if best in codes or (language in registry().languages and best not in MISSING) else ""
+
+
+def is_standard(code: str) -> bool:
+    """Return whether a code is listed, or is that of another language of the registry. Added codes do not count."""
+    return code in LISTED or _unlisted(code) is not None
+
+
+@lru_cache(maxsize=4096)
+def _unlisted(code: str) -> Language | None:
+    """Return the language of the registry for a code, or None if the code is unknown or another code is preferred."""
+    if not _CODE.fullmatch(code) or len(code) > MAX_CODE or _read(code, tuple(LISTED)) != code:
+        return None
+    name = standard_name(code)
+    return Language(code, name, name, script=usual_script(code))
+
+
+def unknown_code(written: str) -> str:
+    """Return the end of a sentence about a code that code_of cannot read. It tells users what to write instead.
+
+    For example: `is not a known language code; did you mean sv (Swedish)?`
+    """
+    return f"is not a known language code; {hint(written) or 'write a code such as de or zh-CN.'}"
 
 
 def hint(written: str) -> str:
@@ -264,29 +225,30 @@ def hint(written: str) -> str:
     """
     code = written.removeprefix(FASTTEXT_PREFIX)
     if codes := _AMBIGUOUS.get(code.lower()):
-        return f"write {' or '.join(codes)}"
+        return f"write {' or '.join(codes)}."
     if code.lower() in _NO_LANGUAGE:
-        return f"it does not stand for a single language, so write {UND}"
+        return f"it does not stand for a single language, so write {UND}."
     if "," in code and all(part.strip() in LANGUAGES for part in code.split(",")):
-        return f"there are several languages, so write {UND}"
-    language = LANGUAGES.get(code_of(code)) or LANGUAGES.get(_by_name(code.casefold(), LANGUAGES))
-    if language:
-        return f"did you mean {language.code} ({language.name})?"
-    return _of_another_script(code)
+        return f"there are several languages, so write {UND}."
+    near = code_of(code) or _by_name(code)
+    return f"did you mean {near} ({LANGUAGES[near].name})?" if near else ""
 
 
-def _by_name(word: str, languages: Mapping[str, Language]) -> str:
+def code_named(name: str) -> str:
+    """Return the code of the language with this English name in the registry, or "" if there is none."""
+    return next(
+        (code_of(code) for code, each in registry().languages.items() if each.casefold() == name.casefold()), ""
+    )
+
+
+def _by_name(word: str) -> str:
+    """Return the code of the language with a similar name, or "" if there is none."""
     if len(word) < 4:  # A word of three letters is similar to too many names.
         return ""
-    names = {name.casefold(): code for code, entry in languages.items() for name in (entry.autonym, entry.name)}
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
-    return names[near[0]] if near else ""
-
-
-def _of_another_script(code: str) -> str:
-    bare = code.replace("_", "-").split("-")[0]
-    language = LANGUAGES.get(code_of(bare)) if bare != code else None
-    return f"{language.code} stands for {language.name} in its usual script" if language else ""
+    names = _names(tuple(LANGUAGES.data))
+    if near := difflib.get_close_matches(word.casefold(), names, n=1, cutoff=0.8):
+        return names[near[0]]
+    return code_named(word) if word[0].isupper() else ""  # `label` and `even` are also names of languages
 
 
 # --- Added languages: reading their tables and registering them in this process.
@@ -322,7 +284,8 @@ def read_toml(text: str) -> dict[str, Any]:
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
     """Return the added languages from a mapping of codes to tables.
 
-    A table may have the keys name, autonym, script and under. Only the name is required; the autonym defaults to it.
+    A table may have the keys name, autonym, script and under. The name is required only if the registry lacks the
+    language. The autonym defaults to the name.
 
     Raise ValueError with a message about the first fault.
     """
@@ -339,7 +302,7 @@ def add_names(languages: Mapping[str, Language]) -> None:
     with _adding:
         for code, language in languages.items():
             _check_code(code)
-            existing = LANGUAGES.get(code, language)
+            existing = LANGUAGES.data.get(code, language)
             if (existing.name, existing.autonym) != (language.name, language.autonym):
                 raise ValueError(
                     f"The language {code} was already added as {_quoted_names(existing)}, but is "
@@ -348,7 +311,7 @@ def add_names(languages: Mapping[str, Language]) -> None:
         new = {
             code: replace(language, code=code, langid="", cld2="", fasttext="", labels=())
             for code, language in languages.items()
-            if code not in LANGUAGES
+            if code not in LANGUAGES.data
         }
         LANGUAGES.data = LANGUAGES.data | new
 
@@ -380,7 +343,7 @@ def _added(code: str, table: object) -> Language:
             near = difflib.get_close_matches(str(key), ADDED_KEYS, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Valid keys are: {', '.join(ADDED_KEYS)}."
             raise ValueError(f"The language {code} has the unknown key {key!r}. {hint}")
-    name = _words(code, "name", table.get("name"))
+    name = _words(code, "name", table.get("name") or standard_name(code) or None)
     script, under = table.get("script", ""), table.get("under", "")
     if "script" in table and not (isinstance(script, str) and re.fullmatch("[A-Za-z]{4}", script)):
         raise ValueError(f"The script of the language {code} is {script!r}. It must have four letters, such as Latn.")
@@ -413,7 +376,7 @@ def learn(tables: Mapping[str, object]) -> None:
 
     Raise ValueError if a table cannot be read.
     """
-    add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES}))
+    add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES.data}))
 
 
 def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from corpora.core.languages import LANGUAGES, UND, code_of, hint
+from corpora.core.languages import LANGUAGES, UND, code_of, unknown_code
 from corpora.core.masking import mask_mentions
 from corpora.core.values import ValueFault, is_empty, is_missing, is_removed, is_respelled, read_value
 
@@ -238,13 +238,7 @@ def read_language(value: object) -> str:
         raise RecordError(f"The language is {code}, which other programs write for a missing value.")
     if label_code := code_of(code):
         return label_code
-    raise RecordError(f"The language {code[:40]!r} {unknown_code(code)}.")
-
-
-def unknown_code(code: str) -> str:
-    """Return the end of a sentence about an unknown language code, with advice on what to write instead."""
-    near = (hint(code) or "write a code such as de, zh-CN or hi-Latn").replace("did you mean", "write").rstrip("?")
-    return f"is not a known code; {near}"
+    raise RecordError(f"The language {code[:40]!r} {unknown_code(code)}")
 
 
 def _language(value: object, declared: str) -> str:

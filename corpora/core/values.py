@@ -140,18 +140,22 @@ class Respelled:
         if stored and str(written) != stored:
             self.rows[str(written), stored] += 1
 
-    def sentences(self, what: str) -> list[str]:
+    def sentences(self, what: str, done: str = "corrected") -> list[str]:
         """Return the sentences for the report. The list is empty if no value was corrected.
 
-        what: the kind of values, in the plural
+        what: the kind of value, such as `label`
+        done: the word for the correction
         """
         if not self.rows:
             return []
-        pairs = [f"{_visible(written)} as {stored}" for (written, stored), _ in self.rows.most_common(NAMED)]
+        total, many = self.rows.total(), len(self.rows) > 1
+        pairs = [
+            f"{_visible(written)} as {stored}" + f" ({rows:,})" * many
+            for (written, stored), rows in self.rows.most_common(NAMED)
+        ]
         remaining = f", and {len(self.rows) - NAMED:,} more" if len(self.rows) > NAMED else ""
-        total = self.rows.total()
-        rows = "1 row" if total == 1 else f"{total:,} rows"
-        return [f"The {what} of {rows} were corrected: {', '.join(pairs)}{remaining}."]
+        subject = f"{what} of 1 row was" if total == 1 else f"{what}s of {total:,} rows were"
+        return [f"The {subject} {done}: {', '.join(pairs)}{remaining}."]
 
 
 def _visible(written: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpora.core import CorpusError
-from corpora.core.languages import LANGUAGES, finer
+from corpora.core.languages import LANGUAGES, finer, unknown_code
 from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_digest, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
@@ -372,7 +372,7 @@ def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, count
         raise CorpusError(f"{reason}, so nothing can be drawn.")
     for code in codes:
         if code not in LANGUAGES:
-            raise CorpusError(f"{code!r} is not a known language. Use a code such as de, zh-CN or hi-Latn.")
+            raise CorpusError(f"{code!r} {unknown_code(code)}")
         if code in counts or (predictor.voted and knows(predictor, code)):
             continue
         options = [label for label, targets in predictor.mapping.items() if code in targets]

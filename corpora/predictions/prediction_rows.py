@@ -6,7 +6,6 @@ our labels, it is renamed. If it stands for several, it is kept as a coarse clas
 """
 
 import math
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from corpora.core import NAMED, CorpusError
-from corpora.core.languages import FASTTEXT_PREFIX, LANGUAGES, UND, code_of, finer, hint
+from corpora.core.languages import FASTTEXT_PREFIX, LANGUAGES, UND, code_of, finer, unknown_code
 from corpora.core.records import RecordError, read_id, read_number
-from corpora.core.values import is_missing, tidy, whole
+from corpora.core.values import Respelled, is_missing, tidy, whole
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE
@@ -46,9 +45,8 @@ class UnknownLabel(RecordError):
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
-        advice = f" ({advice})" if (advice := hint(label)) else ""
-        reason = f"stands for {', '.join(coarse)}" if coarse else f"is not a known language code{advice}"
-        super().__init__(f"The label {label!r} {reason}.")
+        reason = f"stands for {', '.join(coarse)}." if coarse else unknown_code(label)
+        super().__init__(f"The label {label!r} {reason}")
         self.label, self.is_requested = label, True
 
 
@@ -178,20 +176,15 @@ class Notes:
     """Notes for the user about an imported file.
 
     outside: the number of rows that were skipped because their ids were not requested
-    understood: the number of rows for each (label as written, label as read) pair
+    understood: the labels that were respelled as known codes
     """
 
     outside: int = 0
-    understood: Counter[tuple[str, str]] = field(default_factory=Counter)
+    understood: Respelled = field(default_factory=Respelled)
 
     def sentences(self) -> list[str]:
-        if not self.understood:
-            return []
-        pairs = [f"{label} as {stored}" for (label, stored), _ in self.understood.most_common(NAMED)]
-        remaining = f" and {len(self.understood) - NAMED:,} more" if len(self.understood) > NAMED else ""
-        total = self.understood.total()
-        labels = "label of 1 row was" if total == 1 else f"labels of {total:,} rows were"
-        return [f"The {labels} converted without --map: {', '.join(pairs)}{remaining}. Use --map if this is wrong."]
+        said = self.understood.sentences("label", "converted without --map")
+        return [f"{sentence} Use --map if this is wrong." for sentence in said]
 
 
 def read_predictions(
@@ -288,7 +281,7 @@ def _read(
             raise
         return None
     if is_requested and is_understood:
-        notes.understood[raw["label"].strip(), label] += 1
+        notes.understood.note(raw["label"].strip(), label)
     return (key, label, score) if is_requested else None
 
 

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from corpora.core import CorpusError, records
-from corpora.core.values import is_free, is_missing, is_removed
+from corpora.core.languages import code_of
+from corpora.core.values import Respelled, is_free, is_missing, is_removed
 from corpora.engines import full_disk_explained
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
@@ -69,6 +70,7 @@ class Outcome:
     already: whether the file had been imported before
     formulas: the number of ids that a spreadsheet would run as a formula, and the first of these ids
     authorless: the number of rows for each placeholder that replaces an author, such as [deleted]
+    languages: the language codes that were converted
     """
 
     source: layout.Source
@@ -76,6 +78,7 @@ class Outcome:
     already: bool = False
     formulas: tuple[int, str] = (0, "")
     authorless: Counter[str] = field(default_factory=Counter)
+    languages: Respelled = field(default_factory=Respelled)
 
 
 @dataclass
@@ -84,6 +87,7 @@ class _Counts:
 
     formulas: tuple[int, str] = (0, "")
     authorless: Counter[str] = field(default_factory=Counter)
+    languages: Respelled = field(default_factory=Respelled)
 
     def among(self, rows: Iterator[Row]) -> Iterator[Row]:
         for line, raw in rows:
@@ -92,6 +96,8 @@ class _Counts:
                 self.formulas = (self.formulas[0] + 1, self.formulas[1] or key.strip())
             if isinstance(author, str) and author and (is_missing(author) or is_removed(author)):
                 self.authorless[author.strip()] += 1
+            if isinstance(raw, dict) and isinstance(language := raw.get("language"), str):
+                self.languages.note(language.strip(), code_of(language.strip()))
             yield line, raw
 
 
@@ -249,4 +255,4 @@ def _import(name: str, directory: Path, manifest: Manifest, path: Path, terms: T
     for written in (directory / "parts", lists, rejects):
         layout.sync(written)
     layout.write_manifest(name, manifest)
-    return Outcome(source, rejects, formulas=counts.formulas, authorless=counts.authorless), manifest
+    return Outcome(source, rejects, False, counts.formulas, counts.authorless, counts.languages), manifest

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.core import CorpusError
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import LANGUAGES, code_of
 from corpora.engines import Store
 from corpora.storage.intake import faulty, text_lines
 from corpora.storage.layout import digest_of
@@ -126,13 +126,13 @@ def read_replies(path: Path, *, note: str, in_all_languages: bool) -> ListedRepl
         raise CorpusError(f"{path} does not exist. Specify a file of replies.")
     for number, line in text_lines(path, "tsv"):
         cells = [cell(text) for text in line.split("\t")]
-        language = cells[0] if len(cells) == 3 else ""
+        language = code_of(cells[0]) if len(cells) == 3 else ""
         if len(cells) not in ((2, 3) if in_all_languages else (3,)) or not all(cells[-2:]):
             raise faulty(path, "tsv", number, form)
-        if len(cells) == 2 and cells[0] in LANGUAGES:
+        if len(cells) == 2 and cells[0] in LANGUAGES.data:
             raise faulty(path, "tsv", number, f"{cells[0]} is a language code, so a cell seems to be missing.")
-        if language and language not in LANGUAGES:
-            raise faulty(path, "tsv", number, f"{language[:40]!r} is not a language code such as en.")
+        if len(cells) == 3 and not language:
+            raise faulty(path, "tsv", number, f"{cells[0][:40]!r} is not a language code such as en.")
         notes.setdefault((language, cells[-2]), cells[-1])
         lines.setdefault((language, cells[-2]), number)
     if not notes:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
-from corpora.core.languages import in_languages, serving
+from corpora.core.language_tags import in_languages, serving
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.vocabulary.thesaurus import VocabularyError, label_in, words_of
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import chain, groupby
 
 from corpora.core import NAMED, CorpusError, listed
-from corpora.core.languages import cased, in_languages, serving
+from corpora.core.language_tags import cased, in_languages, serving
 
 MAX_KEY = 200
 MAX_LABEL = 500

@@ -222,7 +222,7 @@ BAD_MULTILINGUAL = [
     ({"text": "A text"}, "The text is a string. It must be an object with languages as keys."),
     ({"text": {"en": 7}}, "The text is a number. It must be a string."),
     ({"text": {"en": " "}}, "The text is empty. Write null if there is no text."),
-    ({"text": {"tlh": "nuqneH"}}, "The language 'tlh' is not a known code"),
+    ({"text": {"qaa": "nuqneH"}}, "The language 'qaa' is not a known language code"),
     (
         {"eurovoc_concepts": ["1"]},
         "The eurovoc_concepts is a list. It must be an object with levels as keys.",
@@ -303,7 +303,7 @@ NO_STORIES = [
     (IN_UTF_16.encode("utf-16"), "FDCH5-{}: Line 1: the document has a DOCTYPE"),
     (STORY.replace(b"headline>", b"line>"), "The headline is missing."),
     (STORY.replace(b' xml:lang="de"', b""), "The language is missing."),
-    (STORY.replace(b'"de"', b'"tlh"'), "The language 'tlh' is not a known code"),
+    (STORY.replace(b'"de"', b'"qaa"'), "The language 'qaa' is not a known language code"),
     (STORY + b" " * 2000, "The story FDCH5-{} is longer than 2,000 bytes."),
 ]
 

@@ -13,6 +13,7 @@ from annotate.work.people_file import read_table
 from annotate.work.routes import unknown_code
 from corpora.core import detectors
 from corpora.core.detectors import langid_model
+from corpora.core.language_tags import registry, serving
 from corpora.core.languages import (
     ARTICLE_LABELS,
     CONFUSABLE,
@@ -28,7 +29,6 @@ from corpora.core.languages import (
     hint,
     normalise,
     read_added,
-    serving,
 )
 from corpora.core.records import RecordError, read_language
 from corpora.draws.language_draws import sample_precision
@@ -125,12 +125,16 @@ def test_what_is_confusable_are_labels_and_each_with_the_other():
 
 MEANT = {
     "he": "iw he heb HE", "id": "in id ind", "yi": "ji yid", "en": "eng EN en-US en_GB en-Latn-US __label__en",
-    "zh-CN": "zh-Hans zh_CN zh-cn zh-SG cmn-Hans", "zh-TW": "zh-Hant zh-HK zh-Hant-HK zh-TW", "zh": "zh zho chi cmn",
+    "zh-CN": "zh-Hans zh_CN zh-cn zh-SG cmn-Hans", "zh-TW": "zh-Hant zh-HK zh-Hant-HK zh-TW",
+    "zh": "zh zho chi cmn cmn_Hani chinese",
     "pt": "pt_BR pt-br por", "no": "nb nn no nob nb-NO", "tl": "fil tl tgl", "sr": "sr-Latn sr-Cyrl srp",
     "ro": "mo ron",
-    "sh": "sh hbs", "hr": "hrv scr", "de": "deu ger de-AT de-DE-1996", "fr": "fra fre fr-FR", "ar": "arb arz ar",
-    "fa": "fas pes per", "sw": "swa swh", "et": "ekk est", "jv": "jw jav", "hi-Latn": "hi_latn", "yue": "zh-yue",
-    "na": "na", "ku": "kmr", "az": "aze azj", "sq": "alb sqi",
+    "sh": "sh hbs", "zh-Latn": "zh-Latn zho_Latn", "fr": "fra fre fr-FR Français FRENCH",
+    "hr": "hrv scr", "de": "deu ger de-AT de-DE-1996", "ar": "arb arz ar ary_Arab", "ar-Latn": "arb_Latn",
+    "fa": "fas pes per prs", "sw": "swa swh", "et": "ekk est", "jv": "jw jav", "hi-Latn": "hi_latn hin_Latn",
+    "yue": "zh-yue",
+    "na": "na", "ku": "kmr", "az": "aze azj", "sq": "alb sqi als_Latn",
+    "pcm": "pcm PCM pcm_Latn pcm-NG", "ru-Latn": "ru-Latn rus_Latn", "lzh": "lzh", "nan-Latn": "nan_Latn",
 }  # fmt: skip
 
 
@@ -140,17 +144,29 @@ def test_a_code_of_another_standard_is_the_language_that_it_means(code, written)
 
 
 @pytest.mark.parametrize(
-    "written", ["und", "mul", "zxx", "xx", "qq", "nan", "lzh", "als", "ru-Latn", "ar-Latn", "-", "english"]
+    "written", ["und", "mul", "zxx", "xx", "qq", "qaa", "nan", "als", "-", "label", "Nigerian Pidgin", "sgn-XX-abc1"]
 )
 def test_a_code_without_one_language_here_is_none(written):
     assert code_of(written) == ""
 
 
 def test_a_hint_never_takes_a_code_for_another_that_is_merely_spelled_like_it():
-    assert "did you mean de (German)?" in unknown_code("Deutsch")
-    for code in ("nan", "lzh", "qq", "unk", "mul"):
+    assert "did you mean de (German)?" in unknown_code("Deutch")
+    assert "did you mean pcm (Nigerian Pidgin)?" in unknown_code("Nigerian Pidgin")
+    for code in ("nan", "label", "qq", "unk", "mul"):
         assert "did you mean" not in unknown_code(code)
-    assert hint("als") == "write sq (Albanian) or gsw (Swiss German)"
+    assert hint("als") == "write sq (Albanian) or gsw (Swiss German)."
+
+
+def test_every_language_of_the_registry_has_one_code_here_with_a_name_and_a_script():
+    names = registry().languages
+    codes = {code: code_of(code) for code in names}
+    assert sorted(code for code, ours in codes.items() if not ours) == ["als", "nan", "unk"]
+    assert all(code_of(code) == code and code in LANGUAGES for code in codes.values() if code)
+    assert sum(code == ours for code, ours in codes.items()) > 7_700
+    assert LANGUAGES["pcm"] == Language("pcm", "Nigerian Pidgin", "Nigerian Pidgin", script="Latn")
+    assert (LANGUAGES["ru-Latn"].name, LANGUAGES["ru-Latn"].script) == ("Russian (Latin)", "Latn")
+    assert ("arz" in LANGUAGES, "eng" in LANGUAGES, "pcm" in list(LANGUAGES)) == (False, False, False)
 
 
 @pytest.mark.django_db
@@ -274,6 +290,10 @@ def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
     assert (added["kri"].autonym, added["sr-Latn"].script) == ("Krio", "Latn")
     codes = ["pcm", "pt-BR", "es-419", "sr-Latn", "sr-Latn-RS", "de-1901", "ca-valencia", "sl-Latn-IT-rozaj"]
     assert list(read_added(dict.fromkeys(codes, PIDGIN))) == codes
+    assert [each.name for each in read_added({"arz": {}, "pt-BR": {"under": "pt"}}).values()] == [
+        "Egyptian Arabic",
+        "Portuguese (Brazil)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +322,7 @@ def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
             {**PIDGIN, "labels": []},
             "pcm has the unknown key 'labels'. Valid keys are: name, autonym, script, under.",
         ),
-        ("pcm", {}, 'The language pcm has no name. Add one, such as name = "Nigerian Pidgin".'),
+        ("qaa", {}, 'The language qaa has no name. Add one, such as name = "Nigerian Pidgin".'),
         ("pcm", {"name": 3}, "The name of the language pcm is 3. It must be a short text on one line."),
         ("pcm", {"name": "  "}, "The name of the language pcm is '  '. It must be a short text on one line."),
         ("pcm", {**PIDGIN, "autonym": "a\nb"}, "The autonym of the language pcm is 'a\\nb'. It must be"),
@@ -354,18 +374,18 @@ def test_the_same_language_may_be_added_again_but_not_by_other_names():
     add_names(read_added({"pcm": PIDGIN}))
     add_names(read_added({"pcm": {**PIDGIN, "under": "en"}}))
     with pytest.raises(ValueError) as error:
-        add_names(read_added({"kri": {"name": "Krio"}, "pcm": {"name": "Pidgin"}}))
+        add_names(read_added({"qaa": {"name": "Krio"}, "pcm": {"name": "Pidgin"}}))
     assert str(error.value).startswith("The language pcm was already added as 'Nigerian Pidgin' ('Naijá')")
-    assert "kri" not in LANGUAGES
+    assert "qaa" not in LANGUAGES
 
 
 def test_once_added_a_language_is_a_label_and_may_be_declared():
-    with pytest.raises(RecordError, match="'pcm' is not a known label"):
-        read_map(["pidgin=pcm"])
-    with pytest.raises(RecordError, match="The language 'PCM' is not a known code; write a code such as"):
-        read_language("PCM")
-    add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
-    assert all(map(is_label, ("pcm", "pt-BR", "pt")))
+    with pytest.raises(RecordError, match="'qaa' is not a known label"):
+        read_map(["pidgin=qaa"])
+    with pytest.raises(RecordError, match="The language 'QAA' is not a known language code; write a code such as"):
+        read_language("QAA")
+    add_names(read_added({"qaa": PIDGIN, **VARIETIES}))
+    assert all(map(is_label, ("qaa", "pcm", "pt-BR", "pt")))
     assert read_map(["pidgin=pcm", "por=pt-BR,pt-PT"]) == {"pidgin": ("pcm",), "por": ("pt-BR", "pt-PT")}
     assert read_language(" pcm ") == "pcm"
     assert (read_language("pt_br"), read_language("pt-PT"), read_language("pt_AO")) == ("pt-BR", "pt-PT", "pt")
@@ -384,13 +404,13 @@ def ads(*languages):
 
 
 def test_records_may_be_in_the_languages_of_a_file_and_in_no_unknown_one(write, import_corpus, kind):
-    file = write("ads.jsonl", ads("pcm", "pt-BR", "pt-PT", "pt", "kri"))
+    file = write("ads.jsonl", ads("pcm", "pt-BR", "pt-PT", "pt", "qaa"))
     import_corpus("without", file, fields="query")
-    assert [row["language"] for row in posts("without")] == ["pt", "pt", "pt"]
-    assert "'pcm' is not a known code" in rejects("without")[0]["reason"]
+    assert [row["language"] for row in posts("without")] == ["pcm", "pt", "pt", "pt"]
+    assert "'qaa' is not a known language code" in rejects("without")[0]["reason"]
     import_corpus("c", file, fields="query", languages=kind)
     assert [row["language"] for row in posts()] == ["pcm", "pt-BR", "pt-PT", "pt"]
-    assert "'kri' is not a known code" in rejects()[0]["reason"]
+    assert "'qaa' is not a known language code" in rejects()[0]["reason"]
     import_corpus("d", write("more.jsonl", ads("", "")), fields="query", language="pcm", languages=kind)
     (sample,) = sample_records(Corpus.objects.get(name="d"), ["pcm"], size=1, seed="s")
     assert (sample.language, sample.size, sample.frame_size) == ("pcm", 1, 2)
@@ -410,11 +430,11 @@ def importing(write, import_corpus):
 
 def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing, kind, tmp_path):
     for options, sentence in (
-        ({}, "The label 'pcm' is not a known language code"),
+        ({}, "The label 'qaa' is not a known language code"),
         ({"languages": tmp_path / "no.toml"}, r"no\.toml cannot be read: No such file or directory\."),
     ):
         with pytest.raises(CommandError, match=sentence):
-            importing(["pcm", "de", "de", "de", "de", "de"], **options)
+            importing(["qaa", "de", "de", "de", "de", "de"], **options)
     importing(["pcm", "pidgin", "pt-BR", "por", "und", "de"], languages=kind, map=["pidgin=pcm", "por=pt-BR,pt-PT"])
     assert manifest_of("c").predictions[0].mapping == {"por": ("pt-BR", "pt-PT")}
     mine = find_predictor("c", "mine")

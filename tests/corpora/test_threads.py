@@ -270,15 +270,15 @@ def test_the_languages_that_the_files_name_are_compared_and_a_wrong_folder_is_ca
 
 
 def test_a_language_stands_in_one_row_however_the_files_write_it_and_an_unknown_code_is_reported(importing, write):
-    codes = ["en", "eng", "en_GB", "EN", "iw", "xx", "german", "und"]
+    codes = ["en", "eng", "en_GB", "EN", "iw", "xx", "germann", "und"]
     rows = [message(code, None, ASKED, language=code) for code in codes]
     rows += [message(f"{code}2", code, language=code) for code in codes]
     output = importing(write("talk.jsonl", rows))
     table = {line.split()[0]: line.split()[1:] for line in output.splitlines() if "100.0%" in line or "0.0%" in line}
     assert table["en"] == ["English", "4", "4", "100.0%"]
-    assert set(table) == {"en", "he", "xx", "german"}
-    assert "The language 'xx' of 1 pair is not a known code; write a code such as de, zh-CN or hi-Latn." in output
-    assert "The language 'german' of 1 pair is not a known code; write de (German)." in output
+    assert set(table) == {"en", "he", "xx", "germann"}
+    assert "The language 'xx' of 1 pair is not a known language code; write a code such as de or zh-CN." in output
+    assert "The language 'germann' of 1 pair is not a known language code; did you mean de (German)?" in output
     assert "Of 1 pair that the files name as he, 1 is in another language, en." in output
     declared = [
         ("en", "en"),

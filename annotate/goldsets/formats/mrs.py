@@ -37,8 +37,7 @@ from annotate.models import Task
 from annotate.reports.plots import bars_in_text
 from annotate.reports.table_formats import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
-from corpora.core.languages import code_of
-from corpora.core.records import unknown_code
+from corpora.core.languages import code_of, unknown_code
 from corpora.core.values import word_count
 from corpora.draws.part_draws import SIDES
 from corpora.engines import Store
@@ -127,7 +126,7 @@ def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         declared, pairs = row["language"], many(row["pairs"], "pair")
         others, (language, most) = row["pairs"] - row["agreed"], row["most"]
         if not code_of(declared):
-            sentences.append(f"The language {declared[:40]!r} of {pairs} {unknown_code(declared)}.")
+            sentences.append(f"The language {declared[:40]!r} of {pairs} {unknown_code(declared)}")
         elif 2 * row["agreed"] < row["pairs"]:
             several = f"{others:,} are in other languages, {most:,} of them in {language}"
             single = f"1 is in another language, {language}"

@@ -65,8 +65,11 @@ WRONG = [
     (mood('key = "a"', "key = 1"), "line 18: key is 1; it must be a text in quotes."),
     (mood('key = "a"', 'key = "ä"'), "line 18: 'ä' is not a valid key. Use 1 to 9 or a to z."),
     (mood('key = "a"', 'key = "Q"'), "line 18: the page uses the key q for Undefined. Choose another key."),
-    (mood('de = "Zufrieden"', 'dee = "Zufrieden"'), "line 16: 'dee' is not a language code"),
-    (mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'), "line 16: 'zh_cn' is not a language code. Did you mean zh-CN?"),
+    (mood('de = "Zufrieden"', 'qq = "Zufrieden"'), "line 16: 'qq' is not a known language code"),
+    (
+        mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'),
+        "line 16: 'zh_cn' is not a known language code; did you mean zh-CN",
+    ),
     (mood('en = "Content", ', ""), "line 16: name has no English text. Write the English name too."),
     # options
     (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of this kind. Remove it."),
@@ -102,7 +105,7 @@ WRONG = [
     # guidelines
     (MOOD + '[guidelines]\nen = "no.md"\n', "the guidelines {folder}/no.md cannot be read: No such file or"),
     (MOOD + "[guidelines]\nen = 1\n", "line 27: the guidelines in en are not text"),
-    (MOOD + '[guidelines]\nenglish = "en.md"\n', "line 27: 'english' is not a language code"),
+    (MOOD + '[guidelines]\nenglish = "en.md"\n', "line 27: 'english' is not a known language code"),
     # languages
     (pidgin("autonym", "autonim"), "line 6: 'autonim' is not a key of [languages.pcm]. Did you mean autonym?"),
     (pidgin('under = "pt"', 'under = "por"'), "line 8: the value of under for the language pt-BR is 'por', which is"),
@@ -227,7 +230,7 @@ def test_a_base_gives_what_the_file_does_not(write):
     # what detectors call Portuguese is one of the two
     assert kind.labels == [*(code for code in ARTICLE_LABELS if code != "pt"), "pcm", "pt-BR", "pt-PT"]
     assert (kind.finer("pt"), base.finer("pt")) == (("pt-BR", "pt-PT"), ())
-    assert (kind.knows("pcm"), base.knows("pcm")) == (True, False)
+    assert (kind.knows("pt-BR"), base.knows("pt-BR"), base.knows("pcm")) == (True, False, True)
     # One variety is listed beside its language.
     kind = read_kind(write('base = "language"\n[languages.de-AT]\nname = "Austrian German"\nunder = "de"\n'))
     assert {"de", "de-AT"} <= set(kind.labels)

@@ -146,8 +146,8 @@ def test_a_route_may_name_what_a_tasks_file_adds(small_task, person, client, man
     client.force_login(manager)
     row = {"language": "en", "queue": "en", "extra_candidates": "pcm"}
     LanguageRoute.objects.filter(language="en").delete()
-    page = client.post("/manage/routes/new/", row)
-    assert "&#x27;pcm&#x27; is not a known language code" in page.text
+    page = client.post("/manage/routes/new/", row | {"extra_candidates": "qaa"})
+    assert "&#x27;qaa&#x27; is not a known language code" in page.text
     small_task([], name="earlier")
     forget()
     assert client.post("/manage/routes/new/", row).status_code == 302
@@ -185,9 +185,9 @@ def people(tmp_path, languages="pcm:5 en:5"):
 
 
 def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_path, small_task, which):
+    with pytest.raises(CommandError, match=r"in a table \[languages\.CODE\]"):
+        call_command("add_annotators", people(tmp_path, "qaa:5 en:5"))
     table = people(tmp_path)
-    with pytest.raises(CommandError, match=r"use a file with a table \[languages\.CODE\]"):
-        call_command("add_annotators", table)
     small_task([])
     forget()
     call_command("add_annotators", table, verbosity=0)
@@ -219,13 +219,31 @@ def test_a_kind_or_a_task_without_the_file_does_not_know_what_another_adds(
     small_task, make_task, corpus, client, manager, which
 ):
     small_task([])
-    with pytest.raises(CommandError, match=r"'pcm': unknown language code.*To add a language"):
-        call_command("open_task", "t", size=2, labels=["pcm"], corpus="naija", seed="1", verbosity=0)
+    with pytest.raises(CommandError, match=r"'qaa': unknown language code.*To add a language"):
+        call_command("open_task", "t", size=2, labels=["qaa"], corpus="naija", seed="1", verbosity=0)
     client.force_login(manager)
-    page = client.post(f"/manage/tasks/{make_task([]).name}/settings/change/", {"labels": "de pcm"})
-    assert "The language pcm was added by the file of another task." in page.text
+    page = client.post(f"/manage/tasks/{make_task([]).name}/settings/change/", {"labels": "de pt-BR"})
+    assert "The language pt-BR was added by the file of another task." in page.text
     with pytest.raises(TaskError):  # decoys are for verification
         with_defaults(read_kind(which), {"decoy_share": 0.5})
+
+
+def test_a_task_lists_any_language_by_its_code_alone(corpus, person, client, manager, tmp_path):
+    call_command("add_annotators", people(tmp_path, "pcm_Latn:5 eng:5"), verbosity=0)
+    call_command(
+        "open_task", "t", size=6, labels=["eng", "pcm_Latn", "rus_Latn"], corpus="naija", seed="1", verbosity=0
+    )
+    task, amaka = Task.objects.get(), Annotator.objects.get()
+    assert task.labels == ["en", "pcm", "ru-Latn"]
+    assert dict(amaka.languages.values_list("language", "level")) == {"pcm": 5, "en": 5}
+    client.force_login(amaka.user)
+    page = client.post("/tasks/t/start/", headers={"HX-Request": "true"}).text
+    assert "Nigerian Pidgin" in page
+    assert "Russian (Latin)" in page
+    # A manager's form keeps languages that its list does not suggest.
+    client.force_login(manager)
+    page = client.get(f"/manage/accounts/{amaka.pk}/").text
+    assert 'name="language" value="pcm"' in page
 
 
 def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):

@@ -148,13 +148,14 @@ def test_json_may_have_numbers_be_one_array_and_have_other_names_for_its_columns
 
 
 def test_a_column_may_say_the_language_of_each_item(file_of):
-    file = file_of("a w1 x de", "a w2 x fr", "b w1 x fr", "b w2 x klingon", header=f"{HEADER}\tlanguage")
+    file = file_of("a w1 x de", "a w2 x fra", "b w1 x fre", "b w2 x klingon", header=f"{HEADER}\tlanguage")
     imported = import_judgments("crowd", file)
     assert imported.task.languages == ["de", "fr"]
     assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
+    assert imported.notes == ["The languages of 2 rows were converted: fra as fr (1), fre as fr (1)."]
     assert reasons(imported) == {
         3: "a has the language de in an earlier row.",
-        5: "The language 'klingon' is not a known code; write a code such as de, zh-CN or hi-Latn.",
+        5: "The language 'klingon' is not a known language code; write a code such as de or zh-CN.",
     }
 
 
@@ -320,7 +321,7 @@ def test_1_0_and_1_are_one_label_and_a_note_says_so(file_of, tmp_path, capsys):
     gold = tmp_path / "gold.tsv"
     gold.write_text("task\tlabel\n1\t1\n2\t0.0\n")
     call_command("import_judgments", "crowd", file)
-    assert "The labels of 3 rows were corrected: 1.0 as 1, 0.0 as 0." in capsys.readouterr().err
+    assert "The labels of 3 rows were corrected: 1.0 as 1 (2), 0.0 as 0 (1)." in capsys.readouterr().err
     assert Task.objects.get().labels == ["0", "1"]
     # True labels match, also where the task's labels are meant as 1.0.
     import_judgments("floats", file_of("1 a 1.0", "1 b 1.0", "2 a 0.0", "2 b 0.0"), labels=["0.0", "1.0"])
@@ -347,6 +348,6 @@ def test_labels_items_and_workers_that_look_the_same_are_one_and_a_note_says_whi
     file.write_text("\n".join(["task,worker,label", *rows]), encoding="utf-8")
     call_command("import_judgments", "crowd", file)
     printed = capsys.readouterr()
-    assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café, ' yes' as yes." in printed.err
+    assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café (1), ' yes' as yes (1)." in printed.err
     assert printed.out.startswith("Task crowd is new: 6 judgments of 4 annotators on 3 units imported")
     assert Task.objects.get().labels == ["café", "yes"]

@@ -161,8 +161,8 @@ def with_line(number, line):
             {},
             r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Declare .* --map zh=zh-CN,zh-TW",
         ),
-        (with_line(2, "2\tqq"), {}, r"Line 2: The label 'qq' is not a known language code\. .* --map qq"),
-        (with_line(2, "2\tals"), {}, r"The label 'als' is not a known language code \(write sq \(Albanian\) or"),
+        (with_line(2, "2\tqq"), {}, r"Line 2: The label 'qq' is not a known language code; .*\. .* --map qq"),
+        (with_line(2, "2\tals"), {}, r"The label 'als' is not a known language code; write sq \(Albanian\) or"),
         ("tweet\tlang\n" + tsv(LABELS), {}, r"Line 1: The label 'lang' is not .* map its columns with --column"),
         ("\n".join(f"{n}\txx{n % 20}" for n in range(40)), {}, r"Line 5: The label 'xx4' is .*\. There are more\."),
         (with_line(4, "4\t"), {}, "line 4: The label is empty. Write und"),
@@ -308,7 +308,7 @@ def test_a_file_without_a_corpus_is_read_by_the_same_rules(write):
         (
             "7\t__label__de\n8\ten-US\n",
             {"7": "de", "8": "en"},
-            ["The labels of 2 rows were converted without --map: __label__de as de, en-US as en."],
+            ["The labels of 2 rows were converted without --map: __label__de as de (1), en-US as en (1)."],
         ),
     ):
         read, outcome = read_predictions(write("p.tsv", content), declared)
