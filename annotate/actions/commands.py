@@ -290,7 +290,7 @@ def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> str:
             either.add_argument(f"--{name}", dest=option.name, action="store_const", const=False, help=other)
         return ""
     if option.argument:
-        nargs = "+" if option.several else None if option.required else "?"
+        nargs = ("+" if option.required else "*") if option.several else None if option.required else "?"
         parser.add_argument(option.name, nargs=nargs, help=description, metavar=value)
         value = f"{value} ..." if option.several else value
         return value if option.required else f"[{value}]"

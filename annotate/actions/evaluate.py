@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from annotate.actions.action import FORMAT, MAP, ActionError, Outcome, Progress, Values, action, column
-from annotate.core.draws.splits import SPLITS, TEST
+from annotate.core.draws.splits import DEV, SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
 from annotate.evaluation.joined_sets import audit_refusal
 from annotate.evaluation.measurement import checked, evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
+from annotate.evaluation.repeated_runs import evaluate_runs
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.reports import report_renderer
@@ -20,7 +21,7 @@ from corpora.predictions.prediction_rows import FIELDS
 
 PRINTED = {"text": report_renderer.as_text, "markdown": report_renderer.as_markdown, "latex": report_renderer.as_latex}
 # Options that `run` handles itself. It passes all others on to `evaluate` unchanged.
-OF_COMMAND = ("predictions", "gold", "against", "out", "format")
+OF_COMMAND = ("predictions", "runs", "gold", "against", "out", "format")
 PREDICTOR, OTHER, JUDGE, SETS, REPORT, MEASURED, RANKED = (
     "The measured predictor",
     "The predictor to compare with",
@@ -72,6 +73,16 @@ OF_ALL = (
         "accepted: published files, such as XGLUE's QADSM/en.prediction or de-en.prediction for balanced sets; a TREC "
         "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for message-reply "
         "pairs",
+        group=PREDICTOR,
+    ),
+    Option(
+        "runs",
+        argument=True,
+        several=True,
+        default=(),
+        help="predictions of further training runs of the same system. The report has means over the runs, and is on "
+        f"the run that is best on the split {DEV}. The files have predictions for {DEV} and {TEST}; a folder has those "
+        f"for {DEV} in its subfolder {DEV}",
         group=PREDICTOR,
     ),
     Option(
@@ -140,7 +151,12 @@ OF_ALL = (
     ),
 )
 OF_RANKED = (
-    Option("split", choices=SPLITS, help=f"measure only this split; for ranked labels by default {TEST}", group=SETS),
+    Option(
+        "split",
+        choices=SPLITS,
+        help=f"measure only this split; for ranked labels and published files by default {TEST}",
+        group=SETS,
+    ),
     Option(
         "first",
         whole_number,
@@ -185,9 +201,10 @@ def check(values: Values) -> None:
             option="predictions",
         )
     checked(**_arguments(values))
-    for option in ("predictions", "against"):
+    systems = [("predictions", run) for run in (values["predictions"], *values["runs"])]
+    for option, system in (*systems, ("against", values["against"])):
         for folder in values["gold"]:
-            if values[option] and (refusal := audit_refusal(values[option], folder)):
+            if system and (refusal := audit_refusal(system, folder)):
                 raise ActionError(refusal, option=option)
 
 
@@ -205,7 +222,9 @@ def check(values: Values) -> None:
     checks=lambda values: check(values),
 )
 def evaluate_action(values: Values, progress: Progress) -> Outcome:
-    report = evaluate(**_arguments(values))
+    arguments = _arguments(values)
+    runs = [arguments.pop("predictions"), *values["runs"]]
+    report = evaluate(runs[0], **arguments) if len(runs) == 1 else evaluate_runs(runs, **arguments)
     out = values["out"]
     if out:
         write_report(report, out)

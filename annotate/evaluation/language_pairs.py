@@ -60,17 +60,20 @@ class Tested:
 Tests = Mapping[str, Tested]  # the test set of each language
 
 
-def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
+def grade(
+    predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None, *, split: str = TEST
+) -> dict[str, Any]:
     """Return the evaluation report.
 
     predictions: folder of prediction files.
     sets: a sequence with the gold set as its only element.
     against: folder of a second system's files, None for no comparison.
+    split: the split to measure.
 
     Raises EvaluationError if the predictions do not fit the set.
     """
     [gold] = sets
-    tests, classes = read_tests(gold), classes_of(gold)
+    tests, classes = read_tests(gold, split), classes_of(gold)
     paths = [predictions, *([against] if against else [])]
     names, systems = system_names(paths), [read_predictions(path, gold, tests) for path in paths]
     first_system, unpaired = systems[0], len(systems[0].keys() ^ systems[-1].keys())
@@ -227,19 +230,21 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
 # --- files
 
 
-def read_tests(gold: PublishedSet) -> dict[str, Tested]:
-    """Return the test set of each language.
+def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
+    """Return the test set of each language, or the documents of another split.
 
-    Raises EvaluationError if the set has no test documents, and GoldSetError if a test list names a document that is
+    Raises EvaluationError if the split has no documents, and GoldSetError if a test list names a document that is
     not among the set's rows.
     """
     rows_file = f"gold{gold.mark}.jsonl"
     rows = {row["id"]: row for _, row in objects_in(gold.folder / rows_file)}
     ids_of: dict[str, list[str]] = {}
-    files = {code: list_of(gold, code, TEST) if gold.manifest.get("sets") else rows_file for code in languages_of(gold)}
+    files = {
+        code: list_of(gold, code, split) if gold.manifest.get("sets") else rows_file for code in languages_of(gold)
+    }
     for language, file in files.items():
         if file == rows_file:
-            ids = [key for key, row in rows.items() if (row["language"], row.get("split")) == (language, TEST)]
+            ids = [key for key, row in rows.items() if (row["language"], row.get("split")) == (language, split)]
         else:
             ids = ids_in(gold, file)
         if strange := [key for key in ids if key not in rows]:
@@ -248,8 +253,8 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
             ids_of[language] = ids
     if not ids_of:
         raise EvaluationError(
-            f"The set {gold.name} in {gold.folder} has no test set to predict. Open a task with "
-            '--sets "test …" and export it.'
+            f"The set {gold.name} in {gold.folder} has no {split} set to predict. Open a task with "
+            f'--sets "{split} …" and export it.'
         )
     units = _units(ids_of, rows)
     test_sets = {}

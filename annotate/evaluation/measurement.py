@@ -50,7 +50,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
-    "split": (RANKED, UNITS),
+    "split": (RANKED, UNITS, PUBLISHED),
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
@@ -165,7 +165,7 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
     if not of_pairs:
         assert format, "every other kind of set was recognized by its format"
         grade = import_module(format.measured_by).grade
-    return described | grade(Path(predictions), sets, Path(against) if against else None)
+    return described | grade(Path(predictions), sets, Path(against) if against else None, **options)
 
 
 def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotate.core.draws.splits import DEV
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
@@ -29,7 +30,7 @@ from annotate.goldsets.set_folder import RESTORE, GoldSetError
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
 from corpora.threads.messages import compared
-from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, examples
+from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, VALID, examples
 
 Pair = tuple[str, str]  # message, reference reply
 # For each language, an example for each test pair that is measured, in the order of the set.
@@ -58,22 +59,22 @@ class Suggested:
     told: list[str] = field(default_factory=list)
 
 
-def read_tests(gold: PublishedSet) -> dict[str, Tested]:
-    """Return the test set of each language.
+def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
+    """Return the test set of each language, or the pairs of another split.
 
-    Raises EvaluationError if there are no test pairs, and GoldSetError if a file has the wrong number of columns.
+    Raises EvaluationError if there are no pairs, and GoldSetError if a file has the wrong number of columns.
     """
     tests: dict[str, Tested] = {}
-    for folder in sorted(path for path in (gold.folder / TEST).glob("*") if path.is_dir()):
-        pairs = read_pairs(gold, TEST, folder.name)
+    for folder in sorted(path for path in (gold.folder / split).glob("*") if path.is_dir()):
+        pairs = read_pairs(gold, split, folder.name)
         responses = gold.folder / "rsp_set" / folder.name / RESPONSES
         reply_set = frozenset(reply for _, reply, _ in _cells(responses, 3)) if responses.exists() else frozenset()
         if pairs:
             tests[folder.name] = Tested(pairs, reply_set)
     if not tests:
         raise EvaluationError(
-            f"The set {gold.name} in {gold.folder} has no test pairs to predict replies for. Export it with a share "
-            "for the test split, from a corpus with a licence that allows its texts to be published."
+            f"The set {gold.name} in {gold.folder} has no {split} pairs to predict replies for. Export it with a share "
+            f"for the {split} split, from a corpus with a licence that allows its texts to be published."
         )
     return tests
 
@@ -195,18 +196,21 @@ def _short(text: str) -> str:
 # --- the report
 
 
-def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
+def grade(
+    predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None, *, split: str = TEST
+) -> dict[str, Any]:
     """Return the evaluation report.
 
     predictions: file or folder of predictions.
     sets: a sequence with the gold set as its only element.
     against: file or folder of a second system's predictions, None for no comparison.
+    split: the split to measure; dev is called valid in these sets.
 
     Raises EvaluationError if the predictions do not fit the set.
     """
     [gold] = sets
     paths = [path for path in (predictions, against) if path]
-    names, tests = system_names(paths), read_tests(gold)
+    names, tests = system_names(paths), read_tests(gold, VALID if split == DEV else split)
     suggestions = [read_predictions(path, tests) for path in paths]
     systems = [_examples(suggested, tests) for suggested in suggestions]
     test = TEXTS.words["randomization"]

@@ -1,7 +1,8 @@
-"""Evaluation on XGLUE's tasks. Line n of TASK/LANGUAGE.prediction is the prediction for row n of the test file.
+"""Evaluation on XGLUE's tasks. Line n of TASK/LANGUAGE.prediction is the prediction for row n of the test or dev file.
 
 As in XGLUE's own evaluation, the measures are accuracy, nDCG and BLEU-4. Each is reported for every language and as a
-mean over the languages. nDCG is computed for each query. Two systems are compared row by row.
+mean over the languages. Several tasks have a mean over the tasks to understand texts, and one over those to write them.
+nDCG is computed for each query. Two systems are compared row by row.
 """
 
 import math
@@ -47,7 +48,7 @@ NO_INTERVAL = f"fewer than {LEAST_UNITS} items, or all items have the same value
 
 @dataclass(frozen=True)
 class Measured:
-    """The test rows of one language, with predictions that are labels, texts, or numbers to rank by.
+    """The rows of one language, with predictions that are labels, texts, or numbers to rank by.
 
     groups: query of each row; empty if the task has no queries.
     """
@@ -72,7 +73,7 @@ class Graded:
     """The predictions for one of XGLUE's tasks.
 
     gold: the set on which they are measured.
-    extra: languages with predictions but without test rows.
+    extra: languages with predictions but without rows.
     """
 
     task: str
@@ -92,34 +93,41 @@ class Graded:
         return f"{self.gold.digest}:{self.task}:{measured.language}"
 
 
-def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
+def grade(
+    predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None, *, split: str = TEST
+) -> dict[str, Any]:
     """Return the evaluation report.
 
     predictions: folder of predictions.
     sets: the gold sets.
     against: folder of a second system's predictions, None for no comparison.
+    split: the split to measure.
 
     Raises EvaluationError if the predictions do not fit the sets.
     """
     check_sets(sets)
     paths = [path for path in (predictions, against) if path]
-    names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
+    names, graded = system_names(paths), [read_predictions(path, sets, split) for path in paths]
     parts = graded[0]
     rows = [figure_row for part in parts for figure_row in _rows(part)]  # BLEU has a signature only after a measurement
+    means = list(_over_tasks(parts, rows))
     extra = [
         f"Predictions of {part.task.upper()} in {', '.join(part.extra)} are not measured, because the set "
-        f"{part.gold.name} has no test rows in these languages."
+        f"{part.gold.name} has no {split} rows in these languages."
         for system in graded
         for part in system
         if part.extra
     ]
     return {
         "unit": "unit",
-        "head": [{"measure": part.measure, "of": part.of()} for part in parts],
+        "head": [
+            *({name: mean[name] for name in ("measure", "of")} for mean in means),
+            *({"measure": part.measure, "of": part.of()} for part in parts),
+        ],
         "words": {part.task: list(_words(part)) for part in parts},
         "reading": TEXTS.reading,
         "predictor": described(names[0]),
-        "rows": rows,
+        "rows": [*means, *rows],
         "confusion": None,
         "comparison": _comparison(graded, names) if against else None,
         "told": [],
@@ -143,8 +151,17 @@ def _rows(part: Graded) -> Iterator[Row]:
     yield from rows
 
 
-def _averaged(rows: Sequence[Row]) -> str:
-    return f"mean over {many(sum(figure_row['value'] is not None for figure_row in rows), 'language')}"
+def _averaged(rows: Sequence[Row], noun: str = "language") -> str:
+    return f"mean over {many(sum(figure_row['value'] is not None for figure_row in rows), noun)}"
+
+
+def _over_tasks(parts: Sequence[Graded], rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the mean over several tasks to understand texts, and that over several tasks to write them."""
+    for measure, is_written in (("understanding", False), ("generation", True)):
+        of_tasks = [part.of() for part in parts if (part.measure == "bleu4") is is_written]
+        main = [figure_row for figure_row in rows if figure_row["of"] in of_tasks]
+        if len(main) > 1:
+            yield row(measure, {}, averaged(main), None, _averaged(main, "task"))
 
 
 def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
@@ -214,8 +231,10 @@ def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
 # --- files
 
 
-def _file(gold: PublishedSet, task: str, language: str, *, part: str = "", labels: bool = False) -> Path:
-    return gold.folder / xglue.FORMS[task].path(language, TEST, part=part, mark=gold.mark, labels=labels)
+def _file(gold: PublishedSet, task: str, language: str, split: str, *, labels: bool = False) -> Path:
+    form = xglue.FORMS[task]
+    part = ".tgt" if form.target else ""
+    return gold.folder / form.path(language, split, part=part, mark=gold.mark, labels=labels)
 
 
 def _tasks(gold: PublishedSet) -> list[str]:
@@ -239,7 +258,7 @@ def check_sets(sets: Iterable[PublishedSet]) -> None:
                 )
 
 
-def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]:
+def read_predictions(folder: Path, sets: Iterable[PublishedSet], split: str) -> list[Graded]:
     """Read the predictions for the sets, by task.
 
     Raises EvaluationError if they do not fit the sets.
@@ -257,18 +276,18 @@ def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]
                 f"{folder} does not contain the folder {folders} with predictions for the set {gold.name}. Add one "
                 f"with a file per language, such as {_tasks(gold)[0].upper()}/en{SUFFIX}."
             )
-        graded += [_graded(folder / task.upper(), task, gold) for task in tasks]
+        graded += [_graded(folder / task.upper(), task, gold, split) for task in tasks]
     return graded
 
 
-def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
+def _graded(folder: Path, task: str, gold: PublishedSet, split: str) -> Graded:
     form = xglue.FORMS[task]
-    start, end = form.path("*", TEST, part=".src" if form.target else "", mark=gold.mark).split("*")
+    start, end = form.path("*", split, part=".src" if form.target else "", mark=gold.mark).split("*")
     of_gold = [name for name in gold.files if name.startswith(start) and name.endswith(end)]
     languages = sorted(name[len(start) : -len(end)] for name in of_gold)
     if not languages:
         raise EvaluationError(
-            f"The set {gold.name} has no test rows for {task.upper()}. Export it with a share for the test split."
+            f"The set {gold.name} has no {split} rows for {task.upper()}. Export it with a share for the {split} split."
         )
     by_language = {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
     # zh-CN.prediction is used for zh if there is no zh.prediction.
@@ -276,23 +295,18 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
     if missing := [language for language in languages if language not in paths]:
         rows = gold.files[f"{start}{missing[0]}{end}"]
         raise EvaluationError(
-            f"{folder} has no {missing[0]}{SUFFIX}, but the set {gold.name} has {rows:,} test rows in {missing[0]}. "
+            f"{folder} has no {missing[0]}{SUFFIX}, but the set {gold.name} has {rows:,} {split} rows in {missing[0]}. "
             f"Predict every language: {', '.join(languages)}."
         )
-    measured = [_measured(paths[language], task, gold, language) for language in languages]
+    measured = [_measured(paths[language], task, gold, language, split) for language in languages]
     used = {paths[language] for language in languages}
     return Graded(task, gold, measured, [code for code, path in by_language.items() if path not in used])
 
 
-def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:
-    form, groups = xglue.FORMS[task], []
-    tested = _file(gold, task, language, part=".tgt" if form.target else "")
-    truth_file = tested if form.target else _file(gold, task, language, labels=True)
+def _measured(path: Path, task: str, gold: PublishedSet, language: str, split: str) -> Measured:
+    form, tested = xglue.FORMS[task], _file(gold, task, language, split)
     try:
-        truth = [cells[0] for cells in xglue.read_xglue(truth_file, 1)]
-        if form.together:
-            place = form.inputs.index(form.together)
-            groups = [cells[place] for cells in xglue.read_xglue(tested, len(form.inputs))]
+        truth, groups = _truth(gold, task, language, split)
     except xglue.XglueError as error:
         raise GoldSetError(str(error)) from error
     predicted = read_lines(path, row_count=len(truth), tested=tested.name)
@@ -306,3 +320,17 @@ def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measu
     elif not form.target:
         check_labels(path, predicted, gold.labels)
     return Measured(language, truth, predicted, groups)
+
+
+def _truth(gold: PublishedSet, task: str, language: str, split: str) -> tuple[list[str], list[str]]:
+    """Return the label or text of each row of a file, and the query of each row if the task has queries."""
+    form, tested = xglue.FORMS[task], _file(gold, task, language, split)
+    if form.target:
+        return [cells[0] for cells in xglue.read_xglue(tested, 1)], []
+    # The labels of a test file are in a file of their own; in the other files, they are the last cells.
+    separate = split == TEST
+    first = 1 if form.head and tested.name.endswith(".tsv") else 0
+    rows = xglue.read_xglue(tested, form.numbered + len(form.inputs) + (not separate))[first:]
+    labels = xglue.read_xglue(_file(gold, task, language, split, labels=True), 1) if separate else rows
+    place = form.inputs.index(form.together) if form.together else 0
+    return [cells[-1] for cells in labels], [cells[place] for cells in rows] if form.together else []

@@ -80,7 +80,7 @@ DEEDS: Mapping[str, Deed] = {
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
-    "evaluate": Deed("Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format")),
+    "evaluate": Deed("Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format", "runs")),
 }
 # Options that accept either a name or a file. Their fields offer the existing names and an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))

@@ -17,6 +17,9 @@ A report is the dict that `evaluate` writes as JSON. It has these keys:
     comparison  {other, rows}. `value` is the difference. The rows also have better, p and p_holm. If only some
                 measures are tested, the rows are also laid out like the figures. test: name of the test, unless it
                 is McNemar's or a paired test.
+    runs        optional, for several training runs: {chosen, runs, rows}. chosen: the run that is best on dev; the rest
+                of the report is on it. runs: {name, dev, rows} of each run. rows: the mean of each figure, with its
+                deviation and the values of the runs
     reliability optional: {confidence, accuracy, low, high, units} of each bin
     coverage    with reliability: {coverage, accuracy} at each threshold
     confusion   {labels, cells}. weighted: whether the cells count items by their weights
@@ -40,6 +43,7 @@ from django.utils.safestring import SafeString
 
 from annotate.core.measures.figure_rows import LOSSES
 from annotate.reports.numbers import NOT_MEASURED, amount, coefficients_apart, count, estimate, percent, points
+from annotate.reports.run_section import run_section
 from annotate.reports.slice_tables import (
     ANCHORS,
     DIFFERENCE,
@@ -146,6 +150,7 @@ def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 def sections(report: dict[str, Any]) -> list[Section]:
     parts, sentences = sections_of(report, report["rows"], figure), report["words"]
+    parts = [run_section(report["runs"]), *parts] if report.get("runs") else parts
     parts += _comparison(report) if report.get("comparison") else []
     parts += [_reliability(report)] if report.get("reliability") else []
     parts += [_confusion(report)] if report.get("confusion") else []

@@ -27,7 +27,7 @@ class Format:
     layouts: mapping from name to the layout of a line or file, in addition to the layouts in `kinds/file_sections.py`;
         a kind that is defined in a file must fit one of them.
     measured_by: module whose function `grade(predictions, sets, against)` evaluates predictions; empty if predictions
-        cannot be evaluated.
+        cannot be evaluated. If the user chooses a split, the function also receives `split`.
     of_several: whether predictions may cover several sets at once.
 
     `write` receives the folder of the set and the export (`export.Export`), whose method `written_rows` reads the rows.

@@ -1,7 +1,6 @@
 """Predictions for exported records, from XGLUE's files to a report."""
 
 import json
-import re
 import shutil
 
 import pytest
@@ -149,17 +148,65 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
     predict("QG", **confirmed_questions(gold))
     mine = predict("WPR", en=["2"] * 105)
     sets = ("--gold", gold, "--gold", pages)
-    text, html, report, forms = in_three_forms(tmp_path / "report", capsys, *sets, mine)
+    _, html, report, forms = in_three_forms(tmp_path / "report", capsys, *sets, mine)
     for words in forms:
         assert as_percent(dict(zip(("value", "low", "high"), (0.5, *jeffreys(30, 60)), strict=True))) in words
         assert "mine, measured on" in words
         assert "Does the passage answer the question? Measured on the set qam." in words
         assert "80.5%" in words
-    assert re.search(r"accuracy \(QAM\) 50\.0% \[34\.8, 65\.2\], mean over 2\s+languages", text)
+    assert "accuracy (QAM) 50.0% [34.8, 65.2], mean over 2 languages" in forms[0]
     assert html.count("<svg") >= 3
     assert ">80.5</text>" in html
     assert "[80.5, 80.5]" not in html
     assert figures(report, "bleu4", task="QG")["value"] == pytest.approx(1)
+
+
+def test_dev_is_measured_too_and_several_tasks_have_a_mean_of_those_to_understand_and_one_of_those_to_write(
+    exported, predict, run
+):
+    ads, pairs = exported("qadsm", {"en": 40, "de": 30}), exported("qam", {"en": 40, "de": 30})
+    mine = predict("QADSM", en=["Good"] * 2, de=["Good", "Bad"])
+    report = run("--gold", ads, mine, "--split", "dev")
+    assert [row["value"] for row in of_languages(report, "QADSM", "accuracy")] == [1, 0.5]
+    assert figures(report, "accuracy", task="QADSM")["value"] == 0.75
+    predict("QADSM", **{code: truth_of(ads, "qadsm", code) for code in ("en", "de")})
+    predict("QAM", en=["1"] * 40, de=["1"] * 30)
+    report = run("--gold", ads, "--gold", pairs, mine)
+    mean = figures(report, "understanding")
+    assert (mean["value"], mean["note"]) == ((1 + 0.5) / 2, "mean over 2 tasks")
+    assert report["head"][0] == {"measure": "understanding", "of": {}}
+    assert "generation" not in {row["measure"] for row in report["rows"]}
+
+
+def test_runs_have_a_mean_and_the_one_that_is_best_on_dev_is_reported(exported, predict, tmp_path, run, capsys):
+    gold = exported("qadsm", {"en": 40})
+    truth = truth_of(gold, "qadsm", "en")
+    for name, right_on_dev, right in (("one", 2, 20), ("two", 1, 40), ("three", 0, 30)):
+        for place, labels, hits in (("", truth, right), ("dev", ["Good", "Bad"], right_on_dev)):
+            folder = tmp_path / name / place / "QADSM"
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = [label if n < hits else "Good" if label == "Bad" else "Bad" for n, label in enumerate(labels)]
+            (folder / "en.prediction").write_text("".join(f"{line}\n" for line in lines))
+    runs = [tmp_path / name for name in ("one", "two", "three")]
+    report = run(*runs, "--gold", gold)
+    [mean] = [row for row in report["runs"]["rows"] if row["is_head"]]
+    assert (mean["values"], mean["value"]) == ([0.5, 1.0, 0.75], 0.75)
+    assert mean["deviation"] == pytest.approx(0.25)
+    # Student's quantile for two degrees of freedom is 4.303.
+    assert mean["low"] == pytest.approx(0.75 - 4.303 * 0.25 / 3**0.5, abs=1e-4)
+    assert mean["high"] == 1
+    assert (report["runs"]["chosen"], report["predictor"]["spelled"]) == ("one", "one")
+    assert figures(report, "accuracy", task="QADSM")["value"] == 0.5
+    assert [each["dev"] for each in report["runs"]["runs"]] == [1, 0.5, 0]
+    text, _, _, words = in_three_forms(tmp_path / "report", capsys, *runs, "--gold", gold)
+    assert "one (best on dev)" in text
+    assert all("75.0% [12.9, 100.0]" in form for form in words)
+    shutil.rmtree(tmp_path / "two" / "dev")
+    report = run(*runs, "--gold", gold)
+    assert report["runs"]["chosen"] == ""
+    assert report["warnings"][0].startswith(
+        "No run was selected on dev, so the figures of single items are those of one."
+    )
 
 
 def test_two_systems_are_compared_row_by_row_query_by_query_and_text_by_text(exported, predict, tmp_path, run):
