@@ -132,13 +132,13 @@ def rank_candidates(votes: Votes) -> list[str]:
     in_order = sorted(VOTERS.values(), key=lambda voter: voter.place)
     multiple = lcm(*range(1, 1 + max(map(len, votes.values()), default=0)))
 
-    def order(code: str) -> tuple[int, int, int, list[float], str]:
-        places = ranks[code]
+    order: dict[str, tuple[int, int, int, list[float], str]] = {}
+    for code, places in ranks.items():
         weight = sum(multiple // rank for rank in places.values())
         firsts = sum(rank == 1 for rank in places.values())
-        return (-weight, -firsts, -len(places), [places.get(voter.name, float("inf")) for voter in in_order], code)
-
-    return sorted(ranks, key=order)
+        by_voter = [places.get(voter.name, float("inf")) for voter in in_order]
+        order[code] = -weight, -firsts, -len(places), by_voter, code
+    return sorted(ranks, key=order.__getitem__)
 
 
 def unanimous(votes: Votes) -> str | None:

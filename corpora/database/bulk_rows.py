@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain, islice, product
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -39,12 +40,8 @@ def plain(model: type[Model]) -> type[Any]:
     values = {field.attname: field.get_default() for field in fields}
     relations = dict.fromkeys(field.name for field in fields if field.is_relation)
 
-    def init(row: Any, **values: Any) -> None:
-        row.__dict__ = values
-
-    return type(
-        f"Plain{model.__name__}", (), {**values, **relations, "pk": None, "_meta": model._meta, "__init__": init}
-    )
+    attributes = {**values, **relations, "pk": None, "_meta": model._meta}
+    return type(f"Plain{model.__name__}", (SimpleNamespace,), attributes)
 
 
 def insert(rows: Iterable[Row]) -> list[Row]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, finer, unknown_code
-from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_digest, in_memory, sample_of
+from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_of, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import (
@@ -212,7 +212,7 @@ def within_reach(
     history, window = (_window(*parameters[name]) for name in ("history", "window"))
     design = recall_design(Fraction(parameters["share"]), parameters["least_posts"], history, window)
     predictions = check_complete(corpus_name, predictor, manifest)
-    if frame_digest(manifest, len(manifest.parts), predictions) != digest:
+    if frame_of(manifest, len(manifest.parts), predictions)["digest"] != digest:
         raise CorpusError(f"Corpus {corpus_name} or its predictions have changed since the draw was made.")
     with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
         return reached(store, design, languages, ids)

@@ -102,7 +102,12 @@ def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if VOTERS.keys() <= columns.keys():
-        votes = {detector: columns.pop(detector) for detector in VOTERS}
+        votes = {}
+        for detector in VOTERS:
+            # Make the offsets begin with 0, because the lists may be a slice of a longer array.
+            lists = columns.pop(detector)
+            starts = pc.subtract(lists.offsets, lists.offsets[0])
+            votes[detector] = pa.ListArray.from_arrays(starts, lists.flatten())
         columns |= {"votes": _as_json(votes), "unanimous": _unanimous(list(votes.values()))}
     for values in zip(*map(_values, columns.values()), strict=True):
         yield dict(zip(columns, values, strict=True))
@@ -121,7 +126,7 @@ def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
     """Return votes as JSON in the format of json.dumps, which would take fifteen times as long."""
     parts: list[Any] = []
     for separator, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
-        entries = lists.flatten()
+        entries = lists.values
         languages = entries.field("language").dictionary_encode()
         quoted = pa.array(map(json.dumps, languages.dictionary.to_pylist()), pa.string()).take(languages.indices)
         scores = pc.cast(entries.field("score"), pa.string())
@@ -131,7 +136,7 @@ def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
         pairs = pc.binary_join_element_wise("[", quoted, ", ", scores, "]", "")
         parts += [
             f'{separator}"{detector}": [',
-            pc.binary_join(pa.ListArray.from_arrays(_starts(lists), pairs), ", "),
+            pc.binary_join(pa.ListArray.from_arrays(lists.offsets, pairs), ", "),
             "]",
         ]
     return pc.binary_join_element_wise(*parts, "}", "")
@@ -140,16 +145,10 @@ def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
 def _unanimous(votes: Sequence[pa.ListArray]) -> pa.StringArray:
     first_languages = []
     for lists in votes:
-        starts = _starts(lists)
-        has_votes = pc.greater(pc.list_value_length(lists), 0)
-        first_languages.append(lists.flatten().field("language").take(pc.if_else(has_votes, starts[:-1], None)))
+        first = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists.offsets[:-1], None)
+        first_languages.append(lists.values.field("language").take(first))
     is_same = reduce(pc.and_, [pc.equal(first_languages[0], languages) for languages in first_languages[1:]])
     return pc.if_else(is_same, first_languages[0], None)
-
-
-def _starts(lists: pa.ListArray) -> pa.Int32Array:
-    """Return the index at which each list starts in the flattened values, and finally the end of the last list."""
-    return pc.subtract(lists.offsets, lists.offsets[0])
 
 
 # --- Samples.
@@ -162,7 +161,7 @@ class Sample:
     asked: the number of posts that were requested
     size: the number of posts in the draw, including those of the draw that it extends
     parts: the frame consists of this many parts of the corpus, starting with the first
-    digest: the digest of the frame (frame_digest)
+    digest, detectors: see `frame_of`
     rows: the rows that the query returned, in the order of the draw
     language, predictor, parameters: empty for a uniform draw
     """
@@ -204,10 +203,10 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
     check_votes(corpus.name, manifest, parts)
-    digest = frame_digest(manifest, parts)
+    frame = frame_of(manifest, parts)
     asked, size = size, min(size, frame_size)
     if extends:
-        _check_extension(extends, size=size, seed=seed, digest=digest)
+        _check_extension(extends, size=size, seed=seed, digest=frame["digest"])
     previous_size = extends.size if extends else 0
     with full_disk_explained("nothing was drawn"), asking(corpus.name, parts, manifest) as store:
         rows = on_disk(store.query("draw_uniform", seed, size - previous_size, previous_size))
@@ -219,10 +218,9 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
         size=size,
         parts=parts,
         frame_size=frame_size,
-        digest=digest,
-        detectors=_versions(manifest, parts),
         rows=rows,
         extends=extends,
+        **frame,
     )
 
 
@@ -275,9 +273,8 @@ def sample_of(
         size=len(rows),
         parts=parts,
         frame_size=frame_size,
-        digest=frame_digest(manifest, parts, predictions),
-        detectors=_versions(manifest, parts),
         rows=rows,
+        **frame_of(manifest, parts, predictions),
         language=language,
         predictor=predictor,
         parameters=parameters,
@@ -322,26 +319,22 @@ def sample_chosen(
     ]
 
 
-def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
-    """Return a SHA-256 that identifies the frame of a draw.
+def frame_of(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> dict[str, Any]:
+    """Return two fields of a sample that describe its frame.
 
-    It is computed from the digests of the frame's parts (without the authors), votes and predictions, so installations
-    that imported the same files get the same digest.
+    digest: a SHA-256 that identifies the frame. It is computed from the digests of the frame's parts (without the
+        authors), votes and predictions, so installations that imported the same files get the same digest
+    detectors: the versions of the detectors that voted on the frame; several entries if parts of the corpus have votes
+        by different versions
     """
     lines = [part.content_sha256 for part in manifest.parts[:parts]] + [
         votes.sha256 for votes in manifest.votes[:parts]
     ]
     if predictions:
         lines.append(predictions.sha256)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
-    """Return the versions of the detectors that voted on the frame.
-
-    The list has several entries if parts of the corpus have votes by different versions.
-    """
-    return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
+    versions = dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return {"digest": digest, "detectors": [dict(pairs) for pairs in versions]}
 
 
 def check_size_and_seed(size: int | None, seed: str, noun: str = "post") -> None:

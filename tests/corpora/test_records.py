@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.draws.part_draws import sample_records
-from corpora.draws.samples import frame_digest, items_of, record, sample_uniform
+from corpora.draws.samples import frame_of, items_of, record, sample_uniform
 from corpora.engines import posts_by_author
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import corpus_dir, manifest_of, read_manifest, write_manifest
@@ -241,7 +241,7 @@ def test_a_draw_for_each_language_is_in_order_of_the_hash(ads):
     draw, items = record(en)
     assert Draw.objects.get() == draw
     assert (draw.design, draw.language, draw.seed, draw.parts, draw.detectors) == ("records", "en", "s", 2, [])
-    assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
+    assert draw.frame_digest == frame_of(manifest_of("c"), 2)["digest"]
     assert draw.chance == 8 / 30
     assert [item.key for item in items] == keys(en)
     (all_of_it,) = sample_records(ads, ["de"], size=None, seed="s")

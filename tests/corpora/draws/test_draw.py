@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS, unanimous
-from corpora.draws.samples import frame_digest, record, rows_in, sample_uniform
+from corpora.draws.samples import frame_of, record, rows_in, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of
 from corpora.storage.schemas import votes_schema
@@ -51,7 +51,7 @@ def test_a_draw_is_the_first_posts_by_a_hash_of_seed_and_id(corpus):
     assert (draw.design, draw.seed, draw.size, draw.parts, draw.frame_size) == ("uniform", "s", 50, 2, SIZE)
     assert (draw.language, draw.predictor, draw.parameters) == ("", "", {})
     assert draw.chance == 50 / SIZE
-    assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
+    assert draw.frame_digest == frame_of(manifest_of("c"), 2)["digest"]
     assert set(keys(items)) == set(Item.objects.values_list("key", flat=True))
     item = Item.objects.get(pk=items[0].pk)
     assert item.text == f"Das ist Satz Nummer {item.key}."
@@ -77,7 +77,7 @@ def test_the_digest_of_a_frame_does_not_depend_on_the_key_that_hashes_authors(wr
         settings.AUTHOR_KEY = key
         import_corpus(name, write(f"{name}.jsonl", rows))
         call_command("prelabel", name, processes=1)
-        digests.append((manifest_of(name).parts[0].sha256, frame_digest(manifest_of(name), 1)))
+        digests.append((manifest_of(name).parts[0].sha256, frame_of(manifest_of(name), 1)["digest"]))
     (file, frame), (file_by_other_key, frame_by_other_key), (_, other_frame) = digests
     assert file != file_by_other_key
     assert frame == frame_by_other_key != other_frame

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.draws.language_draws import HISTORY, WINDOW, sample_precision, sample_recall, within_reach
-from corpora.draws.samples import frame_digest, record, sample_uniform
+from corpora.draws.samples import frame_of, record, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.predictions.predictor_labels import Predictor, find_predictor
 from corpora.storage.layout import manifest_of
@@ -174,7 +174,9 @@ def test_a_draw_is_recorded_with_all_that_made_it_and_a_post_of_several_draws_is
     assert (draw.size, draw.frame_size, draw.parameters) == (sample.size, sample.frame_size, sample.parameters)
     assert draw.chance == sample.size / sample.frame_size
     manifest = manifest_of("c")
-    assert draw.frame_digest == frame_digest(manifest, 1, manifest.predictions[0]) != frame_digest(manifest, 1)
+    assert (
+        draw.frame_digest == frame_of(manifest, 1, manifest.predictions[0])["digest"] != frame_of(manifest, 1)["digest"]
+    )
     assert "for sl" in str(draw)
     assert Item.objects.get(pk=items[0].pk).votes.keys() == {"langid", "cld2", "fasttext"}
     for one in samples:
