@@ -443,20 +443,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         few = f"Even without errors, {least:,} independent items are needed, but there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
-    if units.groups == len(order):  # then cumulative sums are enough to compute each bound
-        sums_of_hits = [(units.weights[order] ** power * hits[order]).cumsum()[last] for power in (0, 1, 2)]
-        bounds = [
-            of_sums(
-                int(last[at]) + 1,
-                (float(sums[at]), float(squares[at])),
-                [float(total[at]) for total in sums_of_hits],
-                partial(_ends, error=error),
-                is_plain=units.is_plain,
-            )
-            for at in tested
-        ]
-    else:
-        bounds = [_bounded(order[: last[at] + 1], hits, units, error) for at in tested]
+    bounds = _bounds(units, hits, order, last[tested], error)
     failed = np.array([bound.low is None or bound.low < wish for bound in bounds] + [True])
     starts = np.searchsorted(counts[tested], _powers(least, START, counts[-1])[:chains])
     best = max((start + int(failed[start:].argmax()) for start in starts if not failed[start]), default=0) - 1
@@ -496,9 +483,21 @@ def _first(ascending: Floats, targets: Floats) -> Ints:
     return np.unique(np.minimum(np.searchsorted(ascending, targets), len(ascending) - 1))
 
 
-def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:
-    """Estimate the proportion of hits, with a lower bound that is wrong with probability `error`."""
-    return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
+def _bounds(units: ScoredUnits, hits: Bools, order: Ints, last: Ints, error: float) -> list[Figure]:
+    """Estimate proportions of hits, with lower bounds that are wrong with probability `error`.
+
+    order: the rows, sorted by score.
+    last: for each proportion, the place in `order` of its last row.
+    """
+    ends = partial(_ends, error=error)
+    if units.groups < len(order):
+        return [proportion(hits[rows], units.only(rows), ends) for rows in (order[: place + 1] for place in last)]
+    # Without groups, cumulative sums are enough to compute each bound.
+    weights, hit = units.weights[order], hits[order]
+    sums = [(weights**power).cumsum()[last].tolist() for power in (1, 2)]
+    sums_of_hits = [(weights**power * hit).cumsum()[last].tolist() for power in (0, 1, 2)]
+    totals = zip(last, zip(*sums, strict=True), map(list, zip(*sums_of_hits, strict=True)), strict=True)
+    return [of_sums(int(place) + 1, of, of_hits, ends, is_plain=units.is_plain) for place, of, of_hits in totals]
 
 
 def _ends(hits: float, of: float, error: float) -> tuple[float, float]:
