@@ -138,13 +138,8 @@ def votes_of(item: Any) -> Votes:
     return votes
 
 
-def same(item: Item) -> tuple[Any, ...]:
-    """Return a key for the item's content. Two items that look the same to a reader have the same key."""
-    return as_read(item.language, item.text, item.fields)
-
-
 def as_read(language: str, text: str, fields: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return the key that `same` returns for an item with this language, text and fields."""
+    """Return a key for an item's content. Two items that look the same to a reader have the same key."""
     return language, text, *sorted(fields.items())
 
 

@@ -34,4 +34,4 @@ def add(control: QualityControl) -> None:
             )
     register(control)
     for task_option in control.options:
-        setattr(Task, task_option.name, option(task_option.name))
+        setattr(Task, task_option.name, option(task_option.name, task_option.off))

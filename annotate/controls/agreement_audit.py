@@ -250,21 +250,6 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
     return f"{copies} ({are(waiting, 'waits', 'wait')} for a label)" if waiting else copies
 
 
-def _agreement(task: Task, counting: int, audited: int) -> str:
-    """Return a sentence that states for how many items the detectors' agreement is used.
-
-    The number can be smaller than the one that `prelabel` reports, because short texts and some languages are excluded.
-
-    counting: number of items for which the agreement is used.
-    audited: number of these items that are in the audit.
-    """
-    read = f" For the audit, people also read {audited:,} of these posts, without knowing which." if audited else ""
-    return (
-        f"The detectors' agreement is used for {counting:,} of the task's posts. It is not used for texts with fewer "
-        f"than {many(LEAST_LETTERS, 'letter')} or in languages whose route excludes it.{read}"
-    )
-
-
 NO_AUDIT = (
     "No post was chosen for an audit when the task was opened, so nobody checks the posts on which the detectors agree."
 )
@@ -294,9 +279,7 @@ class AuditOfAgreement(Audit):
     name = "audit"
     manifest_key = "audit"
     of_agreement = True
-
-    def section(self, task: Task) -> Any:
-        return report(task)
+    section = staticmethod(report)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
         heading, words = "Audit of the detectors' agreement", audit_words(results)
@@ -342,7 +325,7 @@ class AuditOfAgreement(Audit):
                 f"Note: the task now contains all {opened.samples[0].frame_size:,} posts that the corpus contained "
                 "when they were drawn."
             )
-        if DESIGNS[opened.task.draw.design].asks_all:
+        if DESIGNS[opened.samples[0].design].asks_all:
             summary = f"{counts[stages.QUEUED]:,} queued for readers, {copies(opened)}"
             return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {summary}."], warnings
         audited = opened.task.units.filter(audited=True).count()
@@ -352,7 +335,13 @@ class AuditOfAgreement(Audit):
             f"{copies(opened, extended=extended)}; {are(audited, 'post is', 'posts are')} in the audit."
         ]
         if counting := opened.task.units.exclude(agreed_label="").count():
-            sentences.append(_agreement(opened.task, counting, audited))
+            # This can be fewer posts than `prelabel` reports, because short texts and some languages are excluded.
+            sentences.append(
+                f"The detectors' agreement is used for {counting:,} of the task's posts. It is not used for texts with "
+                f"fewer than {LEAST_LETTERS} letters or in languages whose route excludes it."
+            )
+            if audited:
+                sentences[-1] += f" For the audit, people also read {audited:,} of these posts, without knowing which."
         if opened.contested:
             sentences.append(f"Some languages are over the audit's limit. {audit_report.contested(opened.contested)}")
         return sentences, warnings

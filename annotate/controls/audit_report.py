@@ -162,7 +162,8 @@ def report(task: Task) -> dict[str, Any]:
     # If no item was drawn, the error rate is unknown, so there is nothing to compute.
     drawn = {label: audit for label, audit in label_audits.items() if audit.resolved + audit.unresolved}
     unfinished = labels_of(waiting(task.units.all())) if drawn else set()
-    over = {label for label, audit in drawn.items() if label not in unfinished and over_limit(task, audit)}
+    finished = {label: audit for label, audit in drawn.items() if label not in unfinished}
+    over = {label for label, audit in finished.items() if is_over(audit, task.audit_limit, slipping)}
     unread = labels_of(task.units.filter(stage=stages.AGREED)) if over else set()
     return {
         "limit": task.audit_limit,
@@ -196,8 +197,8 @@ def report(task: Task) -> dict[str, Any]:
 def audit_words(audit: dict[str, Any]) -> list[str]:
     """Return sentences that summarize the audit of all languages. Return an empty list if no item was drawn."""
     rows = audit["languages"]
-    agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
-    chosen = sum(map(_chosen, rows))
+    agreed, read, unresolved = (sum(row[key] for row in rows) for key in ("posts", "audited", "unresolved"))
+    chosen = read + unresolved
     if not chosen:
         return []
     sentences = [
@@ -240,15 +241,11 @@ def audit_table(audit: dict[str, Any]) -> Table:
         Column("language", "language", says=language),
         LANGUAGE[1],
         numbered("posts", "agreed on"),
-        Column("audited", "read", NUMBER, lambda row: f"{count(row['audited'])} of {count(_chosen(row))}"),
+        Column("audited", "read", NUMBER, lambda row: f"{row['audited']:,} of {row['audited'] + row['unresolved']:,}"),
         Column("error", "wrong, 95% interval", NUMBER, lambda row: share(row["error"])),
         Column("note", "", NOTE, lambda row: _audit_note(row, audit["limit"])),
     )
     return table(many(len(audit["languages"]), "language"), columns, _in_order(audit))
-
-
-def _chosen(row: dict[str, Any]) -> int:
-    return int(row["audited"] + row["unresolved"])
 
 
 def _in_order(audit: dict[str, Any]) -> list[dict[str, Any]]:

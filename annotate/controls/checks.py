@@ -351,9 +351,7 @@ class Checks(QualityControl):
     name = "checks"
     manifest_key = "checks"
     draws_by = ("check_share",)
-
-    def section(self, task: Task) -> Any:
-        return report(task)
+    section = staticmethod(report)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
         able = adjudicators(task).count() if task.check_share else 0

@@ -173,7 +173,7 @@ def _similar(task: Task, asked: str) -> set[str]:
     meant = {asked, *kind.finer(asked)}
     similar = meant | {code for code, language in LANGUAGES.items() if meant.intersection(language.labels)}
     if asked in kind.languages:
-        under = kind.under(asked)
+        under = kind.languages[asked].under
         routes = LanguageRoute.objects.values_list("language", "extra_candidates")
         similar |= {under, *kind.finer(under), *(language for language, extra in routes if asked in extra)}
     return similar

@@ -22,7 +22,7 @@ from annotate.work.task_creation import GoldRow
 from corpora.core.languages import code_of
 from corpora.core.records import read_id
 from corpora.core.values import is_missing, matching, tidy, whole
-from corpora.models import Item, same
+from corpora.models import Item, as_read
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import Fault
@@ -124,7 +124,7 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
             rows_and_items.append((replace(row, label=_canonical(task, row.label)), item))
         except ValueError as error:
             raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
-        if (other := ids_by_content.setdefault(same(item), row.id)) != row.id:
+        if (other := ids_by_content.setdefault(as_read(item.language, item.text, item.fields), row.id)) != row.id:
             raise GoldAnswerError(
                 f"The gold answers {other} and {row.id} have the same content, so a person who has seen one would "
                 "know the other. Remove one."
@@ -147,8 +147,9 @@ def _canonical(task: Task, label: str) -> str:
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
     """Return the items, except those with the same content as a gold answer of the task."""
-    gold_contents = {same(gold.item) for gold in task.gold_answers.select_related("item")}
-    return [item for item in items if same(item) not in gold_contents]
+    gold = task.gold_answers.values_list("item__language", "item__text", "item__fields")
+    contents = {as_read(*content) for content in gold}
+    return [item for item in items if as_read(item.language, item.text, item.fields) not in contents]
 
 
 def check_pool(task: Task) -> None:

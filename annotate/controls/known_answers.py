@@ -30,7 +30,7 @@ from annotate.work.task_creation import Entry
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.database.statements import prepared
 from corpora.draws.samples import items_of
-from corpora.models import as_read, same
+from corpora.models import as_read
 
 
 class GoldAnswers(QualityControl):
@@ -44,7 +44,7 @@ class GoldAnswers(QualityControl):
     def enter(self, entry: Entry) -> None:
         task = entry.task
         hidden = store(task, list(entry.gold), items_of(entry.corpus, [row.id for row in entry.gold]))
-        for control in task.kind.quality_controls:
+        for control in task.kind.hooks["gold_stored"]:
             control.gold_stored(task, entry.suggested)
         answers = {item.pk: label for item, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=entry.suggested)
@@ -72,7 +72,8 @@ class GoldAnswers(QualityControl):
 
         Return GOLD_ANSWER or EXAMPLE for each such unit, by unit key.
         """
-        answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
+        gold = task.gold_answers.values_list("item__language", "item__text", "item__fields")
+        answers = {as_read(*content) for content in gold}
         texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
         reasons = {}
         for batch in units:

@@ -321,7 +321,7 @@ def _close(trial: Trial, *, passed: bool) -> None:
 
 def _fields_of(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
     """Return the values of TrialAnswer fields by which the task's controls set how a person sees a question."""
-    gold.task, controls = trial.task, trial.task.controls
+    gold.task, controls = trial.task, trial.task.hooks["trial"]
     return {name: value for control in controls for name, value in control.trial(gold, trial.annotator).items()}
 
 

@@ -95,7 +95,7 @@ def expected(task: Task) -> dict[str, Any]:
         "adjudicators": adjudication.adjudicators(task).count(),
         "audit": None,
         "checks": None,
-        **{key: work for control in task.drawing_controls for key, work in control.expected(task).items()},
+        **{key: work for control in task.hooks["expected"] for key, work in control.expected(task).items()},
     }
 
 

@@ -19,7 +19,7 @@ from annotate.figures.annotator_statistics import names_of
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.reports.tables import are, many
-from annotate.work.routes import Routes, readers_of
+from annotate.work.routes import Routes, readers_of, route_rows
 from annotate.work.routing import lacking_readers
 
 # The states of stalled queues, on which a manager must act.
@@ -207,7 +207,8 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
         for task, queue, unit, needed in batch.values_list("task_id", "language", "pk", "redundancy"):
             queues[task][queue].touched[unit] = needed
             queues[task][queue].untouched[needed] -= 1
-    for task, people in readers_of(Routes.load_all(tasks)).items():
+    rows = route_rows()
+    for task, people in readers_of([Routes(rows, task) for task in tasks]).items():
         for queue, queue_data in queues[task].items():
             by_state = (people.reads, people.passed, people.agreed, people.able)
             queue_data.readers, queue_data.passed, queue_data.agreed, queue_data.able = (

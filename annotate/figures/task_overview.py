@@ -138,7 +138,7 @@ def _nothing_to_publish(task: Task, units: int) -> str:
 def _publish(task: Task, *, is_read: bool) -> str:
     publish = f"`assay export_gold {task.name} --out FOLDER`"
     # The command that reports the quality of the task's labels.
-    look = next((control.look_at for control in task.controls if control.look_at), "")
+    look = next((control.look_at for control in task.hooks["panel"] if control.look_at), "")
     if not look and (task.redundancy > 1 or task.overlap_share or not task.kind.answered_here):
         look = "agreement"
     if not (is_read and look):

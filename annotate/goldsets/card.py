@@ -136,7 +136,7 @@ def _panels(export: Export, manifest: dict[str, Any]) -> Context:
     other panels are listed under `panels`.
     """
     context: Context = {"panels": []}
-    for control in export.kind.quality_controls:
+    for control in export.kind.hooks["panel"]:
         section = manifest.get(control.manifest_key)
         if panel := section and control.panel(export.task, section):
             entry: dict[str, Any] = {"heading": panel.heading, "words": panel.words or [panel.empty]}

@@ -291,7 +291,7 @@ class Export:
         # A mapping from unit to the reason why it is left out regardless of its answers, because somebody could have
         # known its label.
         self.excluded: dict[int, str] = {}
-        for control in self.kind.quality_controls:
+        for control in self.kind.hooks["excluded"]:
             self.excluded |= control.excluded(task, units_of(task))
         # The ids in each balanced set, by language and name of the set; empty if the design is not balanced.
         is_balanced = self.design.answers_from == CLASSES

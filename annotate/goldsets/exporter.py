@@ -138,7 +138,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
         # The digests distinguish erased rows from changed rows. Split sets have none, because evaluation
         # on split sets does not allow erased rows.
         names["digests"] = f"gold{mark}{DIGESTS}"
-    control_files = {key: file for control in kind.quality_controls for key, file in control.files(export).items()}
+    control_files = {key: file for control in kind.hooks["files"] for key, file in control.files(export).items()}
     names |= {key: name for key, (name, _) in control_files.items()}
     # Only posts are masked. Records, which have fields, are not.
     has_masks = export.with_text and not kind.fields

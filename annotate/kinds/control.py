@@ -1,7 +1,7 @@
 """The base class and registry of quality controls, such as audits, decoys and gold answers.
 
-Controls are plug-ins. A kind and its answer form list the names of their controls, and the engine calls the hooks of
-these controls in order, without knowing what any control does. The built-in controls are the modules of
+Controls are plug-ins. A kind and its answer form list the names of their controls, and the engine calls the hooks that
+these controls override, in order, without knowing what any control does. The built-in controls are the modules of
 annotate/controls/. Other packages register controls with the entry point `assay.controls` or with `register`.
 """
 
@@ -80,6 +80,9 @@ class Place(NamedTuple):
     how: Mapping[str, Any]
 
 
+DRAWING = {"units_added", "expected"}  # hooks that are called only if the control draws units (draws_by)
+
+
 class QualityControl:
     """Base class of quality controls, with hooks that do nothing by default.
 
@@ -89,8 +92,8 @@ class QualityControl:
     hides: whether the control hides items among the drawn ones
     switches: options that switch on the hooks for annotation: these run only if a task has a value for one of the
         options. If there are no switches, the hooks always run.
-    draws_by: options that set the number of units that the control draws. The hooks `units_added` and `expected` run
-        only if a task has a value for one of the options. If there are no such options, these hooks always run.
+    draws_by: options that set the number of units that the control draws. The hooks in DRAWING run only if a task has a
+        value for one of the options. If there are no such options, these hooks always run.
     look_at: name of the command that reports the results of the control
     of_agreement: whether the control measures the reliability of the detectors' agreement on posts
     tabs: (URL name, title) of each page that the control adds to a task for managers
@@ -113,6 +116,11 @@ class QualityControl:
     manifest_key: str = ""
     unit_columns: Mapping[str, Any] = {}
     opened: Callable[..., tuple[list[str], list[str]]] | None = None
+    hooks: frozenset[str] = frozenset()  # names of the hooks that the control overrides; only these are called
+
+    def __init_subclass__(cls) -> None:
+        defaults = vars(QualityControl).items()
+        cls.hooks = frozenset(name for name, default in defaults if callable(default) and getattr(cls, name) != default)
 
     # --- Hooks for opening, changing and enlarging a task.
 

@@ -4,6 +4,7 @@ The engine calls the functions of a task's kind, and never tests which kind it i
 files.py converts to Kind objects. The kinds `language` and `verify` are modules.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -215,7 +216,6 @@ class Routing:
     agreed: function that returns the label that a unit gets without people, such as the one on which the detectors
         agree; None if people must label it
     candidates: function that returns the languages whose readers can be asked, the most likely language first
-    queue: function that returns the queue for a language
     read_by: function that returns the queues of a task that readers of a language work in
     when_exhausted: function that returns the next stage of a unit if no other person can be asked
     enters_by: event with which a unit enters a queue if it was not labelled automatically
@@ -226,7 +226,6 @@ class Routing:
 
     agreed: Callable[[Item, Task], str | None]
     candidates: Callable[[Unit, Routes], list[str]]
-    queue: Callable[[str, Routes], str]
     read_by: Callable[[str, Task, Routes], list[str]]
     when_exhausted: Callable[[Unit], str]
     enters_by: str = "disputed"
@@ -382,12 +381,12 @@ class Kind:
     # The text of the kind's file; "" if the kind is a module.
     source: str = ""
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that people see, in the order in which they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
 
-    @property
+    @cached_property
     def exported_fields(self) -> tuple[str, ...]:
         """The names of the fields in exported sets: first those that people see, then those that are only kept."""
         return (*self.fields, *self.records.kept)
@@ -410,6 +409,15 @@ class Kind:
     @cached_property
     def quality_controls(self) -> tuple[QualityControl, ...]:
         return tuple(CONTROLS[name] for name in (*self.controls, *self.form.controls))
+
+    @cached_property
+    def hooks(self) -> Mapping[str, list[QualityControl]]:
+        """For each hook, the quality controls that have it, in the order in which they act."""
+        hooks: dict[str, list[QualityControl]] = defaultdict(list)
+        for control in self.quality_controls:
+            for name in control.hooks:
+                hooks[name].append(control)
+        return hooks
 
     @cached_property
     def lease_minutes(self) -> int:
@@ -515,10 +523,6 @@ class Kind:
             *(listed.labels if listed else ()),
             *(language.code for language in self.languages.values() if language.under == code),
         )
-
-    def under(self, code: str) -> str:
-        """Return the coarse code that covers a language added by the kind's file; "" if there is none."""
-        return self.languages[code].under if code in self.languages else ""
 
     def knows(self, code: str) -> bool:
         """Return whether a language is standard or added by the kind's file.

@@ -54,7 +54,8 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("No language was chosen. Choose one, or Undefined."))
     if answer.label != UND and answer.label not in unit.task.labels:
         raise ValueError(_("%(answer)s is not on this task's list of languages.") % {"answer": repr(answer.label)})
-    language_questions.check_reason(answer, UNDEFINED_REASONS)
+    if answer.reason:
+        language_questions.check_reason(answer, UNDEFINED_REASONS)
     if answer.reason == UNLISTED and not answer.comment.strip():
         raise ValueError(_("The language is not on the list. Write in the comment which one it is."))
 

@@ -109,18 +109,15 @@ def undefined(reasons: dict[str, str]) -> dict[str, Any]:
 
 
 def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
-    if answer.reason and answer.label != UND:
+    """Check the reason of an answer that has one."""
+    if answer.label != UND:
         raise ValueError(_("Only Undefined can have a reason."))
-    if answer.reason and answer.reason not in reasons:
+    if answer.reason not in reasons:
         values = {"reason": repr(answer.reason), "reasons": ", ".join(reasons)}
         raise ValueError(_("%(reason)s is not a valid reason. Valid reasons: %(reasons)s.") % values)
 
 
 # --- Routes. Languages may share a queue.
-
-
-def queue(language: str, routes: Routes) -> str:
-    return str(routes.queue_of(language))
 
 
 def read_by(language: str, task: Task, routes: Routes) -> list[str]:
@@ -201,7 +198,7 @@ def about_languages(
         noun="post",
         labels=ARTICLE_LABELS,
         labels_are_languages=True,
-        routing=Routing(queue=queue, read_by=read_by, when_exhausted=when_exhausted, **routing),
+        routing=Routing(read_by=read_by, when_exhausted=when_exhausted, **routing),
         rules=Rules(
             check_label=lambda label, task: CHOICE.check(label, task.labels),
             agrees=CHOICE.agrees,

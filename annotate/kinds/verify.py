@@ -33,7 +33,8 @@ def check(answer: Answer, unit: Unit) -> None:
         *first_answers, last = offered(unit)
         values = {"answer": repr(answer.label), "answers": ", ".join(first_answers), "last": last}
         raise ValueError(_("%(answer)s is not a valid answer. Valid answers: %(answers)s and %(last)s.") % values)
-    language_questions.check_reason(answer, REASONS)
+    if answer.reason:
+        language_questions.check_reason(answer, REASONS)
 
 
 def compared_as(language: str, label: str) -> str:

@@ -78,7 +78,7 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     the preview does not access the database.
     """
     kind, item = permit.task.kind, lease.unit.item
-    sides = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
+    sides = next(filter(None, (control.invented_sides(kind) for control in kind.hooks["invented_sides"])), None)
     if not (kind.form.preview or sides):
         return item_view.question(lease, permit)
     context = {

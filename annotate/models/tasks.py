@@ -1,18 +1,19 @@
 """Models for tasks and their guidelines, for language queues, and for background jobs."""
 
 import secrets
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
 
 from django.apps import apps
 from django.conf import settings
 from django.db import models
-from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, When
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, Q, Subquery
 
 from annotate.core.draws.hash_order import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of
-from annotate.kinds.control import QualityControl
+from annotate.kinds.control import DRAWING, QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models.people import Annotator
 from corpora.core.languages import UND
@@ -42,11 +43,14 @@ class LanguageRoute(models.Model):
         return f"{self.language} → {self.queue}"
 
 
-def option(name: str) -> property:
-    """Return a property that reads and sets an option of a task. Without a stored value, it returns the `off` value."""
+def option(name: str, off: Any) -> property:
+    """Return a property that reads and sets an option of a task.
+
+    off: value for tasks without a stored value.
+    """
 
     def get_value(task: "Task") -> Any:
-        return task.options.get(name, OPTIONS[name].off)
+        return task.options.get(name, off)
 
     def set_value(task: "Task", value: Any) -> None:
         task.options = {**task.options, name: value}
@@ -55,7 +59,11 @@ def option(name: str) -> property:
 
 
 class _Options:
-    """A base class with a property for each task option in kinds/options.py. The annotations declare the types."""
+    """A base class with a property for each task option in kinds/options.py. The annotations declare the types.
+
+    never_agree: languages in which the detectors' agreement is ignored, according to the routes at the opening.
+    keep_declared: whether documents keep the concepts that came with them, because the task was opened with `--reuse`.
+    """
 
     stop_early: bool
     aggregation: str
@@ -74,10 +82,13 @@ class _Options:
     tries: int
     gold_share: float
     pause_below: float
+    never_agree: list[str]
+    keep_declared: bool
 
 
-for _name in OPTIONS:
-    setattr(_Options, _name, option(_name))
+_SET_AT_OPENING = {"never_agree": [], "keep_declared": False}  # options without a command-line option
+for _name, _off in ({name: declared.off for name, declared in OPTIONS.items()} | _SET_AT_OPENING).items():
+    setattr(_Options, _name, option(_name, _off))
 
 
 def new_secret() -> str:
@@ -181,21 +192,9 @@ class Task(_Options, LoadedRow):
         return round(redundancy % 1, 6)
 
     @property
-    def never_agree(self) -> list[str]:
-        """The languages in which the detectors' agreement is ignored, according to the routes at the opening."""
-        languages: list[str] = self.options.get("never_agree", [])
-        return languages
-
-    @property
-    def keep_declared(self) -> bool:
-        """Whether documents keep the concepts that came with them, because the task was opened with `--reuse`."""
-        is_kept: bool = self.options.get("keep_declared", False)
-        return is_kept
-
-    @property
     def policy(self) -> dict[str, Any]:
         """The values of all options that affect the labels of items, for the manifest."""
-        names = [*self.kind.options, *(name for name in ("never_agree", "keep_declared") if name in self.options)]
+        names = [*self.kind.options, *(name for name in _SET_AT_OPENING if name in self.options)]
         return {name: getattr(self, name) for name in names} | (
             {"overlap_share": self.overlap_share} if self.kind.routing.is_routed else {}
         )
@@ -206,16 +205,16 @@ class Task(_Options, LoadedRow):
         return kind.with_version(vocabulary_of(self.vocabulary_id)) if self.vocabulary_id else kind
 
     @cached_property
-    def controls(self) -> tuple[QualityControl, ...]:
-        """The quality controls whose hooks are called when people work in the task."""
-        has, listed = self.options.get, self.kind.quality_controls
-        return tuple(control for control in listed if not control.switches or any(map(has, control.switches)))
-
-    @property
-    def drawing_controls(self) -> tuple[QualityControl, ...]:
-        """The controls in `controls` that draw some of the units that are added to the task, for people to read."""
+    def hooks(self) -> Mapping[str, list[QualityControl]]:
+        """For each hook for annotation, the quality controls that have it and that the task's options switch on."""
+        hooks: dict[str, list[QualityControl]] = defaultdict(list)
         has = self.options.get
-        return tuple(control for control in self.controls if not control.draws_by or any(map(has, control.draws_by)))
+        for control in self.kind.quality_controls:
+            if not control.switches or any(map(has, control.switches)):
+                draws = not control.draws_by or any(map(has, control.draws_by))
+                for name in control.hooks if draws else control.hooks - DRAWING:
+                    hooks[name].append(control)
+        return hooks
 
     @property
     def read_in(self) -> list[str]:
@@ -248,15 +247,6 @@ class Task(_Options, LoadedRow):
         return self.draws.select_related("corpus").earliest("pk")
 
 
-class Memberships(models.QuerySet["Membership"]):
-    def with_answers(self) -> Self:
-        """Annotate each membership with `answered`, the number of valid answers, which is 0 if there is no quota."""
-        answers = apps.get_model("annotate", "Judgment").objects.live().answers()
-        of_member = answers.filter(annotator=OuterRef("annotator"), unit__task=OuterRef("task")).order_by()
-        number = Subquery(of_member.values("unit__task").annotate(number=Count("pk")).values("number"))
-        return self.annotate(answered=Case(When(quota__isnull=False, then=Coalesce(number, 0)), default=0))
-
-
 class Membership(models.Model):
     """A person who was chosen for a task. Their role in the task replaces the role of their account.
 
@@ -272,8 +262,6 @@ class Membership(models.Model):
     quota = models.PositiveIntegerField(
         null=True, blank=True, help_text="maximum number of answers in the task; empty for no limit"
     )
-
-    objects = Memberships.as_manager()
 
     class Meta:
         ordering = ["pk"]

@@ -173,7 +173,7 @@ def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
     """
     of_control: dict[QualityControl, list[Unit]] = {}
     for unit in units:
-        for control in unit.task.controls:
+        for control in unit.task.hooks["sides_of"]:
             of_control.setdefault(control, []).append(unit)
     return {
         pk: sides

@@ -180,7 +180,7 @@ def _options(
     if form.several and len(by_key) > MOST_UNITS:
         keys = drawn(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")
         measured = {by_key[key] for key in keys}
-    names, places = next(filter(None, (control.places(task) for control in task.kind.quality_controls)), ((), {}))
+    names, places = next(filter(None, (control.places(task) for control in task.kind.hooks["places"])), ((), {}))
     if form.several:
         labels = values_of(task, (response for response in responses if response.unit in measured))
     elif places:

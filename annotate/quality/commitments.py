@@ -163,7 +163,7 @@ def lines(task: Task) -> Iterator[Line]:
     """
     for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
         yield draw_line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)
-    for control in task.kind.quality_controls:
+    for control in task.kind.hooks["draws"]:
         yield from control.draws(task)
 
 

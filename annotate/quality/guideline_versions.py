@@ -1,6 +1,6 @@
 """Versions of a task's guidelines. Each language has its own versions, and old versions never change."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from django.db import transaction
@@ -137,17 +137,14 @@ def qualified(task: Task) -> QuerySet[Qualification]:
     return task.qualifications.filter(holding).order_by()
 
 
-def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
+def qualified_in(tasks: Collection[Task]) -> dict[int, dict[str, set[int]]]:
     """Return the keys of qualified annotators, by task key and language.
 
     The number of queries does not depend on the number of tasks.
     """
-    listed = list(tasks)
-    annotators: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
-    if not listed:
-        return annotators
-    holding = majors_of(listed)
-    qualifications = Qualification.objects.filter(task__in=listed).order_by()
+    annotators: dict[int, dict[str, set[int]]] = {task.pk: {} for task in tasks}
+    holding = majors_of(tasks)
+    qualifications = Qualification.objects.filter(task__in=tasks).order_by()
     for task, language, major, person in qualifications.values_list("task_id", "language", "major", "annotator_id"):
         if holding[task].get(language) == major:
             annotators[task].setdefault(language, set()).add(person)

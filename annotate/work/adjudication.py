@@ -267,7 +267,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     unit = locked(unit_id)
     if running(annotator, unit.task):
         raise Paused(_(PAUSED))
-    for control in unit.task.controls:
+    for control in unit.task.hooks["stored"]:
         answer = control.stored(answer, unit, annotator)
     earlier = unit.judgments.binding().filter(annotator=annotator).first()
     content = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
@@ -283,7 +283,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     check_reason(answer.reason, answer.comment)
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)
-    for control in unit.task.controls:
+    for control in unit.task.hooks["shown"]:
         control.shown(unit, annotator)
     judgment = Judgment.objects.create(
         unit=unit,
@@ -294,11 +294,11 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         comment=answer.comment.strip(),
         answered_at=timezone.now(),
     )
-    for control in unit.task.controls:
+    for control in unit.task.hooks["judged"]:
         control.judged(judgment, answer)
     event, stage, label = came_to(unit)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
-    for control in unit.task.controls:
+    for control in unit.task.hooks["moved"]:
         control.moved(unit)
     return judgment
 
@@ -310,7 +310,7 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
     """
     labels = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match labels:
-        case [label] if label and any(control.is_seconded(unit) for control in unit.task.controls):
+        case [label] if label and any(control.is_seconded(unit) for control in unit.task.hooks["is_seconded"]):
             event_to_ask = "seconded"
         case [first, second] if first != second:
             event_to_ask = "differed"

@@ -56,6 +56,23 @@ def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
     return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
 
+def _check_open(permit: Permit) -> None:
+    """Raise a refusal if the annotator gets no units of the task now, or if it is closed."""
+    if permit.stopped:
+        raise permit.stopped
+    if not permit.task.is_open:
+        raise refusals.WrongStage(_("This task is closed, so your answer cannot be changed."))
+
+
+def _check_queue(permit: Permit, lease: Lease) -> None:
+    """Raise NotAllowed if the annotator can no longer work in the queue of a lease."""
+    if lease.queue not in permit.queues:
+        raise refusals.NotAllowed(
+            _("You can no longer work in %(language)s, so your answer cannot be changed.")
+            % {"language": label_name(lease.queue)}
+        )
+
+
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer, a skip or a flag, and reopen its unit.
 
@@ -76,10 +93,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
     if task.kind.sensitive:
         # The unit will be read again and must not count twice.
         permit = permit.after_reading(-1)
-    if permit.stopped:
-        raise permit.stopped
-    if not task.is_open:
-        raise refusals.WrongStage(_("This task is closed, so your answer cannot be changed."))
+    _check_open(permit)
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
@@ -94,11 +108,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
         raise refusals.NothingToUndo(_("This answer has already been undone."))
     lease = judgment.lease
     assert lease is not None
-    if lease.queue not in permit.queues:
-        raise refusals.NotAllowed(
-            _("You can no longer work in %(language)s, so your answer cannot be changed.")
-            % {"language": label_name(lease.queue)}
-        )
+    _check_queue(permit, lease)
     if not may_be_taken_back(judgment, task):
         raise refusals.TooLateToUndo(
             ngettext(
@@ -180,10 +190,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
     """
     with acting(annotator.user, task.name) as acting_permit:
         permit = acting_permit.to_revise()
-        if permit.stopped:
-            raise permit.stopped
-        if not permit.task.is_open:
-            raise refusals.WrongStage(_("This task is closed, so your answer cannot be changed."))
+        _check_open(permit)
         if Change.objects.filter(judgment__annotator=annotator, at__gte=midnight()).count() >= CHANGES_A_DAY:
             raise refusals.EnoughToday(
                 _(
@@ -201,12 +208,8 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         first = numbered.select_related("lease", "unit__item").get()
         work.task = first.unit.task = permit.task
         assert first.lease is not None
-        if first.lease.queue not in permit.queues:
-            raise refusals.NotAllowed(
-                _("You can no longer work in %(language)s, so your answer cannot be changed.")
-                % {"language": label_name(first.lease.queue)}
-            )
-        for control in permit.task.controls:
+        _check_queue(permit, first.lease)
+        for control in permit.task.hooks["stored"]:
             answer = control.stored(answer, first.unit, annotator)
         check(permit.task.kind, answer, first.unit)
         current = latest([first]).get(first.unit_id, first)
@@ -267,7 +270,7 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     judgment.lease_id = judgment.lease_id if keep else lease.pk
     judgment.label, judgment.reason, judgment.comment = answer.label, answer.reason, answer.comment.strip()
     insert_one(judgment)
-    for control in judgment.unit.task.controls:
+    for control in judgment.unit.task.hooks["parts"]:
         for part in control.parts(judgment, answer):
             insert_one(part, keep=keep)
     # If the change does not take effect, delete the new rows. They were inserted only so that the primary keys of later

@@ -101,10 +101,10 @@ def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counte
     """
     of_control: dict[QualityControl, list[Permit]] = {}
     for permit in permits:
-        for control in permit.task.controls:
+        for control in permit.task.hooks["coming"]:
             of_control.setdefault(control, []).append(permit)
     counts = {control: control.coming(own_permits) for control, own_permits in of_control.items()}
-    return lambda permit, *units: sum(counts[control](permit, *units) for control in permit.task.controls)
+    return lambda permit, *units: sum(counts[control](permit, *units) for control in permit.task.hooks["coming"])
 
 
 def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:

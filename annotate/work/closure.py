@@ -139,7 +139,7 @@ def reopen(task: Task) -> dict[str, Any]:
         )
         while batch := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
             save_all(batch, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in batch], ["stage", "label"])
-    for control in task.controls:
+    for control in task.hooks["reopened"]:
         control.reopened(task)
     return _status(task, was)
 

@@ -177,7 +177,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
             )
         if not unit.transitions.filter(event="withdrawn").exists():
             move(unit, "withdrawn", stages.DISCARDED, by=by)
-            for control in unit.task.controls:
+            for control in unit.task.hooks["moved"]:
                 control.moved(unit)
         _settle(stored, by, timezone.now())
     return stored

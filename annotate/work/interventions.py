@@ -51,7 +51,7 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
     ongoing = running(annotator, task)
     if ongoing is None:
         permit = permit_of(annotator, task)
-        right, asked = next(filter(None, (control.score(permit) for control in task.controls)), (0, 0))
+        right, asked = next(filter(None, (control.score(permit) for control in task.hooks["score"])), (0, 0))
         return stop(permit, right, asked, by=by, reason=reason)
     if not f"; {ongoing.reason}".endswith(f"; {reason}"):
         ongoing.reason = "; ".join(filter(None, [ongoing.reason, reason]))

@@ -309,6 +309,6 @@ def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
             full.append(unit)
     decide_all(full, answers)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
-        for control in unit.task.controls:
+        for control in unit.task.hooks["moved"]:
             control.moved(unit)
     return Counter(unit.stage for unit in full)

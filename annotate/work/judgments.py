@@ -142,71 +142,111 @@ def close(
     is_disturbing: whether to pass the unit on to people who accept disturbing texts.
     """
     kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
-    annotator, task = permit.annotator, permit.task
-    # All changes to a unit and its leases happen under this lock. For a gold answer, the unit of work that it replaces
-    # is locked. no_key prevents a deadlock: otherwise an extension that adds copies of the unit would wait for this
-    # transaction, while a control that locks the task would make this transaction wait for the extension.
-    work = _work(lease_id, annotator.pk, task.pk)
+    task = permit.task
+    unit, around = _locked_work(permit, lease_id)
+    leases = [other for other in around if unit.pk in (other.unit_id, other.instead_of_id)]
+    lease = next(each for each in around if each.pk == lease_id)
+    shown = lease.unit
+    shown.task = task
+    own = [each for each in around if each.annotator_id == permit.annotator.pk]
+    held = [each for each in own if each.closed_at is None and each.unit_id != shown.pk]
+    own = [each for each in own if each.unit_id == shown.pk]
+    for control in task.hooks["stored"] if answer else ():
+        answer = control.stored(answer, shown, permit.annotator)
+    if first := getattr(lease, "judgment", None):
+        return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
+    if permit.stopped:
+        raise permit.stopped
+    # If the lease has expired, the same annotator may have received the unit again in another tab. In this case, use
+    # the open lease.
+    lease = next((each for each in own if each.closed_at is None), lease)
+    binding = (getattr(each, "judgment", None) for each in own)
+    if earlier := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
+        return Closed(permit, _retried(earlier, kind, answer, shown), False, lease, held)
+    # The answer must not precede the question, even if the clock was set back.
+    now = max(timezone.now(), lease.opened_at)
+    lease.place = _place_of(permit, lease, unit, shown, leases, answer, now)
+    judgment = _store(permit, lease, shown, kind, answer, now, active_seconds)
+    for control in task.hooks["judged"]:
+        control.judged(judgment, answer)
+    if is_disturbing:
+        _mark_disturbing(shown, unit)
+    # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
+    # statements nor the duration distinguish gold answers from work.
+    of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown.pk))
+    standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
+    after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
+    for control in task.hooks["moved"]:
+        control.moved(unit)
+    count_answers(permit, judgment)
+    # This runs after every answer, so that it does not distinguish gold answers from work.
+    pauses = [control.pauses(permit) for control in task.hooks["pauses"]]
+    if (is_paused := any(pauses)) or task.kind.sensitive or permit.quota is not None:
+        permit = permit.after_reading(1, answers=int(kind == Judgment.ANSWER), is_paused=is_paused)
+    return Closed(permit, judgment, True, lease, held)
+
+
+def _locked_work(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]:
+    """Lock the unit of work of a lease. Return it with the leases in the task that `_around` describes.
+
+    All changes to a unit and its leases happen under this lock. For a gold answer, the unit of work that it replaces is
+    locked. no_key prevents a deadlock: otherwise an extension that adds copies of the unit would wait for this
+    transaction, while a control that locks the task would make this transaction wait for the extension.
+
+    Raises NotFound if the annotator has no such lease.
+    """
+    person, task = permit.annotator.pk, permit.task
+    work = _work(lease_id, person, task.pk)
     if not work:
         raise refusals.NotFound(_("You do not have this item."))
     [unit] = work
     unit.task = task
     # Read the leases in a separate statement after the unit is locked, because the transaction that held the lock
     # before may have changed the leases.
-    leases_around = [other for other in _around(annotator.pk, unit.pk, unit.shown) if other.unit.task_id == task.pk]
-    leases = [other for other in leases_around if unit.pk in (other.unit_id, other.instead_of_id)]
-    lease = next(each for each in leases_around if each.pk == lease_id)
-    shown_unit = lease.unit
-    shown_unit.task = task
-    own_leases = [each for each in leases_around if each.annotator_id == annotator.pk]
-    held = [each for each in own_leases if each.closed_at is None and each.unit_id != shown_unit.pk]
-    own_leases = [each for each in own_leases if each.unit_id == shown_unit.pk]
-    for control in task.controls if answer else ():
-        answer = control.stored(answer, shown_unit, annotator)
-    if first := getattr(lease, "judgment", None):
-        return Closed(permit, _retried(first, kind, answer, shown_unit), False, lease, held)
-    if permit.stopped:
-        raise permit.stopped
-    # If the lease has expired, the same annotator may have received the unit again in another tab. In this case, use
-    # the open lease.
-    lease = next((each for each in own_leases if each.closed_at is None), lease)
-    binding = (getattr(each, "judgment", None) for each in own_leases)
-    if earlier := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(permit, _retried(earlier, kind, answer, shown_unit), False, lease, held)
-    # The answer must not precede the question, even if the clock was set back.
-    now = max(timezone.now(), lease.opened_at)
+    return unit, [other for other in _around(person, unit.pk, unit.shown) if other.unit.task_id == task.pk]
+
+
+def _place_of(
+    permit: Permit, lease: Lease, unit: Unit, shown: Unit, leases: list[Lease], answer: Answer | None, now: datetime
+) -> int | None:
+    """Return the place that a judgment holds on the unit of work. Skips, flags and gold answers hold none.
+
+    Raises a refusal if the judgment does not count or if the answer does not fit the unit.
+    """
     is_late = lease.closed_at is not None or lease.expires_at <= now
+    others = [each for each in leases if each.pk != lease.pk]
     _check_rights(permit, lease, unit, now, is_late=is_late)
-    other_leases = [each for each in leases if each.pk != lease.pk]
     # After this lease of a gold answer expired, others may have given all the answers that are needed, as can happen
     # for a unit of work.
     is_late_gold = lease.instead_of_id and is_late
-    is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown_unit.pk, other_leases))
+    is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
-    if answer:
-        check(task.kind, answer, shown_unit)
-        # A gold answer does not hold a place. An answer to it is too late if an answer to the replaced unit would be
-        # too late. Both cases run the same statements, because the lease changes only after the check.
-        place = lease.place
-        if is_late:
-            free = free_place(unit, other_leases, stand_in=lease.instead_of_id and shown_unit.pk)
-            place = place or free
-            if place is None:
-                raise refusals.LeaseExpired(
-                    _("You had this item open for too long, and somebody else has it now. Please take the next one.")
-                )
-        lease.place = None if lease.instead_of_id else place
-    else:
-        lease.place = None
-    if active_seconds is not None:
-        # With the arguments in this order, max and min turn NaN into 0.
-        active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
+    if answer is None:
+        return None
+    check(permit.task.kind, answer, shown)
+    # An answer to a gold answer is too late if an answer to the replaced unit would be too late. Both cases run the
+    # same statements, because the lease changes only after the check.
+    place = lease.place
+    if is_late:
+        free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
+        place = place or free
+        if place is None:
+            raise refusals.LeaseExpired(
+                _("You had this item open for too long, and somebody else has it now. Please take the next one.")
+            )
+    return None if lease.instead_of_id else place
+
+
+def _store(
+    permit: Permit, lease: Lease, shown: Unit, kind: str, answer: Answer | None, now: datetime, seconds: float | None
+) -> Judgment:
+    """Close a lease and store the judgment."""
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
     judgment = Judgment(
-        unit=shown_unit,
-        annotator=annotator,
+        unit=shown,
+        annotator=permit.annotator,
         lease=lease,
         kind=kind,
         label=answer.label if answer else "",
@@ -214,28 +254,13 @@ def close(
         comment=answer.comment.strip() if answer else "",
         shown_at=lease.opened_at,
         answered_at=now,
-        active_seconds=active_seconds,
+        # With the arguments in this order, max and min turn NaN into 0.
+        active_seconds=seconds and round(min(max(0.0, seconds), (now - lease.opened_at).total_seconds()), 3),
     )
     insert_one(judgment)
     if next(_answers) % bulk_rows.ANSWERS == 0:
         bulk_rows.gather()
-    for control in task.controls:
-        control.judged(judgment, answer)
-    if is_disturbing:
-        _mark_disturbing(shown_unit, unit)
-    # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
-    # statements nor the duration distinguish gold answers from work.
-    of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown_unit.pk))
-    standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
-    after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
-    for control in task.controls:
-        control.moved(unit)
-    count_answers(permit, judgment)
-    # This runs after every answer, so that it does not distinguish gold answers from work.
-    pauses = [control.pauses(permit) for control in task.controls]
-    if (is_paused := any(pauses)) or task.kind.sensitive or permit.quota is not None:
-        permit = permit.after_reading(1, answers=int(kind == Judgment.ANSWER), is_paused=is_paused)
-    return Closed(permit, judgment, True, lease, held)
+    return judgment
 
 
 def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:

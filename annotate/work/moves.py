@@ -119,7 +119,7 @@ def begun(task: Task, first: int) -> None:
 def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
     """Return the labels of units in the form that an annotator sees."""
     pairs = list(labelled)
-    for control in dict.fromkeys(control for unit, _ in pairs for control in unit.task.controls):
+    for control in dict.fromkeys(control for unit, _ in pairs for control in unit.task.hooks["seen"]):
         pairs = [(unit, label) for (unit, _), label in zip(pairs, control.seen(annotator, pairs), strict=True)]
     return [label for _, label in pairs]
 
@@ -135,7 +135,7 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
     # no_key prevents a deadlock with an extension that adds copies of the units.
     unit_list = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes) for unit in unit_list]
-    for control in routes.task.controls:
+    for control in routes.task.hooks["queued"]:
         control.queued(routes.task, unit_list, event)
     save_all(unit_list, transitions, CHANGED)
     return len(unit_list)

@@ -33,7 +33,7 @@ from annotate.models import (
     Task,
 )
 from annotate.quality.guideline_versions import holding
-from annotate.work.routes import Routes, is_outsider, may_annotate, route_rows
+from annotate.work.routes import Routes, may_annotate, route_rows
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
 
@@ -79,7 +79,7 @@ class Permit:
     @property
     def is_outsider(self) -> bool:
         """Whether the task is for its members only and the annotator is not one of them."""
-        return is_outsider(self.task, self.role)
+        return self.task.members_only and self.role is None
 
     @property
     def adjudicates(self) -> bool:
@@ -111,7 +111,7 @@ class Permit:
                 )
                 % {"number": intcomma(self.read_today)}
             )
-        if self.left == 0:
+        if self.quota is not None and self.answered >= self.quota:
             return QuotaReached(
                 ngettext(
                     "You have given the %(number)s answer that you were asked for in this task. Thank you.",
@@ -173,7 +173,8 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     # Records in no language wait in the same queue as posts in no language.
     rows = route_rows() if any(task.kind.routing.is_routed or UND in task.languages for task in listed) else {}
     standing = _standing(annotator, listed)
-    answered = _answered(annotator, [pk for pk, (_, _, quota) in standing.items() if quota is not None])
+    limited = [pk for pk, (_, _, quota) in standing.items() if quota is not None]
+    answered = _answered(annotator, limited) if limited else {}
     tested = [task for task in listed if task.test_items]
     majors, passed = _tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
@@ -216,8 +217,6 @@ def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
 
 def _answered(annotator: Annotator, tasks: list[int]) -> dict[int, int]:
     """Return the number of an annotator's valid answers in each task, by the task's primary key."""
-    if not tasks:
-        return {}
     answers = Judgment.objects.live().answers().filter(annotator=annotator, unit__task__in=tasks).order_by()
     return dict(answers.values_list("unit__task").annotate(Count("pk")))
 
@@ -240,7 +239,7 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
 
 def _adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
     if role is None:
-        return annotator.adjudicates and not is_outsider(task, role)
+        return annotator.adjudicates and not task.members_only
     return role == Membership.ADJUDICATOR
 
 
@@ -255,7 +254,7 @@ def adjudicates_in(annotator: Annotator, task: Task) -> bool:
 
 def check_member(annotator: Annotator, task: Task) -> None:
     """Raise NotAllowed if a task is for its members only and the annotator is not one of them."""
-    if task.members_only and is_outsider(task, _role(annotator, task)):
+    if task.members_only and _role(annotator, task) is None:
         raise NotAllowed(_(NOT_A_MEMBER))
 
 

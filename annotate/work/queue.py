@@ -246,7 +246,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     Returns None if the last place was taken in the meantime.
     """
     unit.task = permit.task
-    places = [] if sheet else [control.place(unit, permit) for control in permit.task.controls]
+    places = [] if sheet else [control.place(unit, permit) for control in permit.task.hooks["place"]]
     leases = _leases(unit.pk)
     now = timezone.now()
     own_leases = [lease for lease in leases if lease.annotator_id == permit.annotator.pk]
@@ -284,7 +284,7 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
     place: place that the lease holds on the unit of work.
     times: how many times the annotator has already received the unit of work.
     """
-    for control in permit.task.controls:
+    for control in permit.task.hooks["shown"]:
         control.shown(shown, permit.annotator)
     is_work = shown.pk == work.pk
     least, most = BACK_AFTER

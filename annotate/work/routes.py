@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Case, F, QuerySet, Value, When
+from django.db.models import Case, Count, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import kind_of
-from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Membership, Pause, Task
+from annotate.models import AnnotatorLanguage, Consent, Judgment, LanguageRoute, Membership, Pause, Task
 from annotate.quality.guideline_versions import qualified_in
 from corpora.core import languages
 from corpora.core.languages import LANGUAGES, UND, code_named, code_of
@@ -149,13 +150,7 @@ class Routes:
 
     @classmethod
     def load(cls, task: Task) -> "Routes":
-        (routes,) = cls.load_all([task])
-        return routes
-
-    @classmethod
-    def load_all(cls, tasks: Iterable[Task]) -> list["Routes"]:
-        rows = route_rows()
-        return [cls(rows, task) for task in tasks]
+        return cls(route_rows(), task)
 
     def queue_of(self, language: str) -> str:
         """Return the queue of a language.
@@ -168,7 +163,7 @@ class Routes:
         kind = self.task.kind
         if finer := kind.finer(language):
             return self.queue_of(finer[0])
-        under = kind.under(language)
+        under = kind.languages[language].under if language in kind.languages else ""
         if not under:
             return language
         first = kind.finer(under)[0]
@@ -176,7 +171,7 @@ class Routes:
 
     def queue_in(self, language: str) -> str:
         """Return the queue in which texts in a language wait in this task."""
-        return self.task.kind.routing.queue(language, self)
+        return self.queue_of(language) if self.task.kind.routing.is_routed else language
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:
@@ -218,9 +213,14 @@ class Readers:
 def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     """Return the readers of each task, by the task's id, with as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
-    levels = _levels(tasks)
+    read_in = {task.pk: set(task.read_in) for task in tasks}
+    readers_of_any = AnnotatorLanguage.objects.filter(
+        annotator__user__is_active=True, language__in=set().union(*read_in.values())
+    )
+    levels = list(readers_of_any.order_by().values_list("language", "level", "annotator_id"))
     paused, roles = _standing(tasks)
-    held = qualified_in([task for task in tasks if task.test_items])
+    tested = [task for task in tasks if task.test_items]
+    held = qualified_in(tested) if tested else {}
     willing: dict[int, set[int]] = {task.pk: set() for task in tasks if task.kind.sensitive}
     if willing:
         consents = Consent.objects.filter(task__in=willing, withdrawn_at=None)
@@ -230,9 +230,9 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)
         role_of = roles[task.pk].get
-        read_in, read_by = set(task.read_in), task.kind.routing.read_by
+        read_by = task.kind.routing.read_by
         for language, level, person in levels:
-            if language in read_in and level >= task.least_level and may_annotate(task, role_of(person)):
+            if language in read_in[task.pk] and level >= task.least_level and may_annotate(task, role_of(person)):
                 for queue in read_by(language, task, routes):
                     reads[queue].add(person)
         passed = dict(reads)
@@ -257,7 +257,10 @@ def _standing(tasks: Iterable[Task]) -> tuple[dict[int, set[int]], dict[int, dic
     """Return two mappings by task: the people who are paused, and the role of each member."""
     is_full = When(quota__lte=F("answered"), then=Value(FULL))
     paused = Pause.objects.filter(task__in=tasks, lifted_at=None).order_by()
-    members = Membership.objects.filter(task__in=tasks).with_answers().order_by()
+    answers = Judgment.objects.live().answers().filter(annotator=OuterRef("annotator"), unit__task=OuterRef("task"))
+    number = answers.order_by().values("unit__task").annotate(number=Count("pk")).values("number")
+    answered = Case(When(quota__isnull=False, then=Coalesce(Subquery(number), 0)), default=0)
+    members = Membership.objects.filter(task__in=tasks).annotate(answered=answered).order_by()
     # Use a single statement, because this runs after answers.
     rows = paused.values_list("task_id", "annotator_id", Value(PAUSED)).union(
         members.values_list("task_id", "annotator_id", Case(is_full, default=F("role"))), all=True
@@ -272,18 +275,9 @@ def _standing(tasks: Iterable[Task]) -> tuple[dict[int, set[int]], dict[int, dic
     return paused_in, roles
 
 
-def is_outsider(task: Task, role: str | None) -> bool:
-    """Return whether a task is for members only and a person with this role (None for no role) is not a member."""
-    return task.members_only and role is None
-
-
 def may_annotate(task: Task, role: str | None) -> bool:
-    """Return whether a person with this role may annotate in a task, provided that they read one of its languages."""
-    return role != Membership.MANAGER and not is_outsider(task, role)
+    """Return whether a person may annotate in a task, provided that they read one of its languages.
 
-
-def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:
-    """Return which active annotators read the tasks' languages, as (language, level, annotator id) tuples."""
-    languages = {code for task in tasks for code in task.read_in}
-    rows = AnnotatorLanguage.objects.filter(annotator__user__is_active=True, language__in=languages)
-    return list(rows.order_by().values_list("language", "level", "annotator_id"))
+    role: the person's role as a member of the task; None if they are not a member.
+    """
+    return role != Membership.MANAGER and not (task.members_only and role is None)

@@ -65,10 +65,10 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
     how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
     skipped = [other for other in judgments if other.kind == Judgment.SKIP]
-    is_done = len(answers) >= unit.redundancy
+    is_done, lease = len(answers) >= unit.redundancy, judgment.lease
     # If the answer may name the language of a different queue, the readers are always looked up, even if the
     # result does not depend on them. Otherwise, the statements would reveal the type of the unit.
-    if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", _queue(judgment)):
+    if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", lease and lease.queue):
         decide(unit, answers, **how)
         return
     # Skips count towards the task's limit if they were made in the current round and after the last reopening.
@@ -108,11 +108,6 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
         move(unit, "exhausted", _when_exhausted(unit), **how)
 
 
-def _queue(judgment: Judgment) -> str | None:
-    """Return the queue in which an annotator judged a unit."""
-    return judgment.lease.queue if judgment.lease else None
-
-
 def decide(
     unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, asks: bool = True, **how: Any
 ) -> None:
@@ -131,7 +126,8 @@ def decide(
     if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
         language = unit.task.kind.routing.named(answers[0].label)
         queue = reach.routes.queue_in(language) if language else ""
-        if queue not in ("", _queue(answers[0])):
+        lease = answers[0].lease
+        if queue not in ("", lease and lease.queue):
             _send_to_named(unit, queue, reach, **how)
             return
     if isinstance(came_to, int):
@@ -207,8 +203,9 @@ def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str,
     result = outcome(answers, aggregate=aggregate, order=task.labels, people=asked)
     if isinstance(result, int) and len(answers) < asked:
         return result
-    label = None if result is None else _checked_label(unit, answers, result)
-    for control in task.controls:
+    # Most rules return one of the answers, which were checked when they were given.
+    label = result if result is None or result in answers else _checked_label(unit, result)
+    for control in task.hooks["decided"]:
         decided = control.decided(unit, answers, label)
         if isinstance(decided, int):
             if asks and decided > len(answers):
@@ -221,8 +218,8 @@ def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str,
     return "answered", stages.LABELLED, label
 
 
-def _checked_label(unit: Unit, answers: Sequence[str], result: object) -> str:
-    """Return the label that an aggregation returned.
+def _checked_label(unit: Unit, result: object) -> str:
+    """Return the label that an aggregation returned, which is none of the answers.
 
     If it is not a possible answer, raise a CorpusError that names the package of the unit's form.
     """
@@ -230,8 +227,7 @@ def _checked_label(unit: Unit, answers: Sequence[str], result: object) -> str:
     try:
         if not isinstance(result, str):
             raise ValueError("It must be a text or None.")
-        if result not in answers:
-            unit.task.kind.rules.check(Answer(result, is_sure=True), unit)
+        unit.task.kind.rules.check(Answer(result, is_sure=True), unit)
     except ValueError as error:
         raise CorpusError(
             f"{package_of(form)} cannot be used: its aggregation {name} of the form {form.slug} returned {result!r} "

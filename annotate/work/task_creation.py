@@ -279,8 +279,8 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
     entry: the entry for the question, still without items.
     samples: the samples that contain the items of the question.
     """
-    task, controls = entry.task, entry.task.kind.quality_controls
-    in_memory = design.asks_each or any(control.hides for control in controls)
+    task, kind = entry.task, entry.task.kind
+    in_memory = design.asks_each or any(control.hides for control in kind.quality_controls)
     drawn, orders = [], {}
     for sample in samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
@@ -291,7 +291,7 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
     entry.items, predicted = chain.from_iterable(drawn), {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in samples for key in sample.keys})
-    for control in controls:
+    for control in kind.hooks["enter"]:
         control.enter(entry)
     counts = add_units(
         task,
@@ -331,7 +331,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
         options["never_agree"] = sorted(listed)
     task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=[*(labels or kind.labels)], options=options)
     try:
-        for control in kind.quality_controls:
+        for control in kind.hooks["prepare"]:
             control.prepare(task, reuse)
     except ValueError as error:
         raise TaskError(str(error)) from error
@@ -447,8 +447,9 @@ def extend_task(
         task.draws.set([larger])
         added = add_units(task, items)
         progress(len(items))
-        contested = {label: sent for control in task.controls for label, sent in control.enlarged(task).items()}
-        opened = Opened(task, added, [sample], contested=contested)
+        opened = Opened(task, added, [sample])
+        for control in task.hooks["enlarged"]:
+            opened.contested |= control.enlarged(task)
         then(opened)
     return opened
 

@@ -74,7 +74,7 @@ def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = Mappi
     for name, value in values.items():
         setattr(stored, name, _checked(stored, name, value))
     changed = [name for name in values if getattr(stored, name) != old_values[name]]
-    for control in stored.kind.quality_controls:
+    for control in stored.kind.hooks["check_change"]:
         control.check_change(stored, changed)
     if changed:
         stored.save(update_fields=[TITLE, LABELS, "options"])

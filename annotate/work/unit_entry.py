@@ -23,7 +23,7 @@ from annotate.quality import commitments
 from annotate.work.moves import begin, begun, first_queue
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
-from corpora.models import Item, same
+from corpora.models import Item, as_read
 
 # Redundancy of a unit that everybody should answer: the largest number that the column can store.
 EVERYBODY = 32767
@@ -129,7 +129,7 @@ def add_units(
         _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
         counts.update(unit.stage for unit in units)
     begun(task, first)
-    read = sum(control.units_added(task, first) for control in task.drawing_controls)
+    read = sum(control.units_added(task, first) for control in task.hooks["units_added"])
     return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 
 
@@ -216,7 +216,7 @@ def _questions(
 def _digest(unit: Any, sets: Compared | None) -> bytes:
     """Return a digest of the content that a reader sees. Units that look the same have the same digest."""
     item = unit.item
-    content: tuple[Any, ...] = same(item)
+    content: tuple[Any, ...] = as_read(item.language, item.text, item.fields)
     if sets is not None:
         content = item.language, *(item.fields[name] for name in unit.task.kind.fields), *map(str, sets)
     return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()

@@ -90,7 +90,7 @@ def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
 )
 def test_an_audit_of_declared_labels_applies_where_some_are_chosen_and_that_of_agreement_always(kind, share, applies):
     task = Task(kind_slug=kind, options={"audit_share": share, "audit_least": 0})
-    assert any(control.look_at == "audit" for control in task.controls) is applies
+    assert any(control.look_at == "audit" for control in task.hooks["panel"]) is applies
 
 
 def test_records_of_mixed_languages_wait_in_the_queue_of_und(db, tmp_path, person):
