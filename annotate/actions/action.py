@@ -7,7 +7,7 @@ outcome. The action itself prints nothing.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +71,20 @@ class Outcome:
 
     said: the results, as sentences or as tables in text form
     warned: warnings, as sentences
-    data: all results, in a form that `Encoder` can write as JSON
+    data: results, in a form that `Encoder` can write as JSON
     status: exit status of the command
+    more: function that computes the rest of `data`, which is left out if nobody asks for it
     """
 
     said: list[str]
     warned: list[str] = field(default_factory=list)
     data: Mapping[str, Any] = field(default_factory=dict)
     status: int = 0
+    more: Callable[[], Mapping[str, Any]] = dict
+
+    def complete(self) -> "Outcome":
+        """Return the outcome with all of its data."""
+        return replace(self, data={**self.data, **self.more()}, more=dict)
 
 
 Run = Callable[[dict[str, Any], Progress], Outcome]

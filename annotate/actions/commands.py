@@ -229,7 +229,7 @@ class ActionCommand(Command):
         for sentence in outcome.warned:
             self.stderr.write(sentence)
         if as_json:
-            self.stdout.write(json.dumps(outcome.data, indent=2, ensure_ascii=False, cls=Encoder))
+            self.stdout.write(json.dumps(outcome.complete().data, indent=2, ensure_ascii=False, cls=Encoder))
         for sentence in () if as_json else outcome.said:
             self.stdout.write(sentence)
         if outcome.status:

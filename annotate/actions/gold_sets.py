@@ -62,7 +62,7 @@ OF_RECORDS = "Train, dev and test"
         "them. The task can never be reopened",
     ),
     refuses=(ExportError,),
-    checks=lambda values: _check(values),
+    checks=lambda values: check_export(*(values[name] for name in ("task", "splits", "seed", "frequent_over"))),
 )
 def export_gold_action(values: Values, progress: Progress) -> Outcome:
     task, out = values["task"], values["out"]
@@ -92,10 +92,6 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
     labels = many(len(counts["by_label"]), "label")
     written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."
     return Outcome([written], [sentence for sentence in warnings if sentence], manifest)
-
-
-def _check(values: Values) -> None:
-    check_export(values["task"], values["splits"], values["seed"], values["frequent_over"])
 
 
 # --- A published file

@@ -187,7 +187,7 @@ def do(number: int) -> None:
 
 
 def _ended(outcome: Outcome) -> dict[str, Any]:
-    fields = {"said": outcome.said, "warned": outcome.warned, "data": outcome.data}
+    fields = {"said": outcome.said, "warned": outcome.warned, "data": outcome.complete().data}
     return {"state": Job.FAILED if outcome.status else Job.DONE, **fields}
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sized
+from functools import partial
 from typing import Any
 
 from django.db.models import Count
@@ -51,13 +52,14 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
         outcome = Outcome(*summarize(opened, size, extended=extended))
     else:
         outcome = _records_summary(opened)
-    work = expected(task)
+    # Only --json shows the expected work of a stored task, except for the work that quality controls have drawn.
+    work = expected(task) if is_dry_run or task.hooks["expected"] else {}
     if is_dry_run:
         forecast, interval_widths = forecast_of(task), _interval_widths(task)
         lines = [*_dry_run_lines(task, work, forecast), *_width_lines(interval_widths), *outcome.said, NOT_KEPT]
         work = {**work, "forecast": forecast, "widths": interval_widths}
     else:
-        lines = [*outcome.said, *(plan_report.of_checks(work["checks"]) if work["checks"] else ())]
+        lines = [*outcome.said, *(plan_report.of_checks(work["checks"]) if work else ())]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         lines.insert(0, _contrast_summary(opened))
     # In a dry run, the table of the expected work already shows which queues lack readers.
@@ -70,7 +72,8 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
     ]
     counts = {"draws": draws, "stages": dict(opened.stages), "decoys": dict(opened.decoys)}
     counts |= {"decoys_wanted": dict(opened.wanted), "reused": dict(opened.reused), "contested": opened.contested}
-    return Outcome(lines, warnings, {"task": task.name, "dry_run": is_dry_run, **counts, **work})
+    data = {"task": task.name, "dry_run": is_dry_run, **counts, **work}
+    return Outcome(lines, warnings, data, more=dict if work else partial(expected, task))
 
 
 def _dry_run_lines(task: Task, work: dict[str, Any], forecast: dict[str, Any]) -> list[str]:

@@ -216,7 +216,7 @@ def run(action: str, /, **options: Any) -> Outcome:
         own_keys()
     progress = _Stoppable()
     with told(), private():
-        return outside_loop(lambda: command.perform(values, progress), progress.stop)
+        return outside_loop(lambda: command.perform(values, progress).complete(), progress.stop)
 
 
 def named_action(name: str) -> Action:
