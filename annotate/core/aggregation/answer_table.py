@@ -109,7 +109,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
         return None
     label, count = counts[0]
     tied = len(counts) > 1 and counts[1][1] == count
-    return label if not tied and count >= needed(people or len(answers)) else None
+    return label if not tied and 2 * count > (people or len(answers)) else None
 
 
 def median(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
