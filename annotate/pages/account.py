@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from math import ceil
 from threading import Thread
 from typing import Any
@@ -46,6 +47,7 @@ from knox.settings import knox_settings
 
 from annotate.core.refusals import Refusal
 from annotate.pages.access import API, UserRequest, View, status_of
+from annotate.pages.item_view import rendered
 from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
@@ -293,6 +295,13 @@ class LogInMiddleware(LoginRequiredMiddleware):
         return response
 
 
+def welcome() -> str:
+    """Return the installation's own text for the login page, which is in welcome.md, or "" if there is none."""
+    with suppress(FileNotFoundError):
+        return rendered((settings.DATA_DIR / "welcome.md").read_text(encoding="utf-8"))
+    return ""
+
+
 class LogIn(LoginView):
     """The login page.
 
@@ -325,6 +334,7 @@ class LogIn(LoginView):
             CARRIED: carried,
             DRAFT: posted.get(DRAFT, ""),
             "is_new": not accounts.managers().exists(),
+            "welcome": welcome(),
         }
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:

@@ -36,6 +36,12 @@ def test_the_link_makes_the_first_manager_who_is_logged_in_and_works_once(client
     assert not is_in(other)
 
 
+def test_the_login_page_shows_the_text_of_the_installation(client, data_dir):
+    assert "welcome" not in client.get("/login/").content.decode()
+    (data_dir / "welcome.md").write_text("Write to **Maria** <script>for an account.")
+    assert "Write to <strong>Maria</strong> &lt;script&gt;for an account." in client.get("/login/").content.decode()
+
+
 def test_the_login_page_refers_to_the_link_while_there_is_no_manager(client):
     assert "There is no manager yet." in client.get(reverse("login")).text
     accounts.add_manager("meg")
