@@ -18,17 +18,16 @@ def main(size: int) -> None:
     import assay
     from annotate.actions.commands import call_command
     from annotate.kinds import Answer
-    from annotate.management.demo import LICENCE, NAME, SEED, SOURCE
     from annotate.models import Annotator, AnnotatorLanguage, Task
     from annotate.work.adjudication import discard, to_adjudicate
     from annotate.work.judgments import judge, skip
     from annotate.work.queue import take
-    from tests.annotate.corpus import POSTS
+    from tests.annotate.corpus import LICENCE, NAME, POSTS, SOURCE
 
     call_command("migrate", verbosity=0)
     assay.run("import_corpus", corpus=NAME, files=POSTS, licence=LICENCE, source=SOURCE, text_may_leave=True)
     assay.run("prelabel", corpus=NAME, processes=1)
-    assay.run("open_task", name=NAME, corpus=NAME, size=size, seed=SEED, audit_least=2, audit_limit=1.0)
+    assay.run("open_task", name=NAME, corpus=NAME, size=size, seed="2014", audit_least=2, audit_limit=1.0)
     task = Task.objects.get()
     people = [Annotator.objects.create(user=User.objects.create_user(name)) for name in ("ann", "bea")]
     for annotator in people:

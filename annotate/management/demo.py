@@ -1,186 +1,120 @@
-"""The demo: small tasks on real posts and invented records, with invented annotators who have started to label."""
+"""The demo: small tasks on real texts and invented records, with invented annotators who have started to label.
+
+fixtures/demo.toml lists the tasks. They are made while the server runs, by the actions that managers use. The login
+page lists those that are ready, and what to try in them.
+"""
 
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
+from annotate.actions import job_worker
+from annotate.actions.registry import by_name
 from annotate.controls import qualification
 from annotate.core.draws import hash_order
-from annotate.kinds import KINDS, Answer
-from annotate.models import Annotator, Judgment, Lease, Task, Trial
+from annotate.core.stages import ADJUDICATION
+from annotate.kinds import Answer
+from annotate.kinds.interface_language import negative
+from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial, Unit
+from annotate.work import job_store
 from annotate.work.accounts import add_annotators
-from annotate.work.judgments import judge, skip
-from annotate.work.people_file import Row, read_table
+from annotate.work.judgments import judge
+from annotate.work.moves import seen
+from annotate.work.people_file import read_table
 from annotate.work.permit import acting
 from annotate.work.queue import take
 from corpora.models import Corpus
 from corpora.system import IN_CHECKOUT
 
-NAME = "demo"
 PASSWORD = "demo_password"  # noqa: S105 - the name of a file
-# Tables of the annotators who label posts, and of those who label records.
 PEOPLE = ("annotators.csv", "crowd_annotators.csv")
-# Number of posts to draw. The corpus has more, so that `extend_task demo` can add some.
-SIZE = 1200
-SEED = "2014"
-SKIPPERS = ("goran", "zofia", "indra", "tomas")
-# Accounts for visitors to the demo, who have not started to label.
-VISITORS = ("anna", "yusuf")
-# A second task about posts, which asks whether a post is in a certain language. The visitors read these languages.
-VERIFY = "demo-precision"
-VERIFIED = ["de", "en", "nl", "fr", "ar", "tr", "he"]
-VERIFY_SIZE = 30
-# Name of a task about records -> its kind. The corpus of the task has the same name.
-CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_ranking"}
-CROWD_WORK = 10  # number of units that each annotator judges
-SLIPS = 0.05  # share of wrong answers
-CARELESS = "max"  # user name of an annotator who passes the test and then answers mostly wrong
+VISITORS = ("anna", "yusuf")  # accounts for visitors to the demo, who have not started to label
+LOTS = hash_order.by_seed("2014")
+SKIPS = 0.04  # share of units that annotators skip
+SYSTEM_SLIPS = 0.15  # share of wrong answers of the simulated system that is measured
+CARELESS = "max"  # user name of an annotator who passes the tests and then answers mostly wrong
 CARELESS_WORK, CARELESS_SLIPS = 40, 0.8  # number of units that this annotator judges, and their share of wrong answers
-LICENCE = "CC-BY-4.0"
-SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
 
 def material() -> Path:
-    """Return the folder with the posts, records and annotators of the demo.
-
-    In a checkout, they are in the fixtures folder. pyproject.toml lists the fixtures that are copied into the package.
-    """
+    """Return the folder with the demo's files: the fixtures, or what pyproject.toml copies of them into a package."""
     return settings.BASE_DIR / "fixtures" if IN_CHECKOUT else Path(__file__).parents[1] / "demo"
 
 
-def people_of(table: str) -> list[Row]:
-    return read_table((material() / table).read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class DemoTask:
+    """A task of the demo. demo.toml explains its keys."""
+
+    name: str
+    steps: list[dict[str, Any]]
+    truth: dict[str, Any]
+    work: int
+    annotator: str
+    manager: str
+    people: Sequence[str] = ()
+    slips: float = 0.05
+    report: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def true_answers(self) -> dict[str, str]:
+        """Id -> true answer. Several labels are one answer, separated by spaces."""
+        lines = [line for path in self.truth["files"] for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        if self.truth["files"][0].endswith(".tsv"):
+            return dict(line.split("\t") for line in lines)
+        answers = {row[self.truth["id"]]: row[self.truth["label"]] for row in map(json.loads, lines)}
+        return {key: answer if isinstance(answer, str) else " ".join(sorted(answer)) for key, answer in answers.items()}
+
+    @cached_property
+    def keys(self) -> list[str]:
+        units = Task.objects.get(name=self.name).units
+        return list(units.order_by("item__key").values_list("item__key", flat=True).distinct())
+
+    def simulated(self, name: str, key: str, slips: float) -> str:
+        """Return the answer of a simulated person or system to an item."""
+        truth = self.true_answers[key]
+        if not hash_order.hit(slips, lots=LOTS, purpose="slip", key=f"{name} {key}"):
+            return truth
+        others = {self.true_answers[other] for other in self.keys} - {truth}
+        return hash_order.drawn(others, 1, lots=LOTS, purpose=f"{name} {key}")[0]
 
 
-def usernames(table: str) -> list[str]:
-    return [row.username for row in people_of(table)]
+def contents() -> tuple[dict[str, Any], list[DemoTask]]:
+    """Return the content of demo.toml with absolute paths, and its tasks."""
+    text = (material() / "demo.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text.replace('"./', f"{json.dumps(str(material()))[:-1]}/"))
+    return tables, [DemoTask(**table) for table in tables["tasks"]]
 
 
-def set_up(port: int) -> str:
-    """Create the parts of the demo that do not exist yet, and return instructions for logging in.
+# --- Before the server starts
 
-    If the demo already exists, all answers are kept.
-    """
+
+def prepare(port: int) -> str:
+    """Create the accounts, and return instructions for logging in. If the demo already exists, it is kept."""
     check_place()
-    password = shared_password()
-    call_command(
-        "import_corpus", NAME, str(material() / "demo_posts.jsonl"), licence=LICENCE, text_may_leave=True, source=SOURCE
-    )
-    call_command("prelabel", NAME)
-    accounts(PEOPLE, password)
-    if not Task.objects.filter(name=NAME).exists():
-        # In such a small sample, most languages have too few posts for the default audits and checks.
-        audit_options = {"audit_least": 2, "audit_limit": 1.0}
-        call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **audit_options)
-        begin(Task.objects.get(name=NAME), material() / "demo_truth.tsv")
-    if not Task.objects.filter(name=VERIFY).exists():
-        options = {"design": "precision", "predictor": "majority", "languages": VERIFIED, "size": VERIFY_SIZE}
-        call_command("open_task", VERIFY, corpus=NAME, seed=SEED, **options)
-    for name, kind in CROWD.items():
-        crowd(name, kind, sorted((material() / "records").glob(f"{kind}.*.jsonl")))
+    accounts(password := shared_password())
+    welcome([])
+    lines = [f"  {name:8} {description}\n" for name, description in contents()[0]["accounts"].items()]
     return f"""
 Open http://localhost:{port}/ and log in with the password  {password}  as
-  anna     annotator who reads German, English and Dutch
-  yusuf    annotator who reads Arabic, Amharic, Turkish, Hebrew and French
-  ada      adjudicator of units that annotators skipped or disagreed on
-  oliver   annotator who labels ads, answers and pages in English (anna and yusuf must pass a test first)
-  manager  manager of languages, people, tasks and paused annotators
-All people are invented. The manager sees all of them."""
-
-
-@transaction.atomic  # one wait for the disk rather than one for each answer
-def begin(task: Task, truth: Path) -> None:
-    """Let some annotators skip their first posts, and others answer them, so that adjudication and audits begin.
-
-    truth: file with the language of each post
-    """
-    languages = dict(line.split("\t") for line in truth.read_text(encoding="utf-8").splitlines())
-    readers = Annotator.objects.filter(adjudicates=False, user__username__in=usernames(PEOPLE[0]))
-    readers = readers.exclude(user__username__in=VISITORS)
-    skippers = readers.filter(user__username__in=SKIPPERS).order_by("user__username")
-    for annotator in skippers:
-        work(annotator, task, lambda key, languages_read: None)
-    for annotator in readers.exclude(pk__in=skippers):
-        work(annotator, task, lambda key, languages_read: languages[key] if languages[key] in languages_read else None)
-
-
-def work(annotator: Annotator, task: Task, answer: Callable[[str, set[str]], str | None]) -> None:
-    languages = set(annotator.languages.values_list("language", flat=True))
-    for _ in range(8):
-        if lease := take(annotator, task):
-            if label := answer(lease.unit.item.key, languages):
-                judge(annotator, lease.pk, Answer(label))
-            else:
-                skip(annotator, lease.pk)
-
-
-def crowd(name: str, kind: str, files: list[Path]) -> None:
-    """Create a task about records, and let its annotators judge some of them."""
-    if Task.objects.filter(name=name).exists():
-        return
-    fields = " ".join(KINDS[kind].fields)
-    paths = [str(path) for path in files]
-    call_command("import_corpus", name, *paths, fields=fields, licence="CC0-1.0", source="written for Assay")
-    options = {"kind": kind, "gold": files, "gold_column": ["label=truth", "explanation=why"]}
-    call_command("open_task", name, corpus=name, seed=SEED, test_items=5, gold_share=0.25, **options)
-    answer_records(Task.objects.get(name=name), files)
-
-
-@transaction.atomic
-def answer_records(task: Task, files: list[Path]) -> None:
-    """Let annotators take the test and judge some records. One of them works carelessly."""
-    records = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
-    truth = {record["id"]: record["truth"] for record in records}
-    people = Annotator.objects.filter(user__username__in=usernames(PEOPLE[1])).order_by("pk")
-    for annotator in sorted(people, key=lambda person: person.user.username != CARELESS):
-        qualify(annotator, task, truth)
-        label_records(annotator, task, truth)
-    spread(task)
-
-
-def qualify(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
-    for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
-        for kind in (Trial.PRACTICE, Trial.TEST):
-            with acting(annotator.user, task.name) as permit:
-                trial = qualification.begin(permit, language, kind)
-                while question := qualification.next_question(trial):
-                    qualification.answer(permit, question.pk, truth[question.gold_answer.item.key])
-
-
-def spread(task: Task) -> None:
-    """Spread the times of the answers over the last hours, because all answers were given within seconds."""
-    answered = timezone.now()
-    for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
-        seconds = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
-        answered -= timedelta(seconds=seconds + 90)
-        opened = answered - timedelta(seconds=seconds)
-        fields = {"shown_at": opened, "answered_at": answered, "active_seconds": seconds}
-        Judgment.objects.filter(pk=judgment.pk).update(**fields)
-        assert judgment.lease_id
-        Lease.objects.filter(pk=judgment.lease_id).update(opened_at=opened, closed_at=answered)
-
-
-def label_records(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
-    careless = annotator.user.username == CARELESS
-    for _ in range(CARELESS_WORK if careless else CROWD_WORK):
-        if not (lease := take(annotator, task)):
-            break
-        item, key, lots = lease.unit.item, f"{annotator} {lease.unit.item.key}", hash_order.by_seed(SEED)
-        slips = hash_order.hit(CARELESS_SLIPS if careless else SLIPS, lots=lots, purpose="slip", key=key)
-        wrong = [label for label in task.labels if label != truth[item.key]]
-        label = hash_order.drawn(wrong, 1, lots=lots, purpose=key)[0] if slips else truth[item.key]
-        judge(annotator, lease.pk, Answer(label))
+{"".join(lines)}\
+All people are invented. The tasks appear within a minute, and the page lists what to try in them."""
 
 
 def check_place() -> None:
@@ -195,10 +129,7 @@ def check_place() -> None:
 
 
 def shared_password() -> str:
-    """Return the password of all accounts of the demo. It is generated when it is needed for the first time.
-
-    The file that contains the password also marks the installation as a demo.
-    """
+    """Return the password of all accounts, generated on the first call. Its file also marks the folder as a demo."""
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -206,15 +137,144 @@ def shared_password() -> str:
     return path.read_text()
 
 
-def accounts(tables: Iterable[str], password: str) -> None:
+def accounts(password: str) -> None:
     """Create the accounts of the demo. Passwords that users have set themselves are kept."""
-    rows = [row for table in tables for row in people_of(table)]
+    rows = [row for table in PEOPLE for row in read_table((material() / table).read_text(encoding="utf-8"))]
     add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
     ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
     Annotator.objects.update_or_create(user=ada, defaults={"adjudicates": True})
     User.objects.get_or_create(username="manager", defaults={"is_staff": True, "is_superuser": True})
-    names = [row.username for row in rows] + ["ada", "manager"]
-    users = User.objects.filter(username__in=names)
+    users = User.objects.filter(username__in=[row.username for row in rows] + ["ada", "manager"])
     without = [user.pk for user in users if not (user.password and user.has_usable_password())]
     # Hash the password once for all accounts, because hashing is slow on purpose.
     User.objects.filter(pk__in=without).update(password=make_password(password))
+
+
+# --- While the server runs
+
+
+def build_beside() -> None:
+    """Create the tasks in a process of their own, which ends after the current task if this process has ended."""
+    server = os.getpid()
+    connections.close_all()
+    if not os.fork():
+        build(lambda: os.getppid() == server)
+        sys.exit()
+
+
+def build(is_wanted: Callable[[], bool] = lambda: True) -> None:
+    """Create the tasks that do not exist yet, export their gold sets and measure on them, as long as it is wanted."""
+    tasks = contents()[1]
+    for number, demo in enumerate(tasks):
+        if not is_wanted():
+            return
+        welcome(tasks[:number])
+        create(demo)
+    exports = [ask("export_gold", task=demo.name) for demo in tasks]
+    work_off()
+    sets = [{"gold": [str(job_store.folder(job) / "out")], "unfinished": "yes"} for job in exports]
+    reports = [ask("evaluate", **gold, **measured(demo)) for demo, gold in zip(tasks, sets, strict=True)]
+    work_off()
+    welcome(tasks, exports, reports)
+
+
+def create(demo: DemoTask) -> None:
+    """Create a task, and let its annotators judge some units."""
+    if not Task.objects.filter(name=demo.name).exists():
+        for step in demo.steps:
+            by_name()[step["action"]].perform({name: value for name, value in step.items() if name != "action"})
+    task = Task.objects.get(name=demo.name)
+    begun = Annotator.objects.exclude(user__username__in=VISITORS).filter(adjudicates=False)
+    if demo.people:
+        begun = begun.filter(user__username__in=demo.people)
+    # The careless annotator comes first, because then there are enough units.
+    for annotator in sorted(begun, key=lambda person: (person.user.username != CARELESS, person.pk)):
+        if not (annotator.judgments.filter(unit__task=task) or annotator.trials.filter(task=task)):
+            work(annotator, demo, task)
+
+
+@transaction.atomic  # one wait for the disk rather than one for each answer
+def work(annotator: Annotator, demo: DemoTask, task: Task) -> None:
+    """Let an annotator take the tests and judge some units."""
+    if task.test_items:
+        qualify(annotator, demo, task)
+    is_careless = annotator.user.username == CARELESS
+    number, slips = (CARELESS_WORK, CARELESS_SLIPS) if is_careless else (demo.work, demo.slips)
+    for _ in range(number):
+        if not (lease := take(annotator, task)):
+            break
+        judge(annotator, lease.pk, answer_of(annotator, demo, lease.unit, slips))
+    spread(annotator, task)
+
+
+def qualify(annotator: Annotator, demo: DemoTask, task: Task) -> None:
+    for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
+        for kind in (Trial.PRACTICE, Trial.TEST):
+            with acting(annotator.user, task.name) as permit:
+                trial = qualification.begin(permit, language, kind)
+                while question := qualification.next_question(trial):
+                    qualification.answer(permit, question.pk, demo.true_answers[question.gold_answer.item.key])
+
+
+def answer_of(annotator: Annotator, demo: DemoTask, unit: Unit, slips: float) -> Answer | None:
+    """Return a simulated answer, None to skip the unit."""
+    name, key, task = annotator.user.username, unit.item.key, unit.task
+    label = demo.simulated(name, key, slips)
+    if unit.asked:
+        label = unit.asked if label == unit.asked else negative(unit.asked)
+    elif task.kind.noun == "post" and not annotator.languages.filter(language=label).exists():
+        return None
+    is_possible = unit.asked or not task.labels or label in task.labels
+    if not is_possible or hash_order.hit(SKIPS, lots=LOTS, purpose="skip", key=f"{name} {key}"):
+        return None
+    return Answer(seen(annotator, [(unit, label)])[0], is_sure=True)
+
+
+def spread(annotator: Annotator, task: Task) -> None:
+    """Spread the times of a person's answers over the last hours, because all were given within seconds."""
+    answered = timezone.now() - timedelta(hours=4 * hash_order.place(LOTS, task.name, annotator.user.username))
+    for judgment in annotator.judgments.filter(unit__task=task).order_by("-pk"):
+        seconds = task.kind.seconds * (0.4 + hash_order.place(LOTS, "seconds", str(judgment.pk)))
+        answered -= timedelta(seconds=seconds + 20)
+        opened = answered - timedelta(seconds=seconds)
+        Judgment.objects.filter(pk=judgment.pk).update(shown_at=opened, answered_at=answered, active_seconds=seconds)
+        Lease.objects.filter(judgment=judgment).update(opened_at=opened, closed_at=answered)
+
+
+def ask(action: str, **options: Any) -> Job:
+    """Return the job with these options. If there is none, start it, as if the manager had done so."""
+    same = Job.objects.filter(action=action, given=options).first()
+    return same or job_worker.ask(action, options, User.objects.get(username="manager"))
+
+
+def work_off() -> None:
+    """Run jobs until none is left. The server's worker may take some of them."""
+    while job_store.is_left():
+        if claimed := job_store.claim():
+            with claimed[1]:
+                job_worker.do(claimed[0].pk)
+        job_store.settle()
+        time.sleep(0.1)
+
+
+def measured(demo: DemoTask) -> dict[str, Any]:
+    """Return the options of a report. If they name no system, write a file of what a simulated one predicts."""
+    path = settings.DATA_DIR / "demo" / demo.name / "simulated.tsv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = (f"{key}\t{demo.simulated('system', key, SYSTEM_SLIPS)}\n" for key in demo.keys)
+    path.write_text("id\tlabel\n" + "".join(rows), encoding="utf-8")
+    return {"predictions": str(path)} | demo.report
+
+
+def welcome(tasks: Sequence[DemoTask], exports: Sequence[Job] = (), reports: Sequence[Job] = ()) -> None:
+    """Write the text of the login page on these tasks and, for each of them, the jobs of its gold set and report."""
+    tables, rest = contents()[0], len(contents()[1]) - len(tasks)
+    lines = [tables["welcome"], *([f"\n*{rest} more tasks are being made. Reload the page.*"] if rest else ())]
+    for desk in tables["desks"]:
+        lines.append(f"\n## {desk['heading']}\n")
+        for demo, export, report in zip_longest(tasks, exports, reports):
+            task = Task.objects.get(name=demo.name)
+            names = {"title": task.title, "cases": task.units.filter(stage=ADJUDICATION).count(), **vars(demo)}
+            links = desk["links"].format(export=export.pk, report=report.pk) if export else ""
+            lines.append(f"- {desk['line'].format(**names)}{links}")
+    (settings.DATA_DIR / "welcome.md").write_text("\n".join(lines), encoding="utf-8")

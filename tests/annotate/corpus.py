@@ -11,10 +11,10 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 from annotate.actions.commands import call_command
-from annotate.management.demo import LICENCE, SOURCE
 from corpora.models import Corpus
 
-NAME = "demo"
+NAME, LICENCE = "demo", "CC-BY-4.0"
+SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 
 

@@ -33,7 +33,7 @@ class Command(commands.Command):
     )
 
     options = (
-        Option("demo", flag, False, help="first create example tasks with some answers"),
+        Option("demo", flag, False, help="also create example tasks with some answers, which appear within a minute"),
         Option("port", whole_number, 8000, most=65535, help="the port of the server"),
         Option(
             "host",
@@ -62,7 +62,7 @@ class Command(commands.Command):
         for sentence in harmful_settings():
             self.stderr.write(sentence)
         if options["demo"]:
-            self.stdout.write(demo.set_up(port))
+            self.stdout.write(demo.prepare(port))
         address = f"http://{name_of(host)}:{port}"
         (settings.DATA_DIR / "address").write_text(address)  # commands that print links read it
         if not (options["demo"] or managers().exists()):
@@ -73,6 +73,8 @@ class Command(commands.Command):
             )
         self.stdout.write(f"Serving {address}/ with the data in {settings.DATA_DIR}. Press Ctrl-C to stop.")
         self.stdout.flush()
+        if options["demo"]:
+            demo.build_beside()
         serve(host, port, options["workers"], options["threads"])
 
     def check_kinds(self) -> None:

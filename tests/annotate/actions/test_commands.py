@@ -1,10 +1,10 @@
 import re
 import socket
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError
-from django.db import connection
 from django.urls import reverse
 from knox.models import AuthToken
 
@@ -14,14 +14,14 @@ from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.management import demo
 from annotate.management.commands import serve
-from annotate.models import Annotator, Judgment, Pause, Task, Transition
+from annotate.models import Annotator, Job, Pause, Task, Transition
+from annotate.work import job_store
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
 from deploy import settings as deployed
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED
-from tests.annotate.corpus import POSTS
 from tests.annotate.goldsets.acts import with_manifest
 from tests.running import DATA, assay
 
@@ -169,55 +169,75 @@ def demo_data(prelabelled, demo_corpus):
     demo_corpus.delete()
 
 
-def with_statistics(*args, **options):
-    """PostgreSQL plans poorly without them, and autovacuum sees nothing of a test's transaction."""
-    call_command(*args, **options)
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
+@pytest.fixture
+def hasty(monkeypatch):
+    """A demo whose annotators judge a few units only."""
+    tables, tasks = demo.contents()
+    few = [replace(task, work=min(task.work, 6)) for task in tasks]
+    monkeypatch.setattr(demo, "contents", lambda: (tables, few))
+    # It would wait for the job to be cancelled for as long as the tests run.
+    monkeypatch.setattr(demo.job_worker, "_end_where_cancelled", lambda file: None)
+    return [task.name for task in few]
 
 
 @pytest.mark.slow
-def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
-    demo_data, data_dir, capsys, client, monkeypatch
-):
-    monkeypatch.setattr(demo, "CROWD_WORK", 3)  # enough to begin with
-    monkeypatch.setattr(demo, "call_command", with_statistics)
-    told = demo.set_up(8000)
-    assert "nobody reads it" not in capsys.readouterr().err
+def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, demo_data, data_dir, client):
+    told = demo.prepare(8000)
+    assert "8 more tasks are being made" in client.get("/login/").content.decode()
+    demo.build()
+    page = client.get("/login/").content.decode()
+    assert "being made" not in page
     password = re.search(r"the password  (\S+)  as", told)[1]
+    assert password not in page
     for name in ("anna", "yusuf", "ada", "oliver", "manager"):
         assert client.post("/login/", {"username": name, "password": password}).status_code == 302, name
-    task, precision, *crowd = Task.objects.order_by("pk")
-    assert [each.name for each in crowd] == list(demo.CROWD)
-    for each in crowd:
-        assert set(each.units.filter(honeypot=False).values_list("stage", flat=True)) >= {"LABELLED", "QUEUED"}
+    assert [task.name for task in Task.objects.order_by("pk")] == hasty
+    for task in Task.objects.all():
+        stages_of_units = set(task.units.filter(honeypot=False).values_list("stage", flat=True))
+        assert stages_of_units >= {"LABELLED", "QUEUED", "ADJUDICATION"}, task
+        exported = Job.objects.get(action="export_gold", given__task=task.name)
+        measured = Job.objects.get(action="evaluate", given__gold=[str(job_store.folder(exported) / "out")])
+        assert (exported.state, measured.state) == (Job.DONE, Job.DONE), measured.warned
+        for address in (f"/tasks/{task.name}/", f"/manage/tasks/{task.name}/", f"/manage/jobs/{measured.pk}/"):
+            assert f'href="{address}"' in page
+            assert address.startswith("/tasks/") or client.get(address).status_code == 200, address
     # Somebody has been paused for the manager to see to.
     assert set(Pause.objects.values_list("annotator__user__username", flat=True)) == {demo.CARELESS}
-    assert task.units.count() == demo.SIZE
-    for begun in (
-        {"stage": "ADJUDICATION"},
-        {"audited": True, "stage": "LABELLED"},
-        {"audited": True, "stage": "QUEUED"},
-    ):
-        assert task.units.filter(**begun).exists(), begun
-    assert sorted(precision.labels) == sorted(demo.VERIFIED)
-    assert precision.units.exclude(known_answer="").exists()
-    before = Judgment.objects.count()
-    anna = Annotator.objects.get(user__username="anna")
+    assert Task.objects.get(name="demo-precision").units.exclude(known_answer="").exists()
+
+
+@pytest.mark.slow
+def test_the_demo_goes_on_where_it_was_stopped_and_keeps_what_people_have_done(
+    hasty, demo_data, data_dir, client, monkeypatch
+):
+    answered = iter([False] * 9 + [True])
+
+    def work(*who, really=demo.work):
+        if next(answered, True):
+            raise KeyboardInterrupt
+        really(*who)
+
+    demo.prepare(8000)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(demo, "work", work)
+        with pytest.raises(KeyboardInterrupt):
+            demo.build()
+    task = Task.objects.get()
+    before = task.units.filter(judgments__isnull=False).count()
+    anna, yusuf = Annotator.objects.get(user__username="anna"), User.objects.get(username="yusuf")
     judgment = judge(anna, take(anna, task).pk, Answer("de"))
-    yusuf = User.objects.get(username="yusuf")
     yusuf.set_password("his own long password")
     yusuf.save()
     anna.languages.filter(language="nl").delete()
 
-    again = demo.set_up(8000)
-    assert f"the password  {password}  as" in again
-    assert f"{POSTS.name}: already imported." in capsys.readouterr().out
-    assert Judgment.objects.latest("pk") == judgment
-    assert Judgment.objects.count() == before + 1
-    assert list(Task.objects.order_by("pk")) == [task, precision, *crowd]
-    assert task.units.count() == demo.SIZE
+    tables, tasks = demo.contents()
+    monkeypatch.setattr(demo, "contents", lambda: (tables, tasks[:1]))
+    for _ in range(2):
+        demo.prepare(8000)
+        demo.build()
+        assert Job.objects.count() == 2
+    assert task.units.filter(judgments__isnull=False).count() > before + 1
+    assert list(anna.judgments.all()) == [judgment]
     sent = {"username": "yusuf", "password": "his own long password"}
     assert client.post("/login/", sent).status_code == 302
     assert not anna.languages.filter(language="nl").exists()
@@ -228,7 +248,7 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
 def test_the_demo_does_not_stand_among_real_people_and_texts(db, data_dir, there):
     there()
     with pytest.raises(CommandError, match=r"do not belong to a demo.*`ASSAY_DATA_DIR=demo-data assay serve --demo`"):
-        demo.set_up(8000)
+        demo.prepare(8000)
     assert User.objects.count() + Corpus.objects.count() == 1
     assert list(data_dir.iterdir()) == []
 
