@@ -50,7 +50,7 @@ LOTS = hash_order.by_seed("2014")
 SKIPS = 0.04  # share of units that annotators skip
 SYSTEM_SLIPS = 0.15  # share of wrong answers of the simulated system that is measured
 CARELESS = "max"  # user name of an annotator who passes the tests and then answers mostly wrong
-CARELESS_WORK, CARELESS_SLIPS = 40, 0.8  # number of units that this annotator judges, and their share of wrong answers
+CARELESS_WORK, CARELESS_SLIPS = 40, 0.9  # number of units that this annotator judges, and their share of wrong answers
 
 
 def material() -> Path:
@@ -269,8 +269,8 @@ def measured(demo: DemoTask) -> dict[str, Any]:
 def welcome(tasks: Sequence[DemoTask], exports: Sequence[Job] = (), reports: Sequence[Job] = ()) -> None:
     """Write the text of the login page on these tasks and, for each of them, the jobs of its gold set and report."""
     tables, rest = contents()[0], len(contents()[1]) - len(tasks)
-    lines = [tables["welcome"], *([f"\n*{rest} more tasks are being made. Reload the page.*"] if rest else ())]
-    for desk in tables["desks"]:
+    lines = [tables["welcome"], *([f"\n*Tasks still being made: {rest}. Reload the page.*"] if rest else ())]
+    for desk in tables["desks"] if tasks else ():
         lines.append(f"\n## {desk['heading']}\n")
         for demo, export, report in zip_longest(tasks, exports, reports):
             task = Task.objects.get(name=demo.name)
