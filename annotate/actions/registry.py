@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # command without a module is in management/commands/.
 COMMANDS = {
     "Set up": {
-        "serve": ("", "Prepare the database and serve the pages; --demo creates small tasks first."),
+        "serve": ("", "Prepare the database and serve the pages; --demo also creates small tasks."),
         "work": ("", "Run the jobs that managers start in the browser, if `serve` does not run them."),
         "add_manager": ("user_accounts", "Create an account for a manager, and print its password."),
         "create_token": ("user_accounts", "Create a token for the API."),
