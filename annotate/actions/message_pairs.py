@@ -289,6 +289,14 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
         "origin",
         group=RESPONSE_SET,
     ),
+    Option(
+        "random",
+        whole_number,
+        0,
+        shown="NUMBER",
+        help="also write this many random replies of each language, among which systems rank the reference",
+        group=RESPONSE_SET,
+    ),
     refuses=(ExportError,),
     checks=lambda values: {"plan": _plan(values)},
 )
@@ -298,7 +306,7 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
         read_replies(values[name], note=note, in_all_languages=name == "strike") if values[name] else ListedReplies()
         for name, note in (("strike", "the reason for its removal"), ("add", "its origin"))
     )
-    responses = Responses(values["least"], values["most"], values["of"], struck, added)
+    responses = Responses(values["least"], values["most"], values["of"], struck, added, random=values["random"])
     manifest = export_pairs(corpus, out, plan, responses)
     languages = manifest["languages"]
     counts = {split: sum(row[split] for row in languages) for split in SPLITS}

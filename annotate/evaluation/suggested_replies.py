@@ -1,19 +1,22 @@
 """Evaluation of replies that a system suggests for the test pairs of a set of message-reply pairs.
 
-The measures are weighted ROUGE, ROUGE-1 to ROUGE-3, Dist-1 and Dist-2. Precision at one and mean reciprocal rank are
-also reported for the examples whose reference reply is in the response set.
+The measures are weighted ROUGE, ROUGE-1 to ROUGE-3, BLEU, Dist-1 and Dist-2. Precision at one and mean reciprocal rank
+are also reported for the examples whose reference reply is in the response set, and for ranks in a random set.
 
 A set contains the following files. The formats are those of Zhang et al. 2021 and the code published with it.
 - test/LANGUAGE/*.tsv has four columns. The first two are the message and the reply.
 - rsp_set/LANGUAGE/response_lm_cluster.txt has three columns. The second is the reply.
+- random_set/LANGUAGE/replies.txt has a random reply in each line.
 
 Predictions are in LANGUAGE_model_responses.txt. A line contains the message, the reference reply and up to three
-suggested replies. The lines may be in any order.
+suggested replies. The lines may be in any order. In LANGUAGE_random_ranks.txt, a line contains the message, the
+reference, and the rank of the reference among the random replies and itself.
 """
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +24,19 @@ from annotate.core.draws.splits import DEV
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
-from annotate.core.measures.replies import LONGEST, Example, MissingExtra, best_of, is_measured, rank_of, tokenized
+from annotate.core.measures.replies import (
+    LONGEST,
+    Example,
+    MissingExtra,
+    best_of,
+    is_measured,
+    rank_of,
+    tokenized,
+)
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.evaluation.record_sets import PublishedSet
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.formats.mrs import RESPONSES
+from annotate.goldsets.formats.mrs import RANDOM_SET, REPLIES, RESPONSES
 from annotate.goldsets.set_folder import RESTORE, GoldSetError
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
@@ -35,16 +46,21 @@ from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, VALID, examples
 Pair = tuple[str, str]  # message, reference reply
 # For each language, an example for each test pair that is measured, in the order of the set.
 Measured = Mapping[str, list[Example]]
-RETRIEVED = ("p1", "mrr")  # measures that count only examples whose reference reply is in the response set
+# Measures that count only examples whose reference reply is in the response set.
+RETRIEVED = ("p1", "mrr", "macro_mrr")
+OF_RANKS = "_random_ranks.txt"
 TEXTS = texts("replies")
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The test pairs of a language, in the order of the set, and the replies of its response set."""
+    """The test pairs of a language, in the order of the set, the replies of its response set, and the number of its
+    random replies.
+    """
 
     pairs: list[Pair]
     responses: frozenset[str]
+    random: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,10 +68,12 @@ class Suggested:
     """A system's suggested replies.
 
     replies: for each language, a list with the suggested replies for each test pair, in the order of the set.
+    ranks: for each language with a file of ranks, the rank of each test pair's reference in the random set.
     told: sentences for the report, for example about test pairs without predictions and files that were not used.
     """
 
     replies: dict[str, list[list[str]]]
+    ranks: dict[str, list[int]]
     told: list[str] = field(default_factory=list)
 
 
@@ -70,7 +88,8 @@ def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
         responses = gold.folder / "rsp_set" / folder.name / RESPONSES
         reply_set = frozenset(reply for _, reply, _ in _cells(responses, 3)) if responses.exists() else frozenset()
         if pairs:
-            tests[folder.name] = Tested(pairs, reply_set)
+            drawn = gold.folder / RANDOM_SET / folder.name / REPLIES
+            tests[folder.name] = Tested(pairs, reply_set, len(list(_cells(drawn, 1))) if drawn.exists() else 0)
     if not tests:
         raise EvaluationError(
             f"The set {gold.name} in {gold.folder} has no {split} pairs to predict replies for. Export it with a share "
@@ -106,9 +125,14 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
     notes: list[str] = []
     files = _files(path, tests, notes)
     replies = {language: _read(file, language, tests[language], notes) for language, file in files.items()}
+    ranks = {
+        language: _ranks(file, language, tests[language])
+        for language in files
+        if path.is_dir() and (file := path / f"{language}{OF_RANKS}").exists()
+    }
     if without := sorted(tests.keys() - files.keys()):
         notes.append(f"Test pairs in {', '.join(without)} are not measured, because there are no predictions for them.")
-    return Suggested(replies, notes)
+    return Suggested(replies, ranks, notes)
 
 
 def _files(path: Path, tests: Mapping[str, Tested], notes: list[str]) -> dict[str, Path]:
@@ -189,6 +213,24 @@ def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[l
     return suggested
 
 
+def _ranks(path: Path, language: str, tested: Tested) -> list[int]:
+    """Return the rank of each test pair's reference in the random set.
+
+    Raises EvaluationError if the set has no random replies, or if a rank is not among them.
+    """
+    if not tested.random:
+        raise EvaluationError(f"{path} has ranks, but the set has no random replies in {language}. Remove the file.")
+    ranks = []
+    for cells in _read(path, language, tested, []):
+        if len(cells) != 1 or not cells[0].isdecimal() or not 1 <= int(cells[0]) <= tested.random + 1:
+            raise EvaluationError(
+                f"{path} has the rank {' '.join(cells)[:40]!r}. The third cell must be the rank of the reference among "
+                f"the {tested.random:,} random replies and itself, from 1 to {tested.random + 1:,}."
+            )
+        ranks.append(int(cells[0]))
+    return ranks
+
+
 def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
@@ -228,6 +270,7 @@ def grade(
             row(measure, slice_keys, figure, _units(measure, examples), _note(measure, examples))
             for slice_keys, examples in _slices(systems[0])
             for measure, figure in measures.figures(examples).items()
+            if _is_shown(measure, systems)
         ],
         "comparison": {"other": described(names[1]), "rows": comparison, "test": test} if against else None,
         "told": [
@@ -240,17 +283,23 @@ def grade(
 def _examples(suggested: Suggested, tests: Mapping[str, Tested]) -> Measured:
     try:
         return {
-            language: [
-                Example(f"{language}\t{message}", best_of(texts, reference), rank)
-                for (message, true), suggestions in zip(tests[language].pairs, replies, strict=True)
-                if is_measured(reference := tokenized(true, language))
-                for texts in [[tokenized(text, language) for text in suggestions]]
-                for rank in [rank_of(true, suggestions, tests[language].responses)]
-            ]
+            language: list(_measured(language, tests[language], replies, suggested.ranks.get(language)))
             for language, replies in suggested.replies.items()
         }
     except MissingExtra as error:
         raise EvaluationError(str(error)) from error
+
+
+def _measured(
+    language: str, tested: Tested, replies: Sequence[Sequence[str]], ranks: Sequence[int] | None
+) -> Iterator[Example]:
+    pairs = zip(tested.pairs, replies, ranks or [None] * len(replies), strict=True)
+    for (message, true), suggestions, random_rank in pairs:
+        if is_measured(reference := tokenized(true, language)):
+            best = best_of([tokenized(text, language) for text in suggestions], reference)
+            [matches] = measures.counts([" ".join(best.words)], [reference])
+            rank = rank_of(true, suggestions, tested.responses)
+            yield Example(f"{language}\t{message}", best, rank, f"{language}\t{true}", random_rank, matches)
 
 
 def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
@@ -264,10 +313,21 @@ def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
 
 
 def _units(measure: str, examples: Sequence[Example]) -> int:
+    if measure in measures.RANDOM:
+        return sum(example.random_rank is not None for example in examples)
     return sum(example.rank is not None for example in examples) if measure in RETRIEVED else len(examples)
 
 
+def _is_shown(measure: str, systems: Sequence[Measured]) -> bool:
+    """Return whether a report has the measure. Ranks in a random set are optional, but all systems need them."""
+    return measure not in measures.RANDOM or all(
+        any(example.random_rank is not None for example in chain(*system.values())) for system in systems
+    )
+
+
 def _note(measure: str, examples: Sequence[Example]) -> str:
+    if measure in measures.RANDOM:
+        return "" if _units(measure, examples) else "no ranks in a random set"
     return "" if _units(measure, examples) or not examples else "no reference is in the response set"
 
 
@@ -303,6 +363,8 @@ def _comparison(first_examples: Measured, second_examples: Measured, *, seed: st
         drawn_by = f"{seed}:{slice_keys.get('language', '' if len(both) > 1 else both[0])}"
         p_values = measures.p_values(first_slice, second_slice, seed=drawn_by)
         for measure, difference in measures.differences(first_slice, second_slice).items():
+            if not _is_shown(measure, (first_examples, second_examples)):
+                continue
             note = _note(measure, first_slice) or ("" if difference else f"fewer than {LEAST_UNITS} messages")
             rows.append(
                 difference_row(

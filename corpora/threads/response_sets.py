@@ -46,6 +46,7 @@ class Responses:
     of: split whose pairs are counted, or "all".
     struck, added: replies to remove, and replies to add.
     judged: mapping from each reply that a scorer rejects to the reason.
+    random: number of random replies per language, among which systems rank the reference.
     """
 
     least: int = 20
@@ -54,6 +55,7 @@ class Responses:
     struck: ListedReplies = field(default_factory=ListedReplies)
     added: ListedReplies = field(default_factory=ListedReplies)
     judged: Mapping[str, str] = field(default_factory=dict)
+    random: int = 0
 
 
 @dataclass

@@ -4,8 +4,9 @@ from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 
 
-def reply_set(folder, tests, responses):
-    """Write a set. tests: (message, reply) pairs by language. responses: the response set of each language."""
+def reply_set(folder, tests, responses, drawn=None):
+    """Write a set. tests: (message, reply) pairs by language. responses, drawn: the response set and the random replies
+    of each language."""
     for language, pairs in tests.items():
         (folder / "test" / language).mkdir(parents=True)
         rows = [f"{message}\t{reply}\t{language}\t0.9731\n" for message, reply in pairs]
@@ -14,6 +15,9 @@ def reply_set(folder, tests, responses):
         (folder / "rsp_set" / language).mkdir(parents=True)
         rows = [f"-{rank}.5\t{reply}\t{rank}\n" for rank, reply in enumerate(replies, 1)]
         (folder / "rsp_set" / language / "response_lm_cluster.txt").write_text("".join(rows), encoding="utf-8")
+    for language, replies in (drawn or {}).items():
+        (folder / "random_set" / language).mkdir(parents=True)
+        (folder / "random_set" / language / "replies.txt").write_text("\n".join(replies) + "\n", encoding="utf-8")
     files = [path for path in folder.rglob("*") if path.is_file()]
     manifest = {
         "format": 2,

@@ -1,4 +1,4 @@
-"""Measures of suggested replies: ROUGE, Dist-1 and Dist-2, precision at 1 and mean reciprocal rank, with intervals.
+"""Measures of suggested replies, with intervals: ROUGE, BLEU, Dist-1 and Dist-2, precision at 1 and reciprocal ranks.
 
 Examples of the same message share their suggestions, so they are dependent. The jackknife therefore leaves them out
 together, and the randomization test swaps them together. Coverage was measured on 500 simulated sets with 30 to 300
@@ -165,11 +165,17 @@ class Example(NamedTuple):
     best: the suggestion with the best score.
     rank: rank of the reference among the suggestions, from 1; 0 if it is not among them; None if it is not in the
         response set.
+    reference: the reference reply and its language.
+    random_rank: rank of the reference in a random set of replies that also contains it; None if it is unknown.
+    matches: what BLEU counts in the suggestion with the best score (`counts`); None if BLEU is not measured.
     """
 
     message: str
     best: Best
     rank: int | None
+    reference: str = ""
+    random_rank: int | None = None
+    matches: Floats | None = None
 
 
 def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSet[str]) -> int | None:
@@ -186,14 +192,35 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "rouge1": lambda example: example.best.scores.one,
     "rouge2": lambda example: example.best.scores.two,
     "rouge3": lambda example: example.best.scores.three,
-    "p1": lambda example: None if example.rank is None else float(example.rank == 1),
-    "mrr": lambda example: None if example.rank is None else 1 / example.rank if example.rank else 0.0,
+    "p1": lambda example: _is_first(example.rank),
+    "mrr": lambda example: _reciprocal(example.rank),
+    "random_p1": lambda example: _is_first(example.random_rank),
+    "random_mrr": lambda example: _reciprocal(example.random_rank),
 }
-DISTINCT = {"dist1": 1, "dist2": 2}
-MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
+# Measures that are not means over examples. A function returns the measure, and its values if a message is left out.
+OTHERS: Mapping[str, Callable[[Sequence[Example]], Ratio | None]] = {
+    "bleu4": lambda examples: _bleu_of(examples),
+    "dist1": lambda examples: _distinct(examples, 1),
+    "dist2": lambda examples: _distinct(examples, 2),
+    "macro_mrr": lambda examples: _macro_mrr(examples),
+}
+RANDOM = ("random_p1", "random_mrr")
+MEASURES = (
+    *("weighted_rouge", "rouge1", "rouge2", "rouge3", "bleu4"),
+    *("dist1", "dist2", "p1", "mrr", "macro_mrr"),
+    *RANDOM,
+)
 # Measures with a randomization test. Dist has none, because the two systems have no values of Dist per message that the
 # test could swap.
 TESTED = ("weighted_rouge", "p1", "mrr")
+
+
+def _is_first(rank: int | None) -> float | None:
+    return None if rank is None else float(rank == 1)
+
+
+def _reciprocal(rank: int | None) -> float | None:
+    return None if rank is None else 1 / rank if rank else 0.0
 
 
 def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
@@ -202,7 +229,7 @@ def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
     Dist-n is the number of distinct n-grams in the best replies, divided by the number of words in these replies.
     """
     values = {name: _mean((example.message, value(example)) for example in examples) for name, value in MEANS.items()}
-    values |= {name: _distinct(examples, n) for name, n in DISTINCT.items()}
+    values |= {name: of(examples) for name, of in OTHERS.items()}
     return {name: jackknife(*value) if (value := values[name]) else UNKNOWN for name in MEASURES}
 
 
@@ -214,7 +241,7 @@ def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str
     """
     _check_same(first, second)
     by_measure = {name: _mean_difference(first, second, value) for name, value in MEANS.items()}
-    by_measure |= {name: _distinct_difference(first, second, n) for name, n in DISTINCT.items()}
+    by_measure |= {name: _other_difference(of(first), of(second)) for name, of in OTHERS.items()}
     return {name: by_measure[name] for name in MEASURES}
 
 
@@ -243,8 +270,7 @@ def _mean_difference(
     return paired(jackknife(*up), jackknife(*down), max(-1.0, min(1.0, correlation)))
 
 
-def _distinct_difference(first: Sequence[Example], second: Sequence[Example], n: int) -> Difference | None:
-    one, other = _distinct(first, n), _distinct(second, n)
+def _other_difference(one: Ratio | None, other: Ratio | None) -> Difference | None:
     return jackknife_difference(one.value - other.value, one.without - other.without) if one and other else None
 
 
@@ -301,6 +327,45 @@ def _distinct(examples: Sequence[Example], n: int) -> Ratio | None:
     alone = np.array([sum(messages[gram] == 1 for gram in grams) for grams in by_message.values()], dtype=np.float64)
     counted = np.array([words[message] for message in by_message], dtype=np.float64)
     return ratio(alone, counted, float(len(messages))) if examples else None
+
+
+def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
+    """Return the mean, over the replies that are references, of each reply's MRR."""
+    by_reply: dict[str, list[tuple[str, float | None]]] = {}
+    for example in examples:
+        if example.rank is not None:
+            by_reply.setdefault(example.reference, []).append((example.message, _reciprocal(example.rank)))
+    if not by_reply:
+        return None
+    messages = list(dict.fromkeys(message for values in by_reply.values() for message, _ in values))
+    places = {message: place for place, message in enumerate(messages)}
+    # For each message, the sum of the replies' means and the number of replies if the message is left out.
+    means = {reply: _mean(values) for reply, values in by_reply.items()}
+    whole = sum(mean.value for mean in means.values() if mean)
+    sums, sizes = np.full(len(messages), whole), np.full(len(messages), float(len(means)))
+    for reply, mean in means.items():
+        own = [places[message] for message in dict.fromkeys(message for message, _ in by_reply[reply])]
+        if mean and len(own) > 1:
+            sums[own] += mean.without - mean.value
+        elif mean:
+            sums[own] -= mean.value
+            sizes[own] -= 1
+    value = whole / len(means)
+    return Ratio(value, np.divide(sums, sizes, out=np.full(len(messages), value), where=sizes > 0))
+
+
+def _bleu_of(examples: Sequence[Example]) -> Ratio | None:
+    """Return corpus BLEU of the best replies."""
+    by_message: dict[str, Floats] = {}
+    for example in examples:
+        if example.matches is not None:
+            by_message[example.message] = by_message.get(example.message, 0.0) + example.matches
+    if not by_message:
+        return None
+    rows = np.array(list(by_message.values()))
+    whole = rows.sum(axis=0)
+    value = float(scores(whole[:, None])[0])
+    return Ratio(value, scores((whole - rows).T) if len(rows) > 1 else np.array([value]))
 
 
 # --- BLEU-4 of generated texts as in XGLUE's evaluation: sacrebleu's lower-cased corpus BLEU, between 0 and 1.

@@ -6,6 +6,7 @@
     rsp_set/<language>/response_lm_cluster.txt
                                             logarithm of the share of pairs with the reply, the reply, its rank
     rsp_map/<language>/response.mapping.txt reply, reply
+    random_set/<language>/replies.txt       random replies, one per line, among which systems rank the reference
     pairs.jsonl, pairs.{train,valid,test}.parquet
                                             all pairs, with their texts as in the corpus
     left_out.jsonl                          replies that are not in a pair of the set, with the reason
@@ -188,6 +189,7 @@ TITLE, MADE_BY = "MRS", "export_pairs"
 GMR_VALID = "gmr_valid"
 LINES = "pairs.tsv"
 RESPONSES, MAPPING = "response_lm_cluster.txt", "response.mapping.txt"
+RANDOM_SET, REPLIES = "random_set", "replies.txt"
 SCORER = ("name", "of", "threshold", "dropped", "lacking", "source")
 _SCORE = pa.struct([("scorer", pa.string()), ("score", pa.float64())])
 _IDS = [pa.field(name, pa.string()) for name in ("id", "message_id", "thread", "language", "split")]
@@ -242,7 +244,7 @@ def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
         "small_languages": small,
         "languages": languages,
         "response_set": {
-            **{name: getattr(responses, name) for name in ("least", "most", "of")},
+            **{name: getattr(responses, name) for name in ("least", "most", "of", "random")},
             "struck": len(made.removed),
             "scorers": [
                 {name: getattr(scorer, name) for name in SCORER} for scorer in corpus.scores if scorer.of == RESPONSE
@@ -280,6 +282,9 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
         if with_text:
             _write_responses(folder, made.replies, sizes)
             _write_listed(folder / "struck.tsv", made.removed, ("language", "reply", "pairs", "reason"))
+            for row in store.fetch("replies_drawn", pairs.responses.random):
+                with _opened(folder / RANDOM_SET / row["language"] / REPLIES, "a") as file:
+                    file.write(f"{row['reply']}\n")
             _write_listed(folder / "added.tsv", made.added, ("language", "reply", "origin"))
         small = _write_left_out(store, folder)
     staged.unlink()

@@ -294,6 +294,15 @@ def test_a_scorer_judges_the_response_set_and_drops_no_pair(pairs_of, exporting,
     assert "2 were removed by hand or by scores (perspective above 0.5)" in (folder / "README.md").read_text()
 
 
+def test_random_replies_are_drawn_by_the_seed_from_those_of_each_language(chatterbot, exporting):
+    folder, _ = exporting(chatterbot, random="5")
+    drawn = {path.parent.name: path.read_text().splitlines() for path in (folder / "random_set").glob("*/replies.txt")}
+    assert len(drawn["en"]) == len(set(drawn["en"])) == 5
+    assert set(drawn["en"]) <= {reply for _, language, _, reply in published(folder) if language == "en"}
+    other, _ = exporting(chatterbot, "other", random="5", seed="b")
+    assert (other / "random_set/en/replies.txt").read_text().splitlines() != drawn["en"]
+
+
 def test_only_the_largest_languages_are_exported_and_tokens_are_counted(chatterbot, exporting):
     folder, _ = exporting(chatterbot, largest="2")
     whole = manifest_of(exporting(chatterbot, "whole")[0])["languages"]

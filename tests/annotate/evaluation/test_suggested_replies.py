@@ -67,6 +67,25 @@ def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, englis
     assert {(row["low"], row["note"]) for row in english} == {(None, "too few items for an interval")}
 
 
+def test_ranks_in_a_random_set_are_measured_where_the_set_has_one(gold, english, tmp_path, run):
+    ranks = tmp_path / "mine" / "en_random_ranks.txt"
+    lines = [f"{message}\t{reply}\t{place}\n" for place, (message, reply) in enumerate(ENGLISH, 1)]
+    ranks.write_text("".join(lines), encoding="utf-8")
+    sentence = "has ranks, but the set has no random replies in en. Remove the file."
+    assert sentence in refusal("--gold", gold, english.parent)
+    pairs = {"de": GERMAN, "en": ENGLISH}
+    drawn = {"en": [f"Reply {n}." for n in range(9)]}
+    wider = reply_set(tmp_path / "wider", pairs, {"en": ["Thank you!", "Yes, I am."]}, drawn)
+    report = run("--gold", wider, english.parent)
+    assert values(report, "random_p1", "random_mrr") == (1 / 4, pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4))
+    # "Thank you!" is first both times, "Yes, I am." second, and each of these replies counts once.
+    assert values(report, "macro_mrr") == (3 / 4,)
+    ranks.unlink()
+    assert not [row for row in run("--gold", wider, english.parent)["rows"] if row["measure"].startswith("random")]
+    ranks.write_text("".join(lines).replace("\t4\n", "\t11\n"), encoding="utf-8")
+    assert "has the rank '11'" in refusal("--gold", wider, english.parent)
+
+
 def test_lines_are_joined_by_message_and_reference_and_all_others_are_reported(gold, english, tmp_path, run):
     plain = run("--gold", gold, english)
     no_german = "Test pairs in de are not measured, because there are no predictions for them."
