@@ -1,9 +1,10 @@
-"""The actions `export_gold`, `import_gold` and `verify_lots`, which write, import and verify gold sets."""
+"""The actions that write, import, hydrate and verify gold sets."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, Progress, Values, action
+from annotate.actions.action import FILE, FORMAT, MAX_REJECTS, TASK, Outcome, Progress, Values, action, column
 from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
@@ -13,13 +14,16 @@ from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, check_export, export
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
+from annotate.goldsets.hydration import IDS, POSTS, VANISHED, hydrate
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify
 from annotate.kinds.interface_language import is_negative
 from annotate.reports.table_formats import as_lines
-from annotate.reports.tables import NOTE, Column, many, numbers, table
+from annotate.reports.tables import NOTE, NUMBER, Column, many, numbers, ratio, table
 from annotate.work import closure
 from corpora.core.languages import UND
+from corpora.core.records import FIELDS
+from corpora.sources.readers import named_columns
 
 OF_RECORDS = "Train, dev and test"
 
@@ -97,6 +101,7 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
 # --- A published file
 
 FREQUENT = 100  # minimum number of posts for a language to count as frequent, as in the article
+SHOWN = 20  # maximum number of labels shown after texts were downloaded
 SPELLINGS = 10  # maximum number of spellings shown; manifest.json lists all of them
 CARD = "The dataset card"
 
@@ -138,6 +143,50 @@ def import_gold_action(values: Values, progress: Progress) -> Outcome:
         unlisted_labels = ", ".join(f"{label} ({posts:,})" for label, posts in unlisted_counts.items())
         sentences.append(f"Labels that are not in the language list were kept: {unlisted_labels}.")
     return Outcome([*sentences, written], data=manifest)
+
+
+# --- Texts downloaded anew
+
+LABELS = (
+    Column("label", "label"),
+    *numbers({"posts": "posts", "found": "with a text"}),
+    Column("gone", "without one", NUMBER, lambda row: ratio(row["posts"] - row["found"], row["posts"])),
+)
+
+
+@action(
+    "hydrate",
+    "Write the ids of a gold set, to download its posts from their source. With downloaded texts (columns id and text, "
+    "or arrays of both), also write posts.jsonl with ids, labels and texts, which import_corpus reads, and "
+    "vanished.txt with the ids of removed posts, for evaluate --vanished.",
+    Option("gold", Path, required=True, argument=True, help="the folder of the gold set"),
+    Option("texts", Path, several=True, in_a_row=True, default=(), shown="FILE", help="files of downloaded texts"),
+    Option("out", Path, required=True, shown="FOLDER", help="the output folder"),
+    column(FIELDS, "text=full_text"),
+    FORMAT,
+    refuses=(GoldSetError,),
+    on_files=True,
+    checks=lambda values: {"columns": named_columns(values["column"], FIELDS)},
+)
+def hydrate_action(values: Values, progress: Progress) -> Outcome:
+    out, texts = values["out"], values["texts"]
+    hydrated = hydrate(values["gold"], texts, out, columns=values["columns"], format=values["format"])
+    posts, found = hydrated.posts.total(), hydrated.found.total()
+    data = asdict(hydrated) | {"out": str(out)}
+    if not texts:
+        return Outcome([f"{many(posts, 'id')} written to {out / IDS}."], data=data)
+    rows = [
+        {"label": label, "posts": number, "found": hydrated.found[label]}
+        for label, number in hydrated.posts.most_common(SHOWN)
+    ]
+    said = (
+        f"{found:,} of {many(posts, 'post')} have a text, written to {out / POSTS}; {posts - found:,} have vanished, "
+        f"listed in {out / VANISHED}."
+    )
+    notes = [f"Note: {many(hydrated.outside, 'row')} ignored, of other posts or repeated."] * bool(hydrated.outside)
+    if hydrated.faulty:
+        notes.append(f"{many(hydrated.faulty, 'invalid row')} ignored. The first is {hydrated.first_fault}")
+    return Outcome([as_lines(table("labels", LABELS, rows)), said], notes, data)
 
 
 # --- Random draws

@@ -78,6 +78,7 @@ COMMANDS = {
             "Write message-reply pairs in splits, with a set of frequent replies.",
         ),
         "import_gold": ("gold_sets", "Import a published gold set."),
+        "hydrate": ("gold_sets", "Write the ids of a published set, or join it with texts downloaded anew."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
         "baseline": ("baseline", "Measure plain baselines on a gold set, and add them to its card."),
         "verify_lots": (
