@@ -38,6 +38,13 @@ OF_POSTS = (
     column(FIELDS, "label=lang"),
     replace(FORMAT, name="file_format"),
     Option("vanished", Path, shown="FILE", help="ids of deleted posts, one per line", group=SETS),
+    Option(
+        "placed",
+        Path,
+        shown="FILE",
+        help="ids of posts with a place, or with any other field, one per line: a third sample for the check of recall",
+        group=SETS,
+    ),
     Option("allow_erased", flag, False, help="accept sets from which rows were erased", group=SETS),
     Option(
         "measure",

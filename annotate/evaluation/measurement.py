@@ -47,7 +47,9 @@ BOUNDS = {
 }
 # The kinds of set that each option applies to. Options that are not listed here apply to all kinds.
 MEANT_FOR: Mapping[str, Collection[str]] = {
-    **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
+    **dict.fromkeys(
+        ("map", "vanished", "placed", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)
+    ),
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS, PUBLISHED),

@@ -343,9 +343,13 @@ def precision(joined: Joined) -> Iterator[Row]:
                 yield row(measure, {"label": label}, bound, lone.posts)
 
 
-def recall_check(joined: Joined) -> list[Row]:
+def recall_check(joined: Joined, placed: Collection[str] = ()) -> list[Row]:
+    """Compare recall in the recall-oriented set with recall in other samples.
+
+    placed: ids of the posts of the uniform set with a place, or with another field, which are a third sample.
+    """
     assert joined.uniform is not None
-    pairs = {}
+    pairs, elsewhere = {}, joined.uniform.posts.keys() - set(placed)
     for label, predicted in sorted(joined.recall.items()):
         both = _frames(label, joined)
         # Leave the posts of the recall-oriented set out of the uniform set, since the test needs independent samples.
@@ -353,16 +357,22 @@ def recall_check(joined: Joined) -> list[Row]:
         assert uniform is not None
         on_uniform = both.inside if both else metrics.recall(label, uniform, {}, excluded=predicted)
         if on_uniform.posts and predicted:
-            pairs[label] = metrics.recall_in(predicted, label, joined.false_yes.get(label, 0.0)), on_uniform
-    p_values = [difference(from_recall.estimate, from_uniform.estimate) for from_recall, from_uniform in pairs.values()]
+            from_recall = metrics.recall_in(predicted, label, joined.false_yes.get(label, 0.0))
+            pairs[label, "uniform_set"] = from_recall, on_uniform
+            with_place = metrics.recall(label, uniform, {}, excluded={*predicted, *elsewhere}) if placed else None
+            if with_place and with_place.posts:
+                pairs[label, "placed_set"] = from_recall, with_place
+    p_values = [difference(from_recall.estimate, other.estimate) for from_recall, other in pairs.values()]
     rows: list[Row] = []
-    for (label, (from_recall, from_uniform)), p, adjusted in zip(pairs.items(), p_values, holm(p_values), strict=True):
+    for ((label, sample), (from_recall, other)), p, adjusted in zip(
+        pairs.items(), p_values, holm(p_values), strict=True
+    ):
         slice_keys, differ = {"label": label}, "the two recalls differ" if adjusted < SIGNIFICANT else ""
-        rows += [
-            _row("recall_set", slice_keys, from_recall),
-            _row("uniform_set", slice_keys, from_uniform, differ) | {"p": p, "p_holm": adjusted},
-        ]
-        rows.append(row("visible", slice_keys, visible(from_recall.estimate, from_uniform.estimate), None))
+        if sample == "uniform_set":
+            rows.append(_row("recall_set", slice_keys, from_recall))
+        rows.append(_row(sample, slice_keys, other, differ) | {"p": p, "p_holm": adjusted})
+        if sample == "uniform_set":
+            rows.append(row("visible", slice_keys, visible(from_recall.estimate, other.estimate), None))
     return rows
 
 

@@ -45,6 +45,7 @@ def evaluate_posts(
     measure: Collection[str] = (),
     balanced_precision: bool = False,
     missing_rate: str = "",
+    placed: Path | Collection[str] = frozenset(),
     judge: Mapping[str, float] | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
@@ -60,6 +61,7 @@ def evaluate_posts(
     balanced_precision: whether to report balanced precision.
     missing_rate: range of the ratio between error rates in unresolved and resolved audits, as LOW:HIGH; "" for equal
         rates.
+    placed: ids of posts with a place, or a file with these ids; see `recall_check`.
     judge: options of the judge's certificate if the predictor is a machine judge, otherwise None.
     reading: options for reading the predictions, see `subjects.subject_of`.
     """
@@ -79,6 +81,7 @@ def evaluate_posts(
         measures=measure,
         balanced=balanced_precision,
         rates=_rates(missing_rate, sets) if missing_rate else EQUAL_RATES,
+        placed=read_ids(placed) if isinstance(placed, Path) else placed,
     )
     return report if judge is None else with_certificate(report, judged_posts(sets[0], subjects[0]), **judge)
 
@@ -92,6 +95,7 @@ def evaluate(
     measures: Collection[str] = (),
     balanced: bool = False,
     rates: tuple[float, float] = EQUAL_RATES,
+    placed: Collection[str] = frozenset(),
 ) -> dict[str, Any]:
     """Return the report on one predictor.
 
@@ -102,6 +106,7 @@ def evaluate(
     measures: measures to report; all that the sets allow if empty.
     balanced: whether to report balanced precision as well, which is measured on the recall-oriented sets.
     rates: see `join`.
+    placed: see `recall_check`.
 
     Raises EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
     data.
@@ -112,7 +117,7 @@ def evaluate(
     missing, left_out_notes = _left_out(sets, vanished)
     compared = _compared(subject, against, left, selected, rates) if against else {}
     confused = parts.confused(joined, left)
-    figures = _figures(subject, joined, left, selected, balanced=balanced)
+    figures = _figures(subject, joined, left, selected, balanced=balanced, placed=placed)
     rows = [*(row for _, added, _ in figures for row in added), *missing]
     # The report's head shows accuracy and the first mean of each measure.
     means = {row["measure"]: row for row in reversed(rows) if row["measure"].startswith("mean_")}
@@ -155,7 +160,13 @@ def _compared(
 
 
 def _figures(
-    subject: Subject, joined: Joined, left: Left, selected: Collection[str], *, balanced: bool
+    subject: Subject,
+    joined: Joined,
+    left: Left,
+    selected: Collection[str],
+    *,
+    balanced: bool,
+    placed: Collection[str] = frozenset(),
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
     """Return the report's sections as (slug, rows, explanations) tuples. Some sections have explanations only."""
     sections: list[tuple[str, list[Row], Sequence[str]]] = []
@@ -175,9 +186,10 @@ def _figures(
     if {"recall", "precision"} <= {*selected}:
         sections.append(("f1", list(parts.f1([row for _, rows, _ in sections for row in rows], joined)), ()))
     if joined.uniform is not None and joined.recall and "recall" in selected:
-        rows = parts.recall_check(joined)
-        differing = sum(bool(row["note"]) for row in rows if row["measure"] == "uniform_set")
-        sections.append(("recall_check", rows, (WORDS["check"].format(differing=differing, of=len(rows) // 3),)))
+        rows = parts.recall_check(joined, placed)
+        checks = [row for row in rows if "p" in row]
+        differing = sum(bool(row["note"]) for row in checks)
+        sections.append(("recall_check", rows, (WORDS["check"].format(differing=differing, of=len(checks)),)))
     if balanced:
         sections.append(("balanced", list(parts.balanced(joined)), (WORDS["balanced"], WORDS["reweighted"])))
     if joined.is_naive:

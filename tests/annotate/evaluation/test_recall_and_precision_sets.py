@@ -11,6 +11,7 @@ from annotate.core.estimation.proportions import UNKNOWN, Guess, Stratum, Turn, 
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.uniform import Cell, Uniform
+from annotate.goldsets.gold_set import read_gold_set
 from annotate.models import Task
 from annotate.reports.report_renderer import as_markdown
 from tests.annotate.evaluation.figures import (
@@ -102,6 +103,15 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     assert by_label(report, "recall_set")["de"]["units"] == 100
     assert rows["de"]["units"] == 35
     assert "recall_set" not in measures_of(run(world.subject(), german))
+    # Posts of the uniform set with a place are a third sample, and all tests are corrected together.
+    placed = [row.id for row in read_gold_set(stream).rows if row.label == "de"][::2]
+    placed_report = run(world.subject(), stream, german, english, french, placed=placed)
+    third = by_label(placed_report, "placed_set")
+    assert set(third) == {"de"}
+    assert 0 < third["de"]["units"] < rows["de"]["units"]
+    assert by_label(placed_report, "uniform_set")["de"]["value"] == rows["de"]["value"]
+    assert by_label(placed_report, "uniform_set")["de"]["p_holm"] == 3 * rows["de"]["p"]
+    assert " of 3." in placed_report["words"]["recall_check"][0]
 
 
 def test_false_yes_moves_the_ends_of_recall_and_of_precision():
