@@ -33,10 +33,11 @@ from corpora.sources.compression import format_of
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 
-POSTS, UNITS, RANKED, PUBLISHED = (
+POSTS, UNITS, RANKED, OF_FORM, PUBLISHED = (
     "sets of posts",
     "sets of records, or of posts that compare two systems",
     "ranked labels of documents",
+    "sets whose form of answers has its own measures",
     "files of a known benchmark",
 )
 LOOKS = texts("looks").words
@@ -52,7 +53,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     ),
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
-    "split": (RANKED, UNITS, PUBLISHED),
+    "split": (RANKED, UNITS, OF_FORM, PUBLISHED),
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
@@ -164,6 +165,9 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
     if kind == RANKED:
         return described | ranked_documents.grade(predictions, sets, against, **options)
     grade: Callable[..., dict[str, Any]] = language_pairs.grade
+    if kind == OF_FORM:
+        grade = import_module(FORMS[sets[0].manifest["task"]["form"]].measured_by).grade
+        return described | grade(predictions, sets, against, **options)
     if not of_pairs:
         assert format, "every other kind of set was recognized by its format"
         grade = import_module(format.measured_by).grade
@@ -229,7 +233,7 @@ def _check(
 
 
 def kind_of(folder: Path, predictions: str) -> str:
-    """Return how predictions are measured on a set: as POSTS, UNITS, RANKED or PUBLISHED."""
+    """Return how predictions are measured on a set: as POSTS, UNITS, RANKED, OF_FORM or PUBLISHED."""
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
         return PUBLISHED
@@ -242,6 +246,8 @@ def kind_of(folder: Path, predictions: str) -> str:
     if DESIGNS[str(design)].sets.measures:
         return POSTS
     form = FORMS.get((manifest.get("task") or {}).get("form", ""))
+    if form and form.measured_by:
+        return OF_FORM
     if form and form.several:
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")

@@ -136,10 +136,10 @@ def label_counts(task: Task) -> dict[int | None, LabelCounts]:
     answers, labels = Counter[int | None](), defaultdict[int | None, Counter[str]](Counter)
     rows = counted_answers(task).order_by().values_list("annotator", "label").annotate(Count("pk"))
     for annotator, label, number in rows:
-        facets = task.kind.form.facets(label)
+        counted = task.kind.form.counted(label)
         for who in (annotator, None):
             answers[who] += number
-            labels[who].update(dict.fromkeys(facets, number))
+            labels[who].update(dict.fromkeys(counted, number))
     return {who: LabelCounts(answers[who], labels[who]) for who in {*answers, None}}
 
 

@@ -289,7 +289,7 @@ class Counts:
         """Return the counts for the manifest. A label with several facets is counted under each of its facets."""
         by_stage, by_facet = self.tallies["by_stage"], Counter[str]()
         for label, number in self.tallies["by_label"].items():
-            by_facet.update(dict.fromkeys(self.kind.form.facets(label), number))
+            by_facet.update(dict.fromkeys(self.kind.form.counted(label), number))
         return {
             f"{self.kind.noun}s": by_stage.total(),
             "labelled": self.numbers["labelled"],

@@ -109,7 +109,9 @@ def _chosen(task: Task, chosen: Filter) -> QuerySet[Unit]:
     if chosen.language:
         units = units.filter(language=chosen.language)
     if chosen.label and task.kind.form.several:
-        units = units.filter(stage=stages.LABELLED, label__regex=rf"(^| ){re.escape(chosen.label)}( |$)")
+        units = units.filter(
+            stage=stages.LABELLED, label__regex=rf"(^| )([0-9]+:[0-9]+:)?{re.escape(chosen.label)}( |$)"
+        )
     elif chosen.label:
         # Auto-labelled units are found by the index of agreed labels. There may be millions of them.
         agreed = Q(stage=stages.AGREED, agreed_label=chosen.label)
@@ -151,7 +153,7 @@ def composition(task: Task) -> dict[str, Any]:
     del languages[""]
     labels = Counter[str]()
     for label, number in units.filter(stage__in=stages.WITH_LABEL).values_list("label").annotate(Count("pk")):
-        labels.update(dict.fromkeys(task.kind.form.facets(label), number))
+        labels.update(dict.fromkeys(task.kind.form.counted(label), number))
     labelled = sum(states[stage] for stage in stages.WITH_LABEL)
     return {"states": states, "languages": languages, "labels": labels, "labelled": labelled}
 

@@ -26,9 +26,12 @@ class Form:
     aggregations: functions that aggregate answers, by name (annotate/core/aggregation/answer_table.py)
     Measures: class that measures predictions on a gold set (annotate/core/measures/figure_rows.py)
     measures: (name, sentence) of each measure that the form adds to reports; these measures are all shares
+    measured_by: module whose function `grade(predictions, sets, against, **options)` measures predictions, instead of
+        `Measures`; "" if there is none
     preview: template that previews the question without a database; "" to use `template`
     template, bench: templates of the question, in the queue and in the adjudication view
     folder: folder with the form's templates, if the form is from a plug-in
+    assets: static files, scripts and style sheets, that pages with the form's templates load
     about: sentences for the authors of kinds' files
     imports: what the rows of an imported file of judgments contain: `labels`, or `pairs` of systems
     refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
@@ -42,10 +45,12 @@ class Form:
     aggregations: Mapping[str, Aggregation] = {"majority": majority}
     Measures: Any = None
     measures: Mapping[str, tuple[str, str]] = {}
+    measured_by: str = ""
     preview: str = ""
     template: str = "annotate/_question.html"
     bench: str = "annotate/bench_declared.html"
     folder: Path | None = None
+    assets: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
     imports: str = "labels"
     refuses_files: str = ""
@@ -100,6 +105,10 @@ class Form:
     def facets(self, text: str) -> tuple[str, ...]:
         """Return the labels of an answer. Each has its own name and is counted separately in statistics."""
         return (text,)
+
+    def counted(self, text: str) -> tuple[str, ...]:
+        """Return the labels by which reports and manifests count an answer, if these are not its `facets`."""
+        return self.facets(text)
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
         """Return the canonical texts that are compared when agreement is measured, in order.
