@@ -188,6 +188,7 @@ AGREEMENT = {
     "observed": "observed agreement",
     "masi": "alpha (MASI)",
     "jaccard": "alpha (Jaccard)",
+    "unitizing": "alpha (characters of spans)",
     "nominal": "alpha",
     "ordinal": "alpha of the grades",
     "ac1": "AC1",

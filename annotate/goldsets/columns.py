@@ -242,6 +242,12 @@ COLUMNS: Mapping[str, Column] = {
         "answers, most frequent first; adjudicators are not counted.",
     ),
     "suggested": Column(pa.list_(_TEXT), form_extras.suggested, "The ids of the suggested concepts, best first."),
+    "spans": Column(
+        pa.list_(form_extras.SPAN),
+        form_extras.spans,
+        "The spans of the label: start, end and label, counted in code points from 0, and the marked text unless it "
+        "must not be published.",
+    ),
     "systems": Column(pa.list_(_TEXT), form_extras.systems, "The two compared systems, by name."),
     "replies": Column(
         pa.list_(form_extras.REPLIES),

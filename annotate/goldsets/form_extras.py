@@ -1,4 +1,4 @@
-"""Columns, statistics and tables for sets of documents with several concepts, and for comparisons of two systems."""
+"""Columns, statistics and tables for sets of documents with several concepts, comparisons of systems, and spans."""
 
 import json
 from collections import Counter
@@ -17,6 +17,7 @@ from annotate.core.draws.splits import FEW, FREQUENT, ZERO
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.unit_rows import live, map_rows
 from annotate.kinds.concept_kind import version_of
+from annotate.kinds.forms.spans import spans_in
 from annotate.kinds.kind import DOCUMENT
 from annotate.models import Judgment
 from annotate.reports.numbers import NOT_MEASURED, percent
@@ -284,3 +285,21 @@ def section(export: Export) -> dict[str, Any]:
         "copies": units.exclude(copy_of=None).count(),
         "equal": comparisons.filter(stage=stages.AGREED).count(),
     }
+
+
+# --- Spans
+
+
+SPAN = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("text", pa.string())])
+
+
+def spans(rows: Source) -> pa.Array:
+    """Return the spans of each row's label, with the marked text if it may be published; null without a label."""
+    field = rows.export.kind.publication.constants["marking"]["field"]
+    values = [
+        [(*span, fields[field][span.start : span.end] if rows.export.with_text else None) for span in spans_in(label)]
+        if label
+        else None
+        for label, fields in zip(rows.judged["label"].to_pylist(), rows.fields, strict=True)
+    ]
+    return pa.array(values, pa.list_(SPAN))

@@ -34,6 +34,7 @@ AGREEMENT = (
     "observed",
     "masi",
     "jaccard",
+    "unitizing",
     "nominal",
     "ordinal",
     "ac1",

@@ -45,9 +45,10 @@ _EVERY = (
         str,
         default="majority",
         off="majority",
-        help="not for language and verify: how several answers become a label: by majority or, for grades, by median",
+        help="not for language and verify: how several answers become a label: by majority; for grades, by median; for "
+        "spans, by the majority at each character",
         group=ANSWERS,
-        choices=("majority", "median"),
+        choices=("majority", "median", "characters"),
         fixed=True,
     ),
     Option(

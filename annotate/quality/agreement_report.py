@@ -38,6 +38,7 @@ COMMAND = {
     **{key: key for key in ("units", "annotators", "judgments", "observed")},
     "masi": "MASI alpha",
     "jaccard": "Jaccard alpha",
+    "unitizing": "unitizing alpha",
     "nominal": "alpha",
     "ordinal": "ordinal alpha",
     "ac1": "AC1",
@@ -48,13 +49,14 @@ PAGE = {
     "observed": "observed agreement, 95% interval",
     "masi": "alpha, MASI",
     "jaccard": "alpha, Jaccard",
+    "unitizing": "alpha, characters of spans",
     "nominal": "alpha, nominal",
     "ordinal": "alpha, ordinal",
     "ac1": "AC1",
 }
-MEASURES = ("observed", "masi", "jaccard", "nominal", "ordinal", "ac1")
+MEASURES = ("observed", "masi", "jaccard", "unitizing", "nominal", "ordinal", "ac1")
 # Distances between labels, with their names in the title of a plot.
-BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI"}
+BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI", "unitizing": "unitizing"}
 # Models whose accuracy is measured with true labels, with their names.
 MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", "glad": "GLAD"}
 
@@ -231,6 +233,8 @@ def _set_sentences(counted: str, part: Section) -> list[str]:
         f"with Jaccard distance, and {coefficient(part['nominal'], 4)} if only equal sets agree.",
         "An annotator's agreement with the others is the mean F1 with their answers.",
     ]
+    if unitizing := part.get("unitizing"):
+        sentences.append(f"Alpha is {coefficient(unitizing, 4)} if each differently marked character counts.")
     if gold := part["gold"]:
         sentences.append(
             f"On {_many(gold['units'], 'unit')} with true labels, the labels that most people chose have a mean F1 of "

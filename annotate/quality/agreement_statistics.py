@@ -19,7 +19,8 @@ A SECTION has the figures for all answers, or for those in one language:
 
     {"units", "units_of_two": units with two or more answers, "annotators", "judgments": counts,
      "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE, or None if labels are not grades,
-     "masi", "jaccard": MEASURE; exist only if answers are label sets. In this case, "ac1", "few_others" and
+     "masi", "jaccard": MEASURE; exist only if answers are label sets. "unitizing": MEASURE; exists only if these are
+                        spans. For label sets, "ac1", "few_others" and
                         "dawid_skene" are None, and "by_label" has only the MOST_LABELS most frequent labels,
      "ac1": MEASURE, "few_others": None, or {"label": the most frequent label, "others": number of units with any other
                                    label} if this number is too small for alpha to be informative,
@@ -267,7 +268,7 @@ def _first(responses: list[Response], number: int | None) -> Iterable[Response]:
 
 def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
     kind = options.task.kind
-    several, sets = kind.form.several, [set(kind.form.facets(text)) for text in options.labels]
+    several, sets = kind.form.several, [set(kind.form.counted(text)) for text in options.labels]
     labels = _frequent(counts, sets) if several else options.labels
     rows = [
         {

@@ -303,8 +303,8 @@ ASKED = {
     "comparison": "explanation/other-tools/",
     "alternative": "explanation/other-tools/",
     "Assay vs Prodigy": "explanation/other-tools/#assay-vs-each-tool",
-    "can people mark spans": "how-to/own-kind/",
-    "named entity": "how-to/own-kind/",
+    "can people mark spans": "how-to/own-kind/#spans-of-a-text",
+    "named entity": "reference/formats/#spans",
     "stop an annotator": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "too fast": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "spam": "how-to/campaign/#careless-annotators",
@@ -333,7 +333,7 @@ def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
 
 def test_what_is_not_offered_is_said_with_what_to_do_instead():
     for asked, words in {
-        "span annotation": "spans or relations",
+        "annotate relations": "relations between spans",
         "label images": "images, audio or video",
         "is there active learning": "active learning",
         "webhook": "webhooks",

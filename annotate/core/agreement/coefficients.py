@@ -529,7 +529,7 @@ def _one_less(observed: Floats, expected: Floats) -> Floats:
 Labels = AbstractSet[str]
 
 
-def f1(predicted: Labels, reference: Labels) -> float:
+def f1(predicted: AbstractSet[Any], reference: AbstractSet[Any]) -> float:
     """Return F1 of two label sets: 2 |both| / (|predicted| + |reference|), which is symmetric.
 
     Raise ValueError for an empty set.
@@ -563,6 +563,20 @@ def jaccard(sets: Sequence[Labels]) -> Floats:
     return apart
 
 
+def unitizing(sets: Sequence[AbstractSet[Any]]) -> Floats:
+    """Return how many characters differ between the spans that two people mark in a text.
+
+    The number weights each disagreement by its length (Krippendorff, Mathet, Bouvry and Widlöcher 2016, On the
+    Reliability of Unitizing Textual Continua: Further Developments, Quality & Quantity 50). There, chance is computed
+    from all positions of one continuum; here, alpha computes it from the answers to all units.
+
+    sets: the marked characters, each with its label
+    """
+    common, sizes, other = _common(sets)
+    apart: Floats = sizes + other - 2 * common
+    return apart
+
+
 def unlike(sets: Sequence[Labels]) -> Floats:
     """Return 1 - F1 for each pair of sets."""
     common, sizes, other = _common(sets)
@@ -576,7 +590,7 @@ def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
     return table.reshape(len(sets), len(labels))
 
 
-def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
+def _common(sets: Sequence[AbstractSet[Any]]) -> tuple[Floats, Floats, Floats]:
     """Return the number of labels that each pair of sets shares (K, K), and the set sizes as (K, 1) and (1, K).
 
     Raise ValueError for an empty set.

@@ -1,0 +1,286 @@
+"""Evaluation of predicted spans on an exported set, by bounds and label, and for questions by the words of the answer.
+
+Predictions are a JSONL file with an id and `spans` (start, end, label) or `label` (as in the set) for each record, or a
+folder with CoNLL files, such as en.test, that have the tokens of the set's files.
+"""
+
+import json
+import re
+import string
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.draws.splits import TEST
+from annotate.core.estimation.resampling import LEAST_UNITS, apart
+from annotate.core.measures import ranked_labels
+from annotate.core.measures.classification import Drawn, mean
+from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
+from annotate.core.measures.ranked_labels import Answered
+from annotate.evaluation.prediction_files import described, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
+from annotate.evaluation.subjects import EvaluationError, first_of
+from annotate.goldsets.formats.conll import ConllError, Tagged, read_conll, spans_of
+from annotate.goldsets.gold_set import objects_in
+from annotate.goldsets.set_folder import GoldSetError, get
+from annotate.kinds.forms.spans import Spans, spans_in
+from annotate.reports.tables import many
+
+FORM = Spans()
+WORDS = ("token_f1", "exact_match")
+READING = (
+    "x [a, b] is an estimate with its 95% interval, for other records like these: from the bootstrap over records for "
+    "span figures, and Jeffreys’ at the effective size for means over records."
+)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The gold or predicted spans of a record.
+
+    place: language of the record, and its id or number in a file.
+    marks: the spans as START:END:LABEL, in characters or in tokens.
+    text: the text of the first span; "" if there is none.
+    """
+
+    place: tuple[str, str]
+    marks: frozenset[str]
+    text: str
+
+
+Pair = tuple[Marked, Marked]  # gold and predicted spans of a record
+
+
+def grade(
+    spelled: str, sets: Sequence[PublishedSet], against: str = "", *, split: str = TEST, **reading: Any
+) -> dict[str, Any]:
+    """Return the evaluation report.
+
+    spelled: path of the predictions.
+    against: path of a second system's predictions, "" for no comparison.
+    split: name of the split to measure.
+
+    Raises EvaluationError if the predictions cannot be measured.
+    """
+    gold, paths = sets[0], [Path(path) for path in (spelled, against) if path]
+    if reading:
+        raise EvaluationError(f"--{next(iter(reading)).replace('_', '-')} does not apply to spans. Remove it.")
+    if {path.is_dir() for path in paths} == {True, False}:
+        raise EvaluationError("One system has a folder and the other a file. Compare two of the same type.")
+    names = system_names(paths)
+    try:
+        systems = [_measures(path, gold, split) for path in paths]
+    except (ConllError, GoldSetError) as error:
+        raise EvaluationError(str(error)) from error
+    comparison = None
+    if against:
+        test = "a two-sided randomization test, which swaps the two systems’ answers at random for each record"
+        comparison = {"other": described(names[1]), "test": test, "rows": systems[0].compared(systems[1])}
+    return {
+        "form": FORM.slug,
+        "unit": "record",
+        "head": systems[0].head,
+        "words": {"gold": [f"Measured on {many(len(systems[0].pairs), 'record')} of the split {split}."]},
+        "reading": [READING],
+        "predictor": described(names[0]),
+        "rows": list(systems[0].rows()),
+        "comparison": comparison,
+        "told": [],
+        "warnings": unfinished_ones(sets),
+    }
+
+
+def _measures(path: Path, gold: PublishedSet, split: str) -> "Measures":
+    pairs = list((_of_folder if path.is_dir() else _of_file)(path, gold, split))
+    if not pairs:
+        raise EvaluationError(f"The set {gold.name} has no records in the split {split}. Choose one with --split.")
+    return Measures(pairs, gold.manifest["task"]["marking"]["one"], f"{gold.digest}:{split}")
+
+
+def _of_file(path: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
+    field = gold.manifest["task"]["marking"]["field"]
+    predicted = {get(location, raw, "id", str): _label(location, raw) for location, raw in objects_in(path)}
+    rows = [raw for _, raw in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if raw["split"] == split]
+    if missing := [raw["id"] for raw in rows if raw["id"] not in predicted]:
+        raise EvaluationError(
+            f"{path} has no spans for {len(missing):,} of {len(rows):,} records{first_of(missing)}. Add a row for "
+            "each, with an empty list if nothing is predicted."
+        )
+    for raw in rows:
+        place, text = (raw["language"], raw["id"]), raw.get(field) or ""
+        yield _in_text(place, raw["label"], text), _in_text(place, predicted[raw["id"]], text)
+
+
+def _label(location: str, raw: Mapping[str, Any]) -> str:
+    """Return the canonical text of a row of predictions, as a row of the set has it."""
+    spans = raw.get("spans")
+    try:
+        return FORM.read([raw["label"]] if spans is None else [json.dumps(spans)])
+    except (ValueError, TypeError, KeyError) as error:
+        raise EvaluationError(f"{location}: {error}") from error
+
+
+def _in_text(place: tuple[str, str], label: str, text: str) -> Marked:
+    spans = spans_in(label)
+    return Marked(place, frozenset(map(str, spans)), text[spans[0].start : spans[0].end] if spans else "")
+
+
+def _of_folder(folder: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
+    for name in gold.files:
+        if not name.endswith(f".{split}"):
+            continue
+        base = Path(name).name.replace(gold.mark, "", 1) if gold.mark else Path(name).name
+        path = folder / name if (folder / name).exists() else folder / base
+        true, said = read_conll(gold.folder / name), read_conll(path)
+        tokens, said_tokens = ([[token for token, _ in item] for item in items] for items in (true, said))
+        if tokens != said_tokens:
+            raise EvaluationError(f"{path} does not have the tokens of {gold.folder / name}. Keep its lines in order.")
+        language = base.removesuffix(f".{split}")
+        for number, (gold_item, said_item) in enumerate(zip(true, said, strict=True)):
+            place = (language, str(number))
+            yield _in_tokens(place, gold_item), _in_tokens(place, said_item)
+
+
+def _in_tokens(place: tuple[str, str], tagged: Tagged) -> Marked:
+    spans = spans_of(tag for _, tag in tagged)
+    text = " ".join(token for token, _ in tagged[spans[0].start : spans[0].end]) if spans else ""
+    return Marked(place, frozenset(map(str, spans)), text)
+
+
+# --- Measures
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The measures of one system.
+
+    is_one: whether each record has at most one span, which answers a question.
+    seed: seed of the bootstrap and the randomization tests.
+    """
+
+    pairs: Sequence[Pair]
+    is_one: bool
+    seed: str
+
+    @property
+    def head(self) -> list[dict[str, Any]]:
+        return [{"measure": name, "of": {}} for name in (WORDS if self.is_one else ("span_f1",))]
+
+    @property
+    def answered(self) -> list[Answered]:
+        return [Answered(gold.marks, said.marks) for gold, said in self.pairs]
+
+    @property
+    def word_scores(self) -> Floats:
+        """Token F1 and exact match of each record, (records, 2)."""
+        scores = [word_scores(gold.text, said.text, gold.place[0]) for gold, said in self.pairs]
+        return np.array(scores, dtype=np.float64).reshape(-1, 2)
+
+    def rows(self) -> Iterator[Row]:
+        yield from self._rows({})
+        labels = sorted({_label_of(mark) for pair in self.pairs for marked in pair for mark in marked.marks})
+        for label in labels if len(labels) > 1 else ():
+            yield from self._with(label)._span_rows({"label": label})
+        languages = sorted({gold.place[0] for gold, _ in self.pairs})
+        for language in languages if len(languages) > 1 else ():
+            part = [pair for pair in self.pairs if pair[0].place[0] == language]
+            yield from replace(self, pairs=part)._rows({"language": language})
+
+    def _with(self, label: str) -> "Measures":
+        """Return the measures of the spans with one label."""
+
+        def only(marked: Marked) -> Marked:
+            return replace(marked, marks=frozenset(mark for mark in marked.marks if _label_of(mark) == label))
+
+        return replace(self, pairs=[(only(gold), only(said)) for gold, said in self.pairs])
+
+    def _rows(self, of: Mapping[str, str]) -> Iterator[Row]:
+        if self.is_one:
+            for name, values in zip(WORDS, self.word_scores.T, strict=True):
+                yield row(name, of, mean([Drawn(1.0, values)]), len(values))
+        yield from self._span_rows(of)
+
+    def _span_rows(self, of: Mapping[str, str]) -> Iterator[Row]:
+        micro, units = ranked_labels.micro(self.answered, seed=self.seed), len(self.pairs)
+        figures = (
+            ("f1", micro.f1, ""),
+            ("precision", micro.precision, f"{micro.hits:,} of {micro.assigned:,}"),
+            ("recall", micro.recall, f"{micro.hits:,} of {micro.gold:,}"),
+        )
+        for name, share, counts in figures:
+            few = f"fewer than {LEAST_UNITS} records" if units < LEAST_UNITS else ""
+            why = NO_UNITS if share.value is None else few
+            yield row(f"span_{name}", of, share, units, "; ".join(filter(None, (counts, why))))
+
+    def compared(self, other: "Measures") -> list[Row]:
+        """Return the differences from another system on the same records, with Holm-corrected p-values."""
+        rows, number, systems = [], len(self.pairs), (self, other)
+        columns = {"span_f1": [_span_sums(system.answered) for system in systems]}
+        for index, name in enumerate(WORDS if self.is_one else ()):
+            columns[name] = [np.stack([system.word_scores[:, index], np.ones(number)], axis=1) for system in systems]
+        for name, (first, second) in columns.items():
+            difference, p = apart(first, second, _over, seed=f"{self.seed}:{name}")
+            note = "" if difference else f"fewer than {LEAST_UNITS} records, or no variation"
+            rows.append(difference_row(name, {}, difference, number, note, p))
+        return holm_corrected(rows)
+
+
+def _label_of(mark: str) -> str:
+    return mark.split(":", 2)[2]
+
+
+def _span_sums(answered: Sequence[Answered]) -> Floats:
+    """Return what each record adds to the numerator and the denominator of F1, (records, 2)."""
+    sums = [(2 * len(gold & said), len(gold) + len(said)) for gold, said in answered]
+    return np.array(sums, dtype=np.float64).reshape(-1, 2)
+
+
+def _over(sums: Floats) -> Floats:
+    shares: Floats = sums[0] / np.maximum(sums[1], 1)
+    return shares
+
+
+# --- Words of an answer, as MLQA's evaluation compares them (Lewis et al. 2020, mlqa_evaluation_v1.py)
+
+
+ARTICLES = {
+    "en": r"\b(a|an|the)\b",
+    "es": r"\b(un|una|unos|unas|el|la|los|las)\b",
+    "vi": r"\b(của|là|cái|chiếc|những)\b",
+    "de": r"\b(ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
+    "ar": r"\sال^|ال",
+}
+UNSEPARATED = ("zh", "ja", "th")  # each character is a word; MLQA itself has only Chinese
+_ALONE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # words in other scripts stay whole
+
+
+@cache
+def _punctuation() -> dict[int, None]:
+    marks = (chr(code) for code in range(sys.maxunicode) if unicodedata.category(chr(code)).startswith("P"))
+    return dict.fromkeys(map(ord, (*marks, *string.punctuation)))
+
+
+def words_of(text: str, language: str) -> list[str]:
+    """Return the words of an answer, without case, punctuation and articles."""
+    code = language.partition("-")[0]
+    plain = re.sub(ARTICLES.get(code, r"(?!)"), " ", text.lower().translate(_punctuation()))
+    if code not in UNSEPARATED:
+        return plain.split()
+    return re.findall(rf"[{_ALONE}]|[^\s{_ALONE}]+", plain)
+
+
+def word_scores(gold: str, predicted: str, language: str) -> tuple[float, float]:
+    """Return the F1 of the words of two answers, and 1 if they are all the same. An answer can be empty."""
+    true, said = (words_of(text, language) for text in (gold, predicted))
+    if not (true and said):
+        return (float(true == said),) * 2
+    common = (Counter(true) & Counter(said)).total()
+    return 2 * common / (len(true) + len(said)), float(true == said)

@@ -1,0 +1,203 @@
+"""The answer form for spans: labelled ranges of a text, such as named entities or the answer to a question.
+
+The canonical text consists of START:END:LABEL, sorted by place and separated by single spaces, or is NOTHING if nothing
+in the text is to be marked. Offsets count Unicode code points, as Python does, so the marked text is text[start:end].
+"""
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from annotate.core.aggregation.answer_table import needed
+from annotate.core.agreement import coefficients
+from annotate.core.refusals import Wrong
+from annotate.kinds.forms.labels import RIGHT_FROM, Labels
+
+NOTHING = "none"
+_JOINER = "\u200d"
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+    label: str
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.end}:{self.label}"
+
+
+def spans_in(text: str) -> list[Span]:
+    """Return the spans of a canonical text. Raise ValueError if it is not one."""
+    return [_span(mark) for mark in text.split() if mark != NOTHING]
+
+
+def _span(mark: str) -> Span:
+    start, _, rest = mark.partition(":")
+    end, _, label = rest.partition(":")
+    if not (_is_offset(start) and _is_offset(end) and label):
+        raise Wrong("%(mark)s is not a span. Write its start, end and label, such as 0:5:PER.", mark=repr(mark[:40]))
+    return Span(int(start), int(end), label)
+
+
+def _is_offset(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def text_of(spans: Iterable[Span]) -> str:
+    return " ".join(map(str, sorted(set(spans)))) or NOTHING
+
+
+def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+    """Return the spans that more than half of the people marked with the same bounds and label.
+
+    Return NOTHING if more than half marked nothing, and None if no span, and not NOTHING, has such a majority. Two
+    spans with a majority have been marked by the same person, so they are never in conflict.
+
+    asked: number of people asked at first; the threshold is at least half of it
+    order: not used
+    """
+    votes = Counter(mark for text in answers for mark in text.split())
+    least = needed(max(asked, len(answers)))
+    chosen = [mark for mark, number in votes.items() if number >= least]
+    return " ".join(sorted(chosen, key=_place)) or None
+
+
+def _place(mark: str) -> tuple[int, int, str]:
+    return (0, 0, mark) if mark == NOTHING else _span(mark)
+
+
+def by_character(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+    """Return the spans of characters to which more than half of the people gave the same label.
+
+    Adjacent characters with the same label form one span, unless most people began a new one between them. The rule
+    needs answers without overlaps. The parameters and other results are as in `majority`.
+    """
+    least = needed(max(asked, len(answers)))
+    spans = [span for text in answers for span in spans_in(text)]
+    votes = Counter((place, label) for start, end, label in spans for place in range(start, end))
+    begun = Counter((start, label) for start, _, label in spans)
+    chosen: list[Span] = []
+    for place, label in sorted(key for key, number in votes.items() if number >= least):
+        last = chosen[-1] if chosen else None
+        if last and last[1:] == (place, label) and begun[place, label] < least:
+            chosen[-1] = last._replace(end=place + 1)
+        else:
+            chosen.append(Span(place, place + 1, label))
+    return text_of(chosen) if chosen or answers.count(NOTHING) >= least else None
+
+
+def characters(text: str) -> set[tuple[int, str]]:
+    """Return each marked character with its label. An answer without spans has one element."""
+    marked = {(place, label) for start, end, label in spans_in(text) for place in range(start, end)}
+    return marked or {(-1, NOTHING)}
+
+
+def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
+    """Raise ValueError if the spans of a canonical text do not fit the text that they mark.
+
+    overlap: whether spans may overlap
+    one: whether there may be only one span
+    """
+    spans = spans_in(text)
+    if one and len(spans) > 1:
+        raise Wrong("%(number)s spans are marked, but only one is allowed. Keep the best.", number=len(spans))
+    for span in spans:
+        words = marked[span.start : span.end]
+        if not span.start < span.end <= len(marked):
+            raise Wrong(
+                "%(span)s is outside the text, which has %(number)s characters. Count characters (code points) from 0.",
+                span=str(span),
+                number=len(marked),
+            )
+        if words != words.strip():
+            raise Wrong("%(span)s begins or ends with a space. Leave it out.", span=str(span))
+        if any(is_within_character(marked, place) for place in (span.start, span.end)):
+            raise Wrong("%(span)s cuts a character from its accents or signs. Move its ends.", span=str(span))
+    for first, second in pairwise(spans):
+        if not overlap and second.start < first.end:
+            raise Wrong("%(first)s and %(second)s overlap. Remove one.", first=str(first), second=str(second))
+
+
+def is_within_character(text: str, place: int) -> bool:
+    """Return whether a place in a text separates a letter or emoji from marks or joiners that belong to it."""
+    if not 0 < place < len(text):
+        return False
+    previous, following = text[place - 1], text[place]
+    if unicodedata.category(previous) in ("Cc", "Zl", "Zp"):
+        return False
+    is_mark = unicodedata.category(following) in ("Mn", "Me") or following == _JOINER
+    return is_mark or (previous == _JOINER and unicodedata.category(following) == "So")
+
+
+class Spans(Labels):
+    """Sets of spans. The table [spans] of the kind's file says what is marked (kinds/span_kind.py)."""
+
+    slug = "spans"
+    tables = ("spans",)
+    aggregations = {"majority": majority, "characters": by_character}
+    template = "annotate/spans.html"
+    bench = "annotate/bench_spans.html"
+    assets = ("annotate/spans.js", "annotate/spans.css")
+    measured_by = "annotate.evaluation.predicted_spans"
+    measures = {
+        "span_precision": ("precision", ""),
+        "span_recall": ("recall", ""),
+        "span_f1": (
+            "span F1",
+            "A predicted span is right if its bounds and its label are those of a gold span, as in seqeval’s strict "
+            "mode. Without a label, precision, recall and F1 are of all spans together (micro).",
+        ),
+        "token_f1": (
+            "token F1",
+            "Token F1 is the mean F1 of the words of the predicted and the gold answer, without case, punctuation and "
+            "articles, as in SQuAD and MLQA; it is 1 if neither has an answer.",
+        ),
+        "exact_match": ("exact match", "Exact match is the share of items in which these words are all the same."),
+    }
+
+    def read(self, sent: Sequence[str]) -> str:
+        """Return the canonical text of submitted spans: START:END:LABEL, or JSON with start, end and label."""
+        marks = [mark for text in sent for mark in ([text] if text.lstrip().startswith("[") else text.split())]
+        spans = [span for mark in marks if mark != NOTHING for span in _read(mark)]
+        if spans and NOTHING in marks:
+            raise Wrong("Both spans and “nothing” were sent. Send one of them.")
+        return text_of(spans) if marks else ""
+
+    def check(self, text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
+        spans = spans_in(text)
+        if text != text_of(spans):
+            raise Wrong("%(text)s is not sorted. Write %(sorted)s.", text=repr(text[:80]), sorted=text_of(spans))
+        for span in spans:
+            if span.label not in codes:
+                raise Wrong(
+                    "%(label)s is not a label of this task. Its labels are %(labels)s.",
+                    label=repr(span.label),
+                    labels=", ".join(codes),
+                )
+
+    def agrees(self, answer: str, correct: str, right_from: float = RIGHT_FROM) -> bool:
+        """Return whether the marked characters, with their labels, are similar enough to the known ones."""
+        return bool(answer and correct) and coefficients.f1(characters(answer), characters(correct)) >= right_from
+
+    def counted(self, text: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(span.label for span in spans_in(text))) or (NOTHING,)
+
+    def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
+        return super().distances(values) | {"unitizing": coefficients.unitizing(list(map(characters, values)))}
+
+    def fault(self, labels: Sequence[str], task: Any) -> str:
+        """Return which span has no label of the task. `labels` are spans, as in `facets`."""
+        codes = [span.label for mark in labels for span in spans_in(mark)]
+        return super(Labels, self).fault(codes, task)
+
+
+def _read(mark: str) -> list[Span]:
+    if not mark.lstrip().startswith("["):
+        return [_span(mark)]
+    try:
+        return [_span(f"{span['start']}:{span['end']}:{span['label']}") for span in json.loads(mark)]
+    except (ValueError, TypeError, KeyError) as error:
+        raise Wrong("The list of spans is not valid JSON with start, end and label. Correct it.") from error

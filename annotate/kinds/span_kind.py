@@ -1,0 +1,169 @@
+"""Kinds that ask people to mark spans of a text. The table [spans] of a kind's file says what is marked, and how."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotate.core import stages
+from annotate.kinds import record_kind
+from annotate.kinds.control import Task, Unit
+from annotate.kinds.forms import register
+from annotate.kinds.forms.labels import RIGHT_FROM
+from annotate.kinds.forms.spans import NOTHING, Spans, check_marks, spans_in
+from annotate.kinds.kind import Answer, Kind, Named
+from annotate.kinds.toml_tables import Table, nearest
+
+DEFAULTS: Mapping[str, Any] = {
+    **record_kind.DEFAULTS,
+    **{"on_conflict": stages.ADJUDICATION, "test_items": 0, "gold_share": 0.0},
+}
+# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, as for sets of concepts.
+COLUMNS = (
+    *("id", "language", "split", "fields", "label", "spans", "agreement", "stage", "chance", "judged_as"),
+    *("posted_at", "author", "url", "judgments", "transitions"),
+)
+# Classes of the stylesheet spans.css, in the order in which labels get them.
+COLOURS = ("blue", "gold", "green", "red", "violet", "teal", "orange", "grey")
+# The label of a kind that lists no answers.
+ANSWER = {
+    "answer": Named(
+        {"en": "Answer", "de": "Antwort", "fr": "Réponse", "es": "Respuesta", "ar": "الإجابة", "he": "תשובה"}
+    )
+}
+# Help texts for the keys of the table [spans], shown in the documentation.
+SPANS_KEYS: Mapping[str, str] = {
+    "field": "the field in which people mark spans (default: the last field of the layout)",
+    "overlap": "whether spans may overlap (default false)",
+    "one": "whether an answer has only one span, as the answer to a question has (default false)",
+    "nothing": "whether people may answer that there is nothing to mark (default true)",
+    "tokens": "a kept field with the tokens of the text, separated by spaces, for CoNLL files (default: tokens are "
+    "separated by white space)",
+    "colours": f"a table with the colours of labels: {', '.join(COLOURS)} (default: in this order)",
+    "right_from": "the minimum F1 of the marked characters with the known answer for an answer to count as correct "
+    f"(default {RIGHT_FROM})",
+}
+
+
+class MarkedSpans(Spans):
+    """The answer form for spans, whose labels are the kind's [[answers]]."""
+
+    about = ("People mark spans of a text with the mouse, by touch or with the arrow keys.",)
+
+    def answers(self, top: Table) -> Mapping[str, Any]:
+        return {} if "answers_from" in top.raw else ANSWER
+
+    def of_file(self, top: Table, kind: Kind) -> Kind:
+        if "answers_from" in top.raw:
+            raise top.fault("answers_from", "a draw cannot name the labels of spans. Remove answers_from.")
+        if not kind.layout:
+            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
+        if clash := next((code for code in kind.answers if code == NOTHING), ""):
+            raise top.fault("answers", f"{clash} means that nothing is marked. Choose another code.")
+        return answered_by_spans(kind, _marking(top.table("spans"), kind))
+
+
+SPANS = register(MarkedSpans())
+
+
+def _marking(table: Table, kind: Kind) -> dict[str, Any]:
+    """Read the table [spans]."""
+    table.check_keys(SPANS_KEYS, "[spans]")
+    field = table.text("field") or kind.fields[-1]
+    if field not in kind.fields:
+        raise table.fault("field", f"{field!r} is not a field of the layout. {nearest(field, kind.fields)}")
+    tokens = table.text("tokens")
+    if tokens and tokens not in kind.exported_fields:
+        raise table.fault("tokens", f'{tokens!r} is not a field of the kind. Add kept = ["{tokens}"].')
+    colours = table.table("colours")
+    colours.check_keys(kind.answers, "[spans.colours]")
+    for code in colours.raw:
+        if (colour := colours.text(code)) not in COLOURS:
+            raise colours.fault(code, f"{colour!r} is not a colour. {nearest(colour, COLOURS)}")
+    right_from = table.raw.get("right_from", RIGHT_FROM)
+    if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
+        raise table.fault("right_from", f"right_from is {right_from!r}, but must be greater than 0 and at most 1.")
+    by_place = {code: COLOURS[number % len(COLOURS)] for number, code in enumerate(kind.answers)}
+    return {
+        **{"field": field, "tokens": tokens, "right_from": float(right_from)},
+        **{name: table.take(name, bool, name == "nothing") for name in ("overlap", "one", "nothing")},
+        "colours": {code: colours.raw.get(code, colour) for code, colour in by_place.items()},
+    }
+
+
+def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
+    """Adapt a kind so that people answer it by marking spans.
+
+    marking: values of the table [spans]
+    """
+    one, overlap = marking["one"], marking["overlap"]
+
+    def check_label(label: str, task: Task) -> None:
+        SPANS.check(label, task.labels)
+        if label == NOTHING and not marking["nothing"]:
+            raise ValueError(_("Nothing is marked. Mark something, or skip."))
+
+    def check(answer: Answer, unit: Unit) -> None:
+        if not answer.label:
+            raise ValueError(_("Nothing is marked. Mark something, or say that there is nothing to mark."))
+        check_label(answer.label, unit.task)
+        check_marks(answer.label, unit.item.fields[marking["field"]], overlap=overlap, one=one)
+        if answer.reason:
+            raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
+
+    def faults(options: Mapping[str, Any]) -> str:
+        if options.get("aggregation") == "characters" and (one or overlap):
+            return "--aggregation characters requires several spans without overlaps. Use majority."
+        return record_kind.faults(options)
+
+    def shown(unit: Unit) -> dict[str, Any]:
+        choices = record_kind.choices(unit.task.labels, kind.answers, unit.item.language)
+        options = [(choice, marking["colours"].get(choice.label, COLOURS[-1])) for choice in choices]
+        return {"options": options, "marking": marking, "marked": json.dumps(unit.item.fields[marking["field"]])}
+
+    def called(code: str) -> str:
+        return _called(code, kind, one=one)
+
+    kind = replace(kind, defaults=DEFAULTS)
+    return kind.with_parts(
+        rules={
+            "offered": lambda unit: [],
+            "check_label": check_label,
+            "check": check,
+            "agrees": lambda answer, correct: SPANS.agrees(answer, correct, marking["right_from"]),
+            "faults": faults,
+        },
+        pages={
+            "ask": lambda unit, permit: shown(unit),
+            "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
+            "list_row": _list_row,
+            "called": called,
+            "short": kind.name,
+        },
+        publication={
+            "card": "annotate/card_spans.md",
+            "columns": COLUMNS,
+            "formats": {"conll": kind.slug},
+            "constants": {"marking": dict(marking)},
+        },
+    )
+
+
+def _called(code: str, kind: Kind, *, one: bool) -> str:
+    """Return the display name of a span or of NOTHING."""
+    if code == NOTHING:
+        return _("No answer in the text") if one else _("Nothing to mark")
+    try:
+        [span] = spans_in(code)
+    except ValueError:
+        return code
+    name = kind.answers[span.label].name() if span.label in kind.answers else span.label
+    return f"{name} {span.start}–{span.end}"
+
+
+def _list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
+    """Return the cells of the adjudicators' list: the language, and the different answers."""
+    kind = unit.task.kind
+    return [called(unit.item.language), "; ".join(dict.fromkeys(map(kind.name, answers)))]

@@ -1,0 +1,165 @@
+"""Marking spans in a real browser, by keys, mouse and touch, and deciding on the marks of others."""
+
+import pytest
+
+from annotate.kinds import Answer
+from annotate.kinds.forms.spans import spans_in, text_of
+from annotate.models import Judgment
+from annotate.work.judgments import judge
+from annotate.work.queue import take
+from tests.annotate.hands import let_guard_pass, worst_contrast
+from tests.annotate.spans.marked_texts import KEYS, TEXTS, marks_of
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+CHOSEN = "() => ['chosen', 'marked'].flatMap(name => [...CSS.highlights.get(`${name}-span`) || []]).map(String).join()"
+
+
+def mark_by_keys(page, words, key):
+    """Go to a name by words, correct its ends by characters, and press the key of its label."""
+    back = page.evaluate("getComputedStyle(document.querySelector('.markable p')).direction") == "rtl"
+    on, off = ("ArrowLeft", "ArrowRight") if back else ("ArrowRight", "ArrowLeft")
+    for _ in range(200):
+        page.keyboard.press(on)
+        chosen = page.evaluate(CHOSEN)
+        if words.startswith(chosen) or chosen.startswith(words) or chosen.endswith(words):
+            break
+    for _ in range(20):
+        if len(chosen := page.evaluate(CHOSEN)) >= len(words):
+            break
+        page.keyboard.press(f"Shift+{on}")
+    for _ in range(20):
+        if (chosen := page.evaluate(CHOSEN)) == words:
+            break
+        page.keyboard.press(f"Control+{off}" if not chosen.endswith(words) else f"Control+Shift+{on}")
+    assert page.evaluate(CHOSEN) == words
+    page.keyboard.press(key)
+
+
+@pytest.mark.parametrize(
+    "language", ["en", *(pytest.param(code, marks=pytest.mark.slow) for code in TEXTS if code != "en")]
+)
+def test_ten_names_are_marked_by_keys_and_their_offsets_are_pythons(at_work, person, spans_task, language):
+    ann, (text, names) = person("ann", language), TEXTS[language]
+    page = at_work(spans_task([text], language=language), ann, {}).page
+    let_guard_pass(page)
+    places = marks_of(language)
+    for name, place in sorted(zip(names.split("|"), places, strict=True), key=lambda pair: pair[1]):
+        words, _, label = name.rpartition(":")
+        mark_by_keys(page, words, KEYS[label])
+        assert page.evaluate(CHOSEN) == text[place.start : place.end]
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#work > .empty")
+    [answer] = Judgment.objects.values_list("label", flat=True)
+    assert answer == text_of(places)
+    assert [text[span.start : span.end] for span in spans_in(answer)] == [
+        text[place.start : place.end] for place in sorted(places)
+    ]
+
+
+def marks_on(page, selector=".markable mark"):
+    return page.eval_on_selector_all(selector, "nodes => nodes.map(node => `${node.textContent}:${node.dataset.tag}`)")
+
+
+def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work, person, spans_task):
+    ann = person("ann", "en")
+    page = at_work(spans_task(["Ada Lovelace met Noe\u0308l in Rome."]), ann, {}).page
+    let_guard_pass(page)
+    at = "['.markable p', '#answers'].map(name => document.querySelector(name).getBoundingClientRect().height).join()"
+    before = page.evaluate(at)
+    page.keyboard.press("Digit1")
+    assert page.inner_text("#span-said").startswith("Select words first")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#span-said") == "Ada"
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Digit1")
+    assert page.inner_text("#span-said") == "Person: Ada Lovelace"
+    page.keyboard.press("Digit2")
+    assert marks_on(page) == ["Ada Lovelace:ORG"]
+    page.keyboard.press("Control+z")
+    assert marks_on(page) == ["Ada Lovelace:PER"]
+    page.keyboard.press("Control+ArrowLeft")
+    assert page.evaluate(CHOSEN) == "Ada Lovelac"
+    page.keyboard.press("Delete")
+    assert marks_on(page) == []
+    assert page.inner_text("#span-said") == "Removed"
+    # A drag ends within a word, whose last letter has an accent; what is marked are whole characters.
+    page.evaluate(
+        """() => { const [text] = document.querySelector('.markable p').childNodes;
+                   getSelection().setBaseAndExtent(text, 16, text, 20); }"""
+    )
+    page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noe\u0308")
+    page.keyboard.press("Digit1")
+    page.dblclick(".markable p", position={"x": 20, "y": 20})
+    page.click(".spans button:has-text('Person')")
+    assert marks_on(page) == ["Ada:PER", "Noe\u0308:PER"]
+    assert page.evaluate(at) == before
+    assert worst_contrast(page) >= 4.5
+    page.reload()  # what was marked is kept
+    page.wait_for_function("() => document.querySelectorAll('.markable mark').length === 2")
+    let_guard_pass(page)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#work > .empty")
+    assert [judgment.label for judgment in Judgment.objects.all()] == ["0:3:PER 17:21:PER"]
+
+
+@pytest.mark.slow
+def test_on_a_phone_words_are_tapped_and_everything_fits_a_thumb(at_work, person, spans_task):
+    page = at_work(spans_task(["Ada met Noël in Rome."]), person("ann", "en"), {}, **PHONE).page
+    let_guard_pass(page)
+    box = page.evaluate(
+        """() => { const range = document.createRange(), [text] = document.querySelector('.markable p').childNodes;
+                   range.setStart(text, 8); range.setEnd(text, 12); return range.getBoundingClientRect().toJSON(); }"""
+    )
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noël")
+    page.tap(".spans button:has-text('Person')")
+    assert marks_on(page) == ["Noël:PER"]
+    heights = "nodes => nodes.map(node => node.getBoundingClientRect().height)"
+    assert min(page.locator(".answers button:visible, .answers summary:visible").evaluate_all(heights)) >= 44
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.tap(".listed-spans button")
+    assert marks_on(page) == []
+    page.tap("button:has-text('Nothing to mark')")
+    page.wait_for_selector("#work > .empty")
+    assert Judgment.objects.get().label == "none"
+
+
+@pytest.mark.slow
+def test_without_scripts_spans_are_typed(new_page, person, spans_task):
+    ann, task = person("ann", "en"), spans_task(["Ada met Noël in Rome."])
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto(f"/tasks/{task.name}/")
+    page.click("button:has-text('Start')")
+    assert "start:end:label" in page.inner_text(".typed-spans")
+    page.fill(".typed-spans textarea", "8:12:PER\n16:20:LOC")
+    page.click("button:has-text('Done')")
+    assert Judgment.objects.get().label == "8:12:PER 16:20:LOC"
+
+
+def test_an_adjudicator_sees_each_persons_marks_on_the_text_and_decides_with_marks(new_page, person, spans_task):
+    task = spans_task(["Ada met Noël in Rome."])
+    for number, label in enumerate(["0:3:PER", "0:7:PER 16:20:LOC", "16:20:ORG"]):
+        annotator = person(f"p{number}", "en")
+        judge(annotator, take(annotator, task).pk, Answer(label))
+    page = new_page(user=person("ada", adjudicates=True).user)
+    page.goto(f"/tasks/{task.name}/adjudication/{task.units.get().pk}/")
+    page.wait_for_selector(".of-one mark")
+    assert sorted(marks_on(page, ".of-one mark.differs")) == ["Ada met:PER", "Ada:PER", "Rome:LOC", "Rome:ORG"]
+    assert "“Ada met” Person" in page.inner_text(".compared")
+    page.click("[data-take='0:7:PER 16:20:LOC']")
+    assert marks_on(page) == ["Ada met:PER", "Rome:LOC"]
+    let_guard_pass(page)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Digit1")
+    assert marks_on(page) == ["Ada:PER", "Rome:LOC"]
+    page.fill("[name=reason]", "I read it")
+    page.click("button:has-text('Decide on the marks')")
+    page.wait_for_url("**/adjudication/**")
+    assert task.units.get().label == "0:3:PER 16:20:LOC"
+
+
+def test_only_pages_of_spans_load_their_script_and_style(at_work, person, spans_task, make_records_task):
+    page = at_work(spans_task(["Ada"]), person("ann", "en"), {}).page
+    assert page.locator("head :is([src*=spans], [href*=spans])").count() == 2
+    page = at_work(make_records_task(), person("ben", "en"), {}).page
+    assert page.locator("head :is([src*=spans], [href*=spans])").count() == 0

@@ -1,0 +1,222 @@
+"""Exported sets of spans: three people, majority and adjudication, files in CoNLL, and predictions measured on them."""
+
+import json
+import random
+from functools import partial
+
+import pytest
+from datasets import load_dataset
+from seqeval.metrics import classification_report, f1_score
+from seqeval.scheme import IOB2
+
+from annotate.core import stages
+from annotate.evaluation.measurement import evaluate
+from annotate.evaluation.predicted_spans import word_scores
+from annotate.evaluation.subjects import EvaluationError
+from annotate.goldsets.exporter import export
+from annotate.goldsets.formats.conll import ConllError, read_conll, spans_of, tags, tokens_in
+from annotate.kinds import Answer
+from annotate.kinds.forms.spans import NOTHING, Span, spans_in
+from annotate.models import Unit
+from annotate.work.judgments import judge
+from annotate.work.queue import take
+from tests.annotate.acts import settle
+from tests.annotate.spans.marked_texts import TEXTS, marks_of
+
+SENTENCES = ["Ada met Noël in Rome 🙂 today", "Nokia left", "Nobody slept"]
+ANSWERS = {
+    "Ada met Noël in Rome 🙂 today": ["0:3:PER 8:12:PER 16:20:LOC", "0:3:PER 8:12:PER 16:20:ORG", "0:3:PER 16:20:LOC"],
+    "Nokia left": ["0:5:ORG", "0:10:ORG", NOTHING],
+    "Nobody slept": [NOTHING, NOTHING, "0:6:PER"],
+}
+
+
+@pytest.fixture
+def labelled(person, spans_task):
+    """A finished task: two records by the majority of three people, and one by an adjudicator."""
+    task = spans_task(SENTENCES)
+    for number in range(3):
+        annotator = person(f"p{number}", "en")
+        for _ in SENTENCES:
+            lease = take(annotator, task)
+            judge(annotator, lease.pk, Answer(ANSWERS[lease.unit.item.text][number]))
+    [waiting] = Unit.objects.filter(task=task, stage=stages.ADJUDICATION)
+    settle(person("ada", adjudicates=True), waiting, "0:5:ORG")
+    return task
+
+
+def rows_of(folder):
+    return {row["id"]: row for row in map(json.loads, (folder / "gold.jsonl").read_text("utf-8").splitlines())}
+
+
+def test_spans_of_three_people_and_an_adjudicator_are_exported_with_their_texts(labelled, tmp_path):
+    manifest = export(labelled, tmp_path / "set", splits="test=1")
+    rows = rows_of(tmp_path / "set")
+    labels = {"en-0": "0:3:PER 8:12:PER 16:20:LOC", "en-1": "0:5:ORG", "en-2": NOTHING}
+    assert {key: row["label"] for key, row in rows.items()} == labels
+    for row in rows.values():
+        assert [span["text"] for span in row["spans"]] == [
+            row["sentence"][span["start"] : span["end"]] for span in row["spans"]
+        ]
+    assert [span["text"] for span in rows["en-0"]["spans"]] == ["Ada", "Noël", "Rome"]
+    assert manifest["counts"]["by_label"] == {"LOC": 1, "ORG": 1, "PER": 1, NOTHING: 1}
+    assert manifest["agreement"]["all"]["unitizing"]["value"] is not None
+    blocks = (tmp_path / "set" / "NER" / "en.test").read_text("utf-8").split("\n\n")
+    assert sorted(blocks) == [
+        "",
+        "Ada B-PER\nmet O\nNoël B-PER\nin O\nRome B-LOC\n🙂 O\ntoday O",
+        "Nobody O\nslept O",
+        "Nokia B-ORG\nleft O",
+    ]
+    card = (tmp_path / "set" / "README.md").read_text("utf-8")
+    assert "`NER/en.test`" in card
+    assert "a blank line ends each record" in card
+
+
+def test_the_set_and_its_conll_files_are_read_by_datasets(labelled, tmp_path):
+    export(labelled, tmp_path / "set", splits="test=1")
+    read = partial(load_dataset, cache_dir=str(tmp_path / "cache"))
+    records = read("parquet", data_files=str(tmp_path / "set" / "gold.test.parquet"), split="train")
+    assert sorted([span["text"] for span in spans] for spans in records["spans"]) == [
+        [],
+        ["Ada", "Noël", "Rome"],
+        ["Nokia"],
+    ]
+    blocks = read("text", data_files=str(tmp_path / "set/NER/en.test"), sample_by="paragraph", split="train")
+    tagged = [[line.split(" ") for line in block.strip().split("\n")] for block in blocks["text"] if block.strip()]
+    assert sorted([tag for _, tag in item] for item in tagged) == [
+        ["B-ORG", "O"],
+        ["B-PER", "O", "B-PER", "O", "B-LOC", "O", "O"],
+        ["O", "O"],
+    ]
+
+
+def test_overlapping_and_partial_marks_become_whole_tokens_of_the_longest_span():
+    text = "New York-based firm"
+    assert tags(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 15:19:ORG")) == ["B-LOC", "I-LOC", "B-ORG"]
+    assert spans_of(["B-LOC", "I-LOC", "B-LOC", "I-ORG", "O", "I-PER"]) == [Span(0, 2, "LOC"), Span(2, 3, "LOC")]
+    text = TEXTS["ja"][0]
+    places = tokens_in(text, "田中 さん は 東京 から 大阪")
+    assert [text[start:end] for start, end in places] == ["田中", "さん", "は", "東京", "から", "大阪"]
+    assert tags(places, marks_of("ja")) == ["B-PER", "O", "O", "B-LOC", "O", "B-LOC"]
+    with pytest.raises(ConllError, match="The token 'さ' is not in the text after its character 2"):
+        tokens_in("田中", "田中 さ")
+
+
+# --- predictions
+
+
+@pytest.fixture
+def large_set(spans_task, tmp_path):
+    """A set of 60 records whose labels are known, and random predictions for it, as spans by record."""
+    chance = random.Random(7)
+    task = spans_task([f"{n} " + " ".join("abcdefgh") for n in range(60)], redundancy=1, name="many")
+
+    def marked(text):
+        places, marks, number = tokens_in(text), [], 1
+        while number < len(places):
+            size = chance.choice((1, 1, 2))
+            if chance.random() < 0.4 and number + size <= len(places):
+                marks.append(
+                    Span(places[number][0], places[number + size - 1][1], chance.choice(("PER", "LOC", "ORG")))
+                )
+            number += size
+        return marks
+
+    for unit in task.units.select_related("item"):
+        unit.label, unit.stage = " ".join(map(str, marked(unit.item.text))) or NOTHING, stages.LABELLED
+        unit.save(update_fields=["label", "stage"])
+    export(task, tmp_path / "many", splits="test=1")
+    rows = rows_of(tmp_path / "many")
+    predicted = {}
+    for key, row in rows.items():
+        kept = [span for span in spans_in(row["label"]) if chance.random() < 0.7]
+        taken = {place for span in kept for place in range(span.start, span.end)}
+        predicted[key] = sorted(
+            {*kept, *(s for s in marked(row["sentence"]) if taken.isdisjoint(range(s.start, s.end)))}
+        )
+    return tmp_path / "many", predicted
+
+
+def value_of(report, measure, **of):
+    [value] = [row["value"] for row in report["rows"] if (row["measure"], row["of"]) == (measure, of)]
+    return value
+
+
+def test_seqeval_gives_the_same_f1_for_all_spans_and_for_each_label(large_set, tmp_path):
+    folder, predicted = large_set
+    spans = tmp_path / "spans.jsonl"
+    listed = [{"id": key, "spans": [span._asdict() for span in marks]} for key, marks in predicted.items()]
+    spans.write_text("\n".join(map(json.dumps, listed)), encoding="utf-8")
+    report = evaluate(str(spans), [folder])
+    gold = [[tag for _, tag in item] for item in read_conll(folder / "NER" / "en.test")]
+    rows = rows_of(folder)
+    said = [tags(tokens_in(rows[key]["sentence"]), predicted[key]) for key in rows]
+    strict = {"mode": "strict", "scheme": IOB2}
+    assert value_of(report, "span_f1") == pytest.approx(f1_score(gold, said, **strict), abs=1e-12)
+    by_label = classification_report(gold, said, output_dict=True, **strict)
+    for label in ("PER", "LOC", "ORG"):
+        for measure, name in (("span_f1", "f1-score"), ("span_precision", "precision"), ("span_recall", "recall")):
+            assert value_of(report, measure, label=label) == pytest.approx(by_label[label][name], abs=1e-12)
+    [main] = [row for row in report["rows"] if (row["measure"], row["of"]) == ("span_f1", {})]
+    assert main["low"] < main["value"] < main["high"]
+    # The same predictions as CoNLL files have the same figures, and are compared with perfect ones.
+    for name, tagged in (("system", said), ("perfect", gold)):
+        (tmp_path / name).mkdir()
+        words = [row["sentence"].split() for row in rows.values()]
+        items = ("".join(map("{} {}\n".format, *pair)) for pair in zip(words, tagged, strict=True))
+        (tmp_path / name / "en.test").write_text("\n".join(items), encoding="utf-8")
+    report = evaluate(str(tmp_path / "system"), [folder], against=str(tmp_path / "perfect"))
+    assert value_of(report, "span_f1") == pytest.approx(main["value"])
+    [apart] = report["comparison"]["rows"]
+    assert apart["value"] == pytest.approx(main["value"] - 1)
+    assert apart["better"] == "second"
+    assert apart["p"] < 0.001
+
+
+def test_predictions_that_do_not_fit_the_set_are_refused(large_set, tmp_path):
+    folder, _ = large_set
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"id": "en-0", "label": "none"}\n', encoding="utf-8")
+    with pytest.raises(EvaluationError, match="has no spans for 59 of 60 records, the first: en-"):
+        evaluate(str(path), [folder])
+    path.write_text('{"id": "en-0", "spans": [{"start": 1}]}\n', encoding="utf-8")
+    with pytest.raises(EvaluationError, match=r"some\.jsonl, line 1"):
+        evaluate(str(path), [folder])
+    (tmp_path / "en.test").write_text("a O\n", encoding="utf-8")
+    with pytest.raises(EvaluationError, match="does not have the tokens of"):
+        evaluate(str(tmp_path), [folder])
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "language", "scores"),
+    [
+        ("the Eiffel Tower", "Eiffel tower.", "en", (1, 1)),
+        ("Eiffel Tower", "tower", "en", (2 / 3, 0)),
+        ("der Rhein", "Rhein", "de", (1, 1)),
+        ("北京市", "北京", "zh-CN", (0.8, 0)),
+        ("", "", "en", (1, 1)),
+        ("", "Rome", "en", (0, 0)),
+        ("Rome", "Paris", "en", (0, 0)),
+    ],
+)
+def test_words_of_answers_are_compared_as_in_mlqa(gold, said, language, scores):
+    assert word_scores(gold, said, language) == pytest.approx(scores)
+
+
+def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tmp_path):
+    passage = "She was born in the old town of Lyon in 1903."
+    task = spans_task(
+        [{"question": "Where?", "passage": passage}, {"question": "Why?", "passage": passage}], "mlqa", redundancy=1
+    )
+    ann, answers = person("ann", "en"), {"Where?": "32:36:answer", "Why?": NOTHING}
+    for _ in answers:
+        lease = take(ann, task)
+        judge(ann, lease.pk, Answer(answers[lease.unit.item.fields["question"]]))
+    manifest = export(task, tmp_path / "set", splits="test=1")
+    assert manifest["task"]["marking"]["one"]
+    path = tmp_path / "said.jsonl"
+    path.write_text('{"id": "en-0", "label": "20:36:answer"}\n{"id": "en-1", "label": "none"}\n', encoding="utf-8")
+    report = evaluate(str(path), [tmp_path / "set"])
+    assert value_of(report, "exact_match") == 0.5
+    assert value_of(report, "token_f1") == pytest.approx((0.4 + 1) / 2)
