@@ -1,6 +1,7 @@
 """The actions that give a corpus labels: detectors' votes, predictions, and a vocabulary whose labels are suggested."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from annotate.actions.action import (
@@ -20,7 +21,7 @@ from annotate.actions.action import (
     reading_note,
     size_of,
 )
-from annotate.core.option import Option, flag, whole_number
+from annotate.core.option import Option, OptionError, flag, share, whole_number
 from annotate.reports.tables import are, many
 from corpora.core import NAMED, listed
 from corpora.core.records import RecordError
@@ -46,6 +47,14 @@ from corpora.votes.vote_run import PIECE, prelabel
     CORPUS,
     Option("k", whole_number, 3, least=1, help="the maximum number of languages per detector and post"),
     Option(
+        "min_score",
+        default=(),
+        several=True,
+        shown="DETECTOR=SCORE",
+        help="the minimum score, from 0 to 1, of a detector's first language; below it, the detector has no vote on "
+        f"the post. The defaults are {', '.join(f'{name}={voter.min_score:g}' for name, voter in VOTERS.items())}",
+    ),
+    Option(
         "processes",
         whole_number,
         least=1,
@@ -56,7 +65,7 @@ from corpora.votes.vote_run import PIECE, prelabel
         "again",
         flag,
         False,
-        help="replace votes of other detector versions or with another --k. Draws from the old votes can then no "
+        help="replace votes of other detector versions or with other options. Draws from the old votes can then no "
         "longer be extended",
     ),
 )
@@ -64,7 +73,7 @@ def prelabel_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     progress.begin(manifest_of(name).rows, "post")
     options = {option: values[option] for option in ("k", "processes", "again")}
-    manifest = prelabel(name, **options, progress=progress.advance)
+    manifest = prelabel(name, **options, min_scores=_min_scores(values["min_score"]), progress=progress.advance)
     agreed = sum(votes.unanimous for votes in manifest.votes)
     have = "post has" if manifest.rows == 1 else "posts have"
     summary = (
@@ -72,6 +81,23 @@ def prelabel_action(values: Values, progress: Progress) -> Outcome:
         f"{in_words(len(VOTERS))} detectors agree on the language."
     )
     return Outcome([summary], data={"corpus": name, "posts": manifest.rows, "agreed": agreed})
+
+
+def _min_scores(pairs: Iterable[str]) -> dict[str, float]:
+    """Return the minimum scores in options such as langid=0.5. Raise ActionError if one of them is not valid."""
+    scores = {}
+    for name, _, written in (pair.partition("=") for pair in pairs):
+        try:
+            scores[name] = share(written)
+            if name not in VOTERS or not 0 <= scores[name] <= 1:
+                raise OptionError
+        except OptionError:
+            raise ActionError(
+                f"--min-score {name}={written}: write one of the detectors {', '.join(VOTERS)} and a score from 0 "
+                "to 1, such as langid=0.6.",
+                option="min_score",
+            ) from None
+    return scores
 
 
 # --- Imported predictions

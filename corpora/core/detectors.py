@@ -198,6 +198,16 @@ class Rankings(Iterable[Ranking]):
         starts, ends = self.offsets[:-1], self.offsets[1:]
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
+    def from_score(self, least: float) -> "Rankings":
+        """Return the rankings without those of texts for which the first language's score is below `least`."""
+        if not least:
+            return self
+        lengths = np.diff(self.offsets)
+        sure = np.append(self.scores, 0)[self.offsets[:-1]] >= least
+        kept = np.repeat(sure, lengths)
+        offsets = np.append(0, np.cumsum(np.where(sure, lengths, 0))).astype(np.int32)
+        return Rankings(offsets, self.codes[kept], self.scores[kept])
+
     def __iter__(self) -> Iterator[Ranking]:
         pairs = [*zip((CODES[code] for code in self.codes), self.scores.tolist(), strict=True)]
         return (pairs[start:end] for start, end in zip(self.offsets, self.offsets[1:], strict=False))

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MASK = "@xzy"
+# The form of texts that detectors read, for the versions of votes.
+FORM = "text in NFKC"
 
 _HOST = r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 # Usernames are ASCII, so in "@userさん" the name ends before the first kana. "＠" is the fullwidth form of "@". An "@"

@@ -191,7 +191,7 @@ class VotesPart:
     unanimous: int
     sha256: str
     k: int
-    versions: dict[str, str]  # the result of corpora.core.voters.voter_versions() when the detectors voted
+    versions: dict[str, str]  # the result of corpora.core.voters.voter_versions() for the voters
 
 
 @dataclass(frozen=True)

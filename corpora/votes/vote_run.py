@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from corpora import system
 from corpora.core import CorpusError
-from corpora.core.voters import VOTERS, voter_versions
+from corpora.core.voters import Voter, voter_versions, voters_with
 from corpora.engines import full_disk_explained, spread
 from corpora.storage import layout
 from corpora.storage.layout import Manifest
@@ -117,21 +117,24 @@ def prelabel(
     k: int = 3,
     processes: int | None = None,
     again: bool = False,
+    min_scores: Mapping[str, float] | None = None,
     progress: Callable[[int], object] = lambda rows: None,
 ) -> Manifest:
     """Compute the votes on every part of a corpus, and return the updated manifest.
 
-    A part is skipped if it already has votes by the same detectors with the same k.
+    A part is skipped if it already has votes by the same detectors with the same options.
 
     k: the maximum number of languages per detector
     processes: the number of processes on this machine; None for one per core, or for Spark if that is the engine
-    again: whether to replace votes by other versions of the detectors or with a different k
+    again: whether to replace votes by other versions of the detectors or with other options
+    min_scores: the minimum score of a vote for some of the detectors, instead of their default
     progress: a function that is called with the number of posts done, including skipped ones
 
     Raise CorpusError if votes are outdated and `again` is False.
     """
     _check(name)
-    versions = voter_versions()
+    voters = voters_with(min_scores or {})
+    versions = voter_versions(voters)
     with layout.changing(name) as directory:
         manifest = layout.manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
@@ -141,7 +144,7 @@ def prelabel(
         missing = [index for index, old in enumerate(saved) if old is None or old in outdated]
         progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in missing))
         parts = [manifest.parts[index] for index in missing]
-        with _voting(name, directory, parts, k, versions, processes, progress) as voted:
+        with _voting(name, directory, parts, k, voters, processes, progress) as voted:
             for index, old in ((index, saved[index]) for index in missing):
                 # The old votes stay until the new ones are committed, so the new file needs a name of its own.
                 fresh = layout.part_name(index + 1)
@@ -179,18 +182,18 @@ def _voting(
     directory: Path,
     parts: Sequence[layout.Part],
     k: int,
-    versions: dict[str, str],
+    voters: tuple[Voter, ...],
     processes: int | None,
     progress: Callable[[int], object],
 ) -> Iterator[Iterator[Voted]]:
     """Open an iterator that computes and yields the votes on each part, in order."""
     spreading = spread() if processes is None else None
     if spreading:
-        with closing(_votes_on_cluster(spreading, directory, parts, k, progress)) as voted:
+        with closing(_votes_on_cluster(spreading, directory, parts, k, voters, progress)) as voted:
             yield voted
     else:
         with _mapping(processes or system.usable(), name) as mapping:
-            yield _votes_here(mapping, directory, parts, k, versions, progress)
+            yield _votes_here(mapping, directory, parts, k, voters, progress)
 
 
 @contextmanager
@@ -292,7 +295,7 @@ def _votes_here(
     directory: Path,
     parts: Sequence[layout.Part],
     k: int,
-    versions: dict[str, str],
+    voters: tuple[Voter, ...],
     progress: Callable[[int], object],
 ) -> Generator[Voted, None, None]:
     """Yield the votes on each part, computed by processes on this machine.
@@ -301,11 +304,11 @@ def _votes_here(
     """
     chunks_left: Iterator[Chunk] | None = None
     for part in parts:
-        pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
+        pieces = pieces_of(directory, part, k, voter_versions(voters), _CHUNK_ROWS)
         done = list(pieces.saved())
         progress(sum(votes.num_rows for votes, _ in done))
         if chunks_left is None:  # Only the first part can have pieces that an interrupted run saved.
-            vote = partial(vote_on, k, tuple(VOTERS.values()))
+            vote = partial(vote_on, k, voters)
             chunks_left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
         rows = sum(votes.num_rows for votes, _ in done)
         while rows < part.rows:
@@ -329,6 +332,7 @@ def _votes_on_cluster(
     directory: Path,
     parts: Iterable[layout.Part],
     k: int,
+    voters: tuple[Voter, ...],
     progress: Callable[[int], object],
 ) -> Generator[Voted, None, None]:
     """Yield the votes on each part, computed by the machines of the Spark cluster.
@@ -336,7 +340,6 @@ def _votes_on_cluster(
     These machines read the parts directly, and this process writes the results.
     """
     files = [directory / "parts" / part.name for part in parts]
-    voters = tuple(VOTERS.values())
     vote, schema = partial(vote_on_all, k, voters), counted_schema(voters)
     with closing(spreading(files, ["id", "text"], vote, schema, _CHUNK_ROWS)) as tables:
         for counted in tables:

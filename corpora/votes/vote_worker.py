@@ -66,7 +66,10 @@ def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
 
 
 def _rankings(voter: Voter, texts: Sequence[str], k: int) -> Rankings:
-    """Return a voter's votes. Raise CorpusError, which names the voter's package, if they are not valid."""
+    """Return a voter's votes, without those that it is not sure enough of.
+
+    Raise CorpusError, which names the voter's package, if the votes are not valid.
+    """
     try:
         rankings = ranked(voter.vote(texts, k), k)
         if (number := len(rankings.offsets) - 1) != len(texts):
@@ -76,7 +79,7 @@ def _rankings(voter: Voter, texts: Sequence[str], k: int) -> Rankings:
             f"{package_of(voter)} cannot be used: the result of its detector {voter.name} is not valid. {error} Fix "
             "the package, or uninstall it."
         ) from error
-    return rankings
+    return rankings.from_score(voter.min_score)
 
 
 def counted_schema(voters: Iterable[Voter]) -> pa.Schema:

@@ -43,7 +43,7 @@ def test_every_post_gets_the_votes_that_the_detectors_give_and_the_manifest_name
     cleaned = [clean_for_detectors(post["text"]) for post in POSTS]
     for detector, detect in DETECTORS.items():
         stored = [[(vote["language"], vote["score"]) for vote in row[detector]] for row in rows]
-        assert stored == [*detect(cleaned, 3)]
+        assert stored == [*detect(cleaned, 3).from_score(VOTERS[detector].min_score)]
     assert [row["fasttext"][0]["language"] for row in rows[:4]] == ["de", "en", "fr", "ru"]
     assert rows[4]["letters"] == 4
     # Mentions and addresses are no text.
@@ -99,12 +99,33 @@ def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, mon
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert max(len(row["langid"]) for row in votes()) == 2
-    monkeypatch.setattr("corpora.votes.vote_run.voter_versions", lambda: {**made().versions, "cld2": "9"})
-    with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Add --again"):
+    monkeypatch.setattr("corpora.votes.vote_run.voter_versions", lambda voters: {**made().versions, "cld2": "9"})
+    with pytest.raises(CommandError, match=r"cld2 0\.42, text in NFKC, scores from 0\.55 \(now 9\)\. Add --again"):
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert made().versions["cld2"] == "9"
     assert len(list((corpus_dir("c") / "votes").iterdir())) == 1
+
+
+def test_a_detector_has_no_vote_below_its_minimum_score(corpus, prelabel):
+    prelabel()
+    scores = {row["id"]: row["fasttext"][0]["score"] for row in votes() if row["fasttext"]}
+    assert [version.rpartition(", ")[2] for version in made().versions.values()] == [
+        "scores from 0.6",
+        "scores from 0.55",
+        "scores from 0.15",
+    ]
+    floor = sorted(scores.values())[1]
+    with pytest.raises(CommandError, match=r"text in NFKC, scores from 0\.15 \(now .* Add --again"):
+        prelabel(min_score=[f"fasttext={floor}"])
+    unanimous = made().unanimous
+    prelabel(min_score=[f"fasttext={floor}", "cld2=0"], again=True)
+    assert {row["id"] for row in votes() if row["fasttext"]} == {key for key, score in scores.items() if score >= floor}
+    assert made().unanimous == unanimous - 1
+    assert made().versions["cld2"] == "0.42, text in NFKC"
+    for wrong in ("cld2", "cld3=0.5", "cld2=2", "cld2=-1", "cld2=x"):
+        with pytest.raises(CommandError, match=r"--min-score .*: write one of the detectors langid, cld2, fast"):
+            prelabel(min_score=[wrong], again=True)
 
 
 def made():
