@@ -10,6 +10,7 @@ from django.utils.translation import get_language, gettext, gettext_noop, ngette
 from django.utils.translation import gettext as _
 
 from annotate.core.refusals import Wrong
+from corpora.core.language_tags import closest
 from corpora.core.languages import LANGUAGES, UND, finer
 
 ENGLISH = "en"
@@ -24,13 +25,14 @@ def spoken(texts: Mapping[str, str], read: Iterable[str] = ()) -> str:
     """Return the language in which to show a text that exists in several languages.
 
     This is the interface language if the text exists in it, otherwise the first language that the person reads, and
-    otherwise English. An English interface does not count as a choice, because people also get it if the interface is
-    not translated into their language.
+    otherwise English. A text in pt also serves readers of pt-BR. An English interface does
+    not count as a choice, because people also get it if the interface is not translated into their language.
 
     texts: the text by language, always including English
     read: languages that the person reads, in order of preference
     """
-    return next((code for code in (interface_language(), *read) if code != ENGLISH and code in texts), ENGLISH)
+    wanted = (code for code in (interface_language(), *read) if code != ENGLISH)
+    return next((tag for code in wanted if (tag := closest(texts, code))), ENGLISH)
 
 
 def translated(error: ValueError) -> str:

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.models import Guidelines, Qualification, Task
+from corpora.core.language_tags import closest
 
 ENGLISH = "en"
 Version = TypeVar("Version")
@@ -25,12 +26,12 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 def in_language(language: str, newest: Mapping[str, Version]) -> Version | None:
     """Return the guidelines that are in force for a language; None if there are none in any language.
 
-    These are the guidelines in this language. If there are none, they are the guidelines in English, or else in any
-    other language.
+    These are the guidelines in this language, or in the closest one that its readers understand, such as pt for pt-BR.
+    If there are none, they are the guidelines in English, or else in any other language.
 
     newest: newest version by language.
     """
-    return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
+    return newest.get(closest(newest, language)) or newest.get(ENGLISH) or next(iter(newest.values()), None)
 
 
 def current(task: Task, language: str = ENGLISH) -> Guidelines | None:

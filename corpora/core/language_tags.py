@@ -139,6 +139,12 @@ def serving(tags: tuple[str, ...], language: str) -> tuple[str, ...]:
     )
 
 
+def closest(tags: Iterable[str], language: str) -> str:
+    """Return the closest tag that readers of a language understand, or "" if there is none."""
+    tags = tuple(tags)
+    return language if language in tags else next(iter(serving(tags, language)), "")
+
+
 def _distance(tag: str, language: str) -> tuple[bool | str, ...]:
     left, right = meaning(tag), meaning(language)
     if tag.casefold() == language.casefold() or left is None or right is None:

@@ -9,6 +9,8 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import import_judgments
+from annotate.kinds.interface_language import spoken
+from annotate.quality.guideline_versions import in_language
 from annotate.work.people_file import read_table
 from annotate.work.routes import unknown_code
 from corpora.core import detectors
@@ -222,6 +224,16 @@ def test_a_label_of_the_language_in_another_region_is_shown_before_those_of_othe
     assert label_in({"ar": "لون", "de": "Farbe", "en-GB": "colour"}, "en") == ("colour", "en-GB")
     assert label_in({"ar": "لون", "en-GB": "colour"}, "fr") == ("colour", "en-GB")
     assert label_in({"ar": "لون", "pt-BR": "cor"}, "fr") == ("لون", "ar")
+
+
+def test_texts_of_a_kind_and_guidelines_are_shown_in_the_closest_language():
+    assert [spoken({"en": "a", "pt": "b", "zh": "c"}, [code]) for code in ("pt-BR", "zh-CN", "de")] == [
+        "pt",
+        "zh",
+        "en",
+    ]
+    assert spoken({"en": "a", "pt": "b", "pt-BR": "c"}, ["pt-BR"]) == "pt-BR"
+    assert [in_language(code, {"en": 1, "pt": 2}) for code in ("pt-BR", "en", "de")] == [2, 1, 1]
 
 
 ROWS = {
