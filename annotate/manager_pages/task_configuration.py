@@ -36,7 +36,7 @@ from annotate.reports.tables import Table, many
 from annotate.work import closure
 from annotate.work import routes as language_routes
 from annotate.work import task_settings as work
-from annotate.work.routes import is_language, learn_languages
+from annotate.work.routes import is_language, language_named, learn_languages
 
 
 def change(request: UserRequest, task: Task) -> HttpResponse:
@@ -320,7 +320,7 @@ def guidelines(
 
     ?language=: code of the language
     """
-    language, newest = language or request.GET.get("language", ""), newest_of(task)
+    language, newest = language or language_named(request.GET.get("language", "")), newest_of(task)
     # A task with records offers the languages of the records. If the labels are languages, any language can be entered.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})

@@ -81,6 +81,7 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
 
     Raises InvalidAnswer if a code is unknown or the language already has a route.
     """
+    language = language_named(language)
     _check([*([] if language == UND else [language])])
     values = _values(queue, extra_candidates, never_agree=never_agree)
     route, new = LanguageRoute.objects.get_or_create(language=language, defaults=values)

@@ -43,7 +43,7 @@ def test_of_many_readers_the_first_are_named_and_the_others_counted(desk, make_t
 
 
 def test_a_route_is_added_and_changed_and_its_codes_are_kept_as_a_list(desk, db):
-    sent = {"language": "pt", "queue": "es", "extra_candidates": "gl, ca gl", "never_agree": "yes"}
+    sent = {"language": "por", "queue": "es", "extra_candidates": "gl, cat gl", "never_agree": "yes"}
     assert "pt → es: this route is now in effect." in words(desk.post(NEW, sent, follow=True))
     route = LanguageRoute.objects.get(language="pt")
     assert (route.queue, route.extra_candidates, route.never_agree) == ("es", ["gl", "ca"], True)
