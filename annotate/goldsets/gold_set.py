@@ -13,6 +13,7 @@ from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import Estimate
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, check_others, differing, get, gone_from, manifest_of
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
+from annotate.reports.tables import lines
 
 UNCONFIRMED = "unconfirmed"
 # A mapping from stratum in a uniform set to whether the detectors agreed on the post. None means that either is
@@ -204,6 +205,27 @@ def objects_in(jsonl: Path) -> Iterator[tuple[str, Any]]:
             except (ValueError, RecursionError) as error:
                 raise GoldSetError(f"{place} is not JSON. {RESTORE}") from error
             yield place, raw
+
+
+def spreadsheet(jsonl: Path) -> Iterator[str]:
+    """Yield the rows of a JSONL file as lines of CSV that is safe to open in a spreadsheet.
+
+    Lists of texts become one text. Columns with more structure, such as the judgments, are omitted.
+    """
+    columns: dict[str, bool] = {}
+    for _, row in objects_in(jsonl):
+        for name, value in row.items():
+            parts = value if isinstance(value, list) else [value]
+            columns[name] = columns.get(name, True) and not any(isinstance(part, dict | list) for part in parts)
+    flat = [name for name, is_flat in columns.items() if is_flat]
+    rows = (row for _, row in objects_in(jsonl))
+    yield from lines(flat, ([_in_a_cell(row.get(name)) for name in flat] for row in rows))
+
+
+def _in_a_cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return json.dumps(value) if isinstance(value, bool) else value
 
 
 def _row(place: str, raw: Any) -> GoldRow:

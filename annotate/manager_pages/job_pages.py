@@ -8,12 +8,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpResponse, QueryDict
+from django.http import FileResponse, Http404, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
@@ -24,8 +26,9 @@ from annotate.actions.action import Action, ActionError
 from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
+from annotate.goldsets.gold_set import spreadsheet
 from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
-from annotate.manager_pages.dashboard import done, manage_page, sort_of
+from annotate.manager_pages.dashboard import MARK, done, manage_page, sort_of
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest, may, text_of
 from annotate.reports import report_renderer
@@ -38,6 +41,8 @@ from corpora.storage.layout import read_manifest
 LEAST = 0.02  # the remaining time is estimated only after this share of the work
 OUTCOME = 200  # maximum length of an outcome in the table, in characters
 DRY_RUN = "This was a dry run"  # beginning of the sentence that an action prints in a dry run
+ROWS = ".jsonl"  # ending of files with rows, which can be downloaded as CSV
+GOLD_ROWS = re.compile(r"gold(\.unfinished)?\.jsonl")  # the file with the rows of a gold set
 KB, MB = (1 << 10, "kB"), (1 << 20, "MB")  # (number of bytes, name of the unit)
 STATES = {"waiting": "queued", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -196,6 +201,7 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "button": action_forms.DEEDS[job.action].button if has_form else "",
         "tried": tried and starts,
         "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
+        "rows": next((name for name in _files(job) if GOLD_ROWS.fullmatch(name)), ""),
         "documents": [name for name in _files(job) if starts and shared_reports.is_document(name)],
         "shares": list(job_store.open_shares(job=job)),
         "days": job_store.DAYS,
@@ -317,14 +323,22 @@ def remove(request: UserRequest, job: Job) -> HttpResponse:
     return done(request, f"Job {number} was removed, together with its files.", "manage-jobs")
 
 
-def file(request: UserRequest, job: Job, path: str) -> HttpResponse | FileResponse:
-    """Show a report or card of a job, or download another output file."""
+def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
+    """Show a report or card of a job, or download another output file.
+
+    ?download: download a report or card, too
+    ?csv: download the rows of a JSONL file as CSV for a spreadsheet
+    """
     if job.state != Job.DONE:
         raise Http404
     if (output := _files(job).get(path)) is None:
         raise NotFound("This job did not create this file.")
     if shared_reports.is_document(path) and "download" not in request.GET:
         return shared_reports.document(output)
+    if path.endswith(ROWS) and "csv" in request.GET:
+        csv = StreamingHttpResponse(chain([MARK], spreadsheet(output)), content_type="text/csv; charset=utf-8")
+        csv["Content-Disposition"] = f'attachment; filename="{output.stem}.csv"'
+        return csv
     return FileResponse(output.open("rb"), as_attachment=True, filename=output.name)
 
 

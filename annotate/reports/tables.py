@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -396,11 +397,18 @@ def as_csv(table: Table) -> str:
 
 def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return CSV in which no spreadsheet treats text as a formula."""
+    return "".join(lines(headings, rows))
+
+
+def lines(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Yield the lines of such a CSV."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(map(_safe, headings))
-    writer.writerows([_safe(value) for value in row] for row in rows)
-    return file.getvalue()
+    for row in chain([headings], rows):
+        writer.writerow(map(_safe, row))
+        yield file.getvalue()
+        file.seek(0)
+        file.truncate()
 
 
 def _value(cell: Cell, column: Column) -> object:
@@ -413,4 +421,4 @@ def _value(cell: Cell, column: Column) -> object:
 
 
 def _safe(value: object) -> object:
-    return f"{AS_TEXT}{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return f"{AS_TEXT}{value}" if isinstance(value, str) and value.lstrip().startswith(FORMULA) else value

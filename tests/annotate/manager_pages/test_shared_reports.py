@@ -1,5 +1,8 @@
 """Reports and cards that open in the browser, and the links with which anybody can read one."""
 
+import csv
+import io
+import json
 import re
 from datetime import timedelta
 from hashlib import sha256
@@ -128,3 +131,20 @@ def test_an_address_that_asks_too_often_is_refused(boss, job, monkeypatch):
     statuses = [Client().get(link, REMOTE_ADDR="192.0.2.7").status_code for _ in range(4)]
     assert statuses[0] == 200
     assert statuses[-1] == 429
+
+
+def test_the_rows_of_a_gold_set_are_downloaded_as_csv_that_runs_no_formula(boss, job):
+    gold = job_store.folder(job) / "out" / "gold.jsonl"
+    rows = [
+        {"id": "1", "text": "=1+1", "labels": [], "share": -0.5, "judgments": [{"label": "de"}], "checked": True},
+        {"id": "-2", "text": 'a\n"b", ü', "labels": ["x", "=y"], "share": None, "judgments": [], "checked": False},
+    ]
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    [link] = re.findall(r'href="([^"]+\?csv)"', boss.get(f"/manage/jobs/{job.pk}/").text)
+    page = boss.get(link)
+    assert page["Content-Disposition"] == 'attachment; filename="gold.csv"'
+    assert list(csv.reader(io.StringIO(page.getvalue().decode("utf-8-sig"), newline=""))) == [
+        ["id", "text", "labels", "share", "checked"],
+        ["1", "'=1+1", "", "-0.5", "true"],
+        ["'-2", 'a\n"b", ü', "x; =y", "", "false"],
+    ]
