@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.hashers import is_password_usable
 from django.utils import timezone
 
 from annotate.kinds.interface_language import label_name
@@ -234,19 +235,26 @@ def workload_table(queues: Rows) -> Table:
     return table("Workload", columns, [row for row in queues if row["waiting"]], slug="workload")
 
 
-def account_state(annotator: Any, now: datetime) -> str:
-    """Describe how the person can log in."""
-    if not annotator.user.is_active:
+Invitation = tuple[datetime | None, datetime | None, datetime]  # used_at, revoked_at and expires_at of an invite
+
+
+def account_state(password: str, invite: Invitation | None, now: datetime, *, active: bool) -> str:
+    """Describe how the person can log in.
+
+    password: hash of the password
+    invite: the latest invitation, if any
+    """
+    if not active:
         return "locked out"
-    if annotator.user.has_usable_password():
+    if is_password_usable(password):
         return "active"
-    invite = next(iter(annotator.invites.all()), None)
     if invite is None:
         return "no link yet"
-    if invite.used_at or invite.revoked_at:
-        return "the link was revoked" if invite.revoked_at else "the link was used"
-    day = f"{timezone.localtime(invite.expires_at):%Y-%m-%d}"
-    return f"invited, link valid until {day}" if invite.expires_at > now else f"the link expired on {day}"
+    used_at, revoked_at, expires_at = invite
+    if used_at or revoked_at:
+        return "the link was revoked" if revoked_at else "the link was used"
+    day = f"{timezone.localtime(expires_at):%Y-%m-%d}"
+    return f"invited, link valid until {day}" if expires_at > now else f"the link expired on {day}"
 
 
 def managers_table(users: Iterable[Any], sort: str = "") -> Table:

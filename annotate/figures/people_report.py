@@ -6,6 +6,7 @@ returns the URL of an annotator's page from the primary key.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -257,7 +258,7 @@ def everybody_table(people: LazyList, sort: str, address: Address, *, grouped: b
     groups = Column("groups", "groups", SENTENCE, lambda row: ", ".join(row["groups"]))
     heads = (
         Column("name", "annotator", says=lambda row: replace(_name(row), url=address(row["annotator"]))),
-        Column("languages", "reads (level)", SENTENCE, _languages),
+        Column("languages", "reads (level)", SENTENCE, partial(_languages, called=cache(label_name))),
         *([groups] if grouped else []),
         Column("state", "account", SENTENCE),
         Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
@@ -281,10 +282,10 @@ def _name(row: dict[str, Any]) -> Cell:
     return Cell(row["name"], row["name"].casefold(), note=", ".join(notes))
 
 
-def _languages(row: dict[str, Any]) -> Cell:
+def _languages(row: dict[str, Any], called: Called) -> Cell:
     """Return a cell with an annotator's languages, highest level first."""
     ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
-    return Cell(", ".join(f"{label_name(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
+    return Cell(", ".join(f"{called(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
 
 
 def _hours(key: str, words: str) -> Column:

@@ -4,7 +4,7 @@ This module only reads data.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import nsmallest
@@ -19,7 +19,7 @@ from annotate.figures.annotator_statistics import names_of
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.reports.tables import are, many
-from annotate.work.routes import Routes, readers_of, route_rows
+from annotate.work.routes import Readers, Routes, readers_of, route_rows
 from annotate.work.routing import lacking_readers
 
 # The states of stalled queues, on which a manager must act.
@@ -85,8 +85,8 @@ class _Tables:
     answers: Counter[int]
     names: dict[int, str]
 
-    def places(self, queue: _Queue) -> tuple[int, Counter[int]]:
-        """Return the number of units with too few people, and how many units are available to each person."""
+    def places(self, queue: _Queue) -> tuple[int, set[int]]:
+        """Return the number of units with too few people, and the people to whom a unit is available."""
         lacking = sum(number for needed, number in queue.untouched.items() if len(queue.able) < needed)
         free, taken = queue.untouched.total(), Counter[int]()
         for unit, needed in queue.touched.items():
@@ -95,7 +95,7 @@ class _Tables:
             if self.held[unit] < needed:
                 free += 1
                 taken.update(may_not)
-        return lacking, Counter({person: free - taken[person] for person in queue.able})
+        return lacking, queue.able - {person for person, number in taken.items() if number == free} if free else set()
 
     def has_left(self, person: int, queue: _Queue) -> bool:
         """Return whether a queue has a unit that a person has not judged."""
@@ -137,12 +137,11 @@ def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
 
 def _states(task: Task, tables: _Tables) -> dict[str, Any]:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
-    free: dict[int, Counter[str]] = defaultdict(Counter)  # number of units available to each person, by queue
+    busy: set[int] = set()  # people to whom a unit is available
     rows: list[dict[str, Any]] = []
     for name, queue in queues.items():
-        lacking, places = tables.places(queue)
-        for person in queue.able:
-            free[person][name] = places[person]
+        lacking, may_take = tables.places(queue)
+        busy |= may_take
         counts = {
             "waiting": queue.waiting,
             "leased": sum(unit in tables.open_now for unit in queue.touched),
@@ -152,7 +151,7 @@ def _states(task: Task, tables: _Tables) -> dict[str, Any]:
             "adjudication": tables.adjudication[task.pk].get(name, 0),
         }
         unjudged = any(tables.has_left(person, queue) for person in queue.able)
-        state = _state(task, counts, unjudged=unjudged, something=any(places[person] > 0 for person in queue.able))
+        state = _state(task, counts, unjudged=unjudged, something=bool(may_take))
         rows.append(
             {
                 "queue": name,
@@ -165,7 +164,7 @@ def _states(task: Task, tables: _Tables) -> dict[str, Any]:
             }
         )
     rows.sort(key=lambda row: (not row["stuck"], -row["waiting"], row["queue"]))
-    idle = _idle(tables, queues, free, lasts)
+    idle = _idle(tables, queues, busy, lasts)
     return {"queues": rows, "idle": idle, "stuck": sum(row["stuck"] for row in rows)}
 
 
@@ -358,22 +357,20 @@ def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
 def _idle(
     tables: _Tables,
     queues: Mapping[str, _Queue],
-    free: Mapping[int, Counter[str]],
+    busy: set[int],
     lasts: Mapping[tuple[int, str], datetime],
 ) -> list[dict[str, Any]]:
     """Return the people who may work but have no unit available. Those who worked within the last hour come first.
 
-    free: number of units available to each person, by queue.
+    busy: people to whom a unit is available.
     lasts: time of each person's last judgment in each queue.
     """
     queues_of: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
-        for person in queues[queue].able:
+        for person in queues[queue].able - busy:
             queues_of[person].append(queue)
     current_time, rows = timezone.now(), []
     for person, names in queues_of.items():
-        if free[person].total():
-            continue
         waiting = [label_name(queue) for queue in names if queues[queue].waiting]
         reason = "No items are waiting in their languages."
         if waiting and any(tables.has_left(person, queues[queue]) for queue in names):
@@ -410,22 +407,33 @@ class QueueRow:
     reader_count: int
 
 
-def queues_by_use(task: Task) -> dict[str, list[QueueRow]]:
-    """Return the queues with waiting units as `busy`, and all others as `idle`. Pages collapse the idle queues."""
-    rows = queue_table(task)
+People = tuple[dict[int, Readers], dict[int, str]]  # readers by task, and names by annotator
+
+
+def people_of(tasks: Iterable[Task]) -> People:
+    """Return the people whom the tables of several tasks name, with as many statements as for one task."""
+    rows = route_rows()
+    return readers_of([Routes(rows, task) for task in tasks]), names_of()
+
+
+def queues_by_use(task: Task, people: Callable[[], People]) -> dict[str, list[QueueRow]]:
+    """Return the queues with waiting units as `busy`, and all others as `idle`. Pages collapse the idle queues.
+
+    people: function that returns the result of people_of for tasks that include this one.
+    """
+    rows = queue_table(task, people())
     return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
 
 
-def queue_table(task: Task) -> list[QueueRow]:
+def queue_table(task: Task, people: People | None = None) -> list[QueueRow]:
     """Return all queues that have waiting units or readers. Those with the most waiting units come first."""
-    routes = Routes.load(task)
+    by_task, names = people or people_of([task])
+    routes, readers = Routes.load(task), by_task[task.pk].able
     queued = task.units.work().queued()
     counts = dict(queued.order_by().values_list("language").annotate(Count("pk")))
     open_now = Q(closed_at=None, expires_at__gt=timezone.now(), unit__in=queued.order_by())
     leased = Counter(Lease.objects.filter(open_now).values_list("unit__language", flat=True))
-    readers = routes.readers()
     lacking = Counter(lacking_readers(task, readers).values())
-    names = names_of()
     rows = []
     for queue in counts.keys() | readers.keys():
         able = readers.get(queue, ())

@@ -310,6 +310,7 @@ def account(
     request: UserRequest, person: Annotator, values: Mapping[str, Any] | None = None, **context: Any
 ) -> HttpResponse:
     user, names = person.user, _language_names()
+    invites = person.invites.values_list("used_at", "revoked_at", "expires_at")
     values_stored = {
         "name": user.get_full_name(),
         "email": user.email,
@@ -328,8 +329,8 @@ def account(
             else [(names.get(row.language, row.language), str(row.level)) for row in person.languages.all()]
         ),
         changes=may(request.user, "invite") and work.may_change(request.user, user),
-        state=overview_report.account_state(person, timezone.now()),
-        link_open=any(not (invite.used_at or invite.revoked_at) for invite in person.invites.all()),
+        state=overview_report.account_state(user.password, invites.first(), timezone.now(), active=user.is_active),
+        link_open=invites.filter(used_at=None, revoked_at=None).exists(),
         wrong=work.wrong_passwords(user.username),
         **context,
     )

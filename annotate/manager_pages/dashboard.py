@@ -367,12 +367,15 @@ def _task_page(name: str) -> str:
 def everybody(request: UserRequest) -> HttpResponse:
     """List all annotators with their accounts and their work in all tasks, and all managers."""
     counted, counted_at = figures("everybody", None, annotator_statistics.everybody)
-    sort, address = sort_of(request), lambda annotator: reverse("manage-account", args=[annotator])
+    sort, accounts = sort_of(request), reverse("manage-account", args=[0])
     return manage_page(
         request,
         "everybody",
         table=everybody_table(
-            annotator_statistics.with_accounts(counted), sort, address, grouped=membership.groups().exists()
+            annotator_statistics.with_accounts(counted),
+            sort,
+            lambda annotator: accounts.replace("0", str(annotator)),
+            grouped=membership.groups().exists(),
         ),
         managers_table=managers_table(managers().order_by("username"), sort),
         invites=may(request.user, "invite"),

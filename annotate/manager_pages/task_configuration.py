@@ -3,8 +3,8 @@
 work/task_settings.py decides which settings may be changed. action_forms.py builds the forms that start jobs.
 """
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -21,7 +21,7 @@ from annotate.core.option import Option, codes, whole_number, written
 from annotate.core.refusals import InvalidAnswer, Refusal, WrongStage
 from annotate.figures import overview_report, progress_report
 from annotate.figures.figure_cache import figures, forget
-from annotate.figures.queue_states import queues_by_use
+from annotate.figures.queue_states import People, people_of, queues_by_use
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.interface_language import label_name
@@ -181,23 +181,24 @@ def routes(request: UserRequest) -> HttpResponse:
     learn_languages()
     routed, sort = may(request.user, "route"), sort_of(request)
     tasks = Paginator(Task.objects.filter(is_open=True), TASKS_ON_A_PAGE).get_page(request.GET.get("tasks"))
+    people = cache(partial(people_of, list(tasks)))
     address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - an argument
     return manage_page(
         request,
         "routes",
         table=progress_report.routes_table(LanguageRoute.objects.all(), address, sort),
-        waiting=[(task, _queues(task)) for task in tasks],
+        waiting=[(task, _queues(task, people)) for task in tasks],
         tasks_page=tasks,
         routes=routed,
     )
 
 
-def _queues(task: Task) -> list[tuple[str, Table]]:
+def _queues(task: Task, people: Callable[[], People]) -> list[tuple[str, Table]]:
     """Return a (heading, table) tuple for the busy queues of a task and another for the idle queues.
 
     The heading of the busy queues is empty. The page folds the table of idle queues under its heading.
     """
-    use, _ = figures("queues", task, partial(queues_by_use, task))
+    use, _ = figures("queues", task, partial(queues_by_use, task, people))
     folded = f"{many(len(use['idle']), 'queue')} without waiting units"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
     return [(words, progress_report.route_queues_table(caption, rows)) for words, caption, rows in parts if rows]

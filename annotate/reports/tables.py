@@ -58,6 +58,25 @@ class LazyList(Sequence[Any]):
         return self.items(slice(None))
 
 
+class LazyCells(LazyList):
+    """The cells of a long list of rows. A single column is computed without the cells of the others.
+
+    rows: rows, whose list creates them on access
+    """
+
+    def __init__(self, rows: LazyList, columns: Sequence["Column"]) -> None:
+        super().__init__(len(rows), lambda part: [tuple(column.cell(row) for column in columns) for row in rows[part]])
+        self.rows, self.columns = rows, columns
+
+    def column(self, number: int) -> "list[Cell]":
+        return [self.columns[number].cell(row) for row in self.rows]
+
+    def chosen(self, numbers: Sequence[int]) -> "LazyCells":
+        """Return the cells of the rows with these numbers, in this order."""
+        rows = list(self.rows)
+        return LazyCells(LazyList(len(numbers), lambda part: [rows[number] for number in numbers[part]]), self.columns)
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell of a table.
@@ -169,6 +188,11 @@ class Table:
         matches = self.found
         if column is None:
             return matches
+        if isinstance(matches, LazyCells):
+            keys = [cell.by for cell in matches.column(column)]
+            known = [number for number, key in enumerate(keys) if key is not None]
+            known.sort(key=keys.__getitem__, reverse=down)
+            return matches.chosen([*known, *(number for number, key in enumerate(keys) if key is None)])
         sortable = [row for row in matches if row[column].by is not None]
         sortable.sort(key=lambda row: row[column].by, reverse=down)
         return [*sortable, *(row for row in matches if row[column].by is None)]
@@ -197,10 +221,17 @@ class Table:
 
     @cached_property
     def found(self) -> Sequence[tuple[Cell, ...]]:
-        """The rows that contain every word of the filter. The total is not filtered."""
+        """The rows that contain every word of the filter. In long lists, numbers are not searched.
+
+        The total is not filtered.
+        """
         search_words = self.find.casefold().split()
         if not search_words:
             return self.body
+        if isinstance(self.body, LazyCells):
+            texts = [self.body.column(n) for n, column in enumerate(self.columns) if column.kind != NUMBER]
+            lines = enumerate(map(_in_a_line, zip(*texts, strict=True)))
+            return self.body.chosen([n for n, line in lines if all(word in line for word in search_words)])
         return [row for row in self.body if all(word in _in_a_line(row) for word in search_words)]
 
     @property
@@ -272,7 +303,7 @@ def table(
     def cells(part: Iterable[Row]) -> tuple[tuple[Cell, ...], ...]:
         return tuple(tuple(column.cell(row) for column in column_list) for row in part)
 
-    body = LazyList(len(rows), lambda part: cells(rows[part])) if isinstance(rows, LazyList) else cells(rows)
+    body = LazyCells(rows, column_list) if isinstance(rows, LazyList) else cells(rows)
     return Table(caption, column_list, body, cells(total), slug, asked)
 
 

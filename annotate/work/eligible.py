@@ -1,9 +1,10 @@
 """Units that an annotator may be given. queue.py decides their order and assigns them."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -11,6 +12,7 @@ from annotate.core import stages
 from annotate.models import Judgment, Lease, Transition, Unit
 from annotate.models.work import Units
 from annotate.work.permit import Permit
+from corpora.models import Item
 
 # --- texts seen before
 #
@@ -19,6 +21,7 @@ from annotate.work.permit import Permit
 
 # Texts are looked up by their first characters, with the index item_begins of corpora.
 BEGINS = 32  # characters
+TEXTS = 500  # maximum number of texts per query
 _SEEN = """
 ({unit}.known_answer <> '' OR {unit}.audited OR 0 < (
     SELECT COUNT(*) FROM annotate_unit AS copy WHERE copy.copy_of_id = {unit}.id AND copy.audited
@@ -67,6 +70,26 @@ class Seen(Func):
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         (unit, _), (person, values) = map(compiler.compile, self.get_source_expressions())
         return seen_sql(unit.rpartition(".")[0], person, connection.vendor), list(values)
+
+
+def shown_before(units: Units) -> Iterator[tuple[int, int]]:
+    """Yield each hidden unit with each annotator who was shown its text in another unit, as pairs of primary keys.
+
+    Hidden units are decoys, gold answers and audited posts. The result is that of `Seen`, for all annotators at once.
+    """
+    hidden: dict[str, list[int]] = defaultdict(list)
+    chosen = units.exclude(known_answer="", audited=False).order_by()
+    for unit, text in chosen.values_list("pk", "item__text"):
+        hidden[text].append(unit)
+    texts = list(hidden)
+    for start in range(0, len(texts), TEXTS):
+        batch = texts[start : start + TEXTS]
+        begin = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
+        begins = {text[:BEGINS] for text in batch}
+        same = Item.objects.alias(begin=begin).filter(begin__in=begins, text__in=batch).order_by()
+        leases = Lease.objects.filter(unit__item__in=same).order_by()
+        for unit, text, annotator in leases.values_list("unit_id", "unit__item__text", "annotator_id").distinct():
+            yield from ((other, annotator) for other in hidden[text] if other != unit)
 
 
 def waiting(permit: Permit) -> Units:

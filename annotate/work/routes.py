@@ -1,7 +1,7 @@
 """Routes: the queue that serves each language, and the readers of each queue."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -214,11 +214,8 @@ class Readers:
 def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     """Return the readers of each task, by the task's id, with as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
-    read_in = {task.pk: set(task.read_in) for task in tasks}
-    readers_of_any = AnnotatorLanguage.objects.filter(
-        annotator__user__is_active=True, language__in=set().union(*read_in.values())
-    )
-    levels = list(readers_of_any.order_by().values_list("language", "level", "annotator_id"))
+    read_in = {task.pk: list(dict.fromkeys(task.read_in)) for task in tasks}
+    levels = _levels({code for codes in read_in.values() for code in codes})
     paused, roles = _standing(tasks)
     tested = [task for task in tasks if task.test_items]
     held = qualified_in(tested) if tested else {}
@@ -230,12 +227,15 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     readers = {}
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)
-        role_of = roles[task.pk].get
-        read_by = task.kind.routing.read_by
-        for language, level, person in levels:
-            if language in read_in[task.pk] and level >= task.least_level and may_annotate(task, role_of(person)):
-                for queue in read_by(language, task, routes):
-                    reads[queue].add(person)
+        roles_here, read_by = roles[task.pk], task.kind.routing.read_by
+        outsiders_may = may_annotate(task, None)
+        for language in read_in[task.pk]:
+            able_to = [people for level, people in levels[language].items() if level >= task.least_level]
+            people = set[int]().union(*able_to)
+            people = people if outsiders_may else people & roles_here.keys()
+            people -= {pk for pk, role in roles_here.items() if not may_annotate(task, role)}
+            for queue in read_by(language, task, routes) if people else ():
+                reads[queue] |= people
         passed = dict(reads)
         if task.test_items:
             able: dict[str, set[int]] = defaultdict(set)
@@ -246,7 +246,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
         if task.pk in willing:
             agreed = {queue: people & willing[task.pk] for queue, people in passed.items()}
         stopped = paused[task.pk] | {person for person, role in roles[task.pk].items() if role == FULL}
-        may_work = {queue: people - stopped for queue, people in agreed.items()}
+        may_work = {queue: people - stopped for queue, people in agreed.items()} if stopped else agreed
         readers[task.pk] = Readers(dict(reads), passed, agreed, may_work)
     return readers
 
@@ -282,3 +282,12 @@ def may_annotate(task: Task, role: str | None) -> bool:
     role: the person's role as a member of the task; None if they are not a member.
     """
     return role != Membership.MANAGER and not (task.members_only and role is None)
+
+
+def _levels(languages: Collection[str]) -> dict[str, dict[int, set[int]]]:
+    """Return the ids of the active annotators who read the languages, by language and level."""
+    rows = AnnotatorLanguage.objects.filter(annotator__user__is_active=True, language__in=languages)
+    levels: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for language, level, person in rows.order_by().values_list("language", "level", "annotator_id"):
+        levels[language][level].add(person)
+    return levels

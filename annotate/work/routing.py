@@ -17,11 +17,10 @@ from annotate.core.aggregation.answer_table import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.work.eligible import BEGINS, Seen
+from annotate.work.eligible import BEGINS, shown_before
 from annotate.work.moves import move, moved, save_all
 from annotate.work.routes import Routes
 from corpora.core import CorpusError, package_of
-from corpora.database.bulk_rows import listed
 from corpora.database.statements import update_one
 from corpora.models import Item
 
@@ -367,21 +366,17 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
     for unit, annotator, kind, voided in live.values_list("unit_id", "annotator_id", "kind", "voided_at"):
         judged.setdefault(unit, set()).add(annotator)
         answers[unit] += kind == Judgment.ANSWER and voided is None
-    hidden = task.units.work().queued().exclude(known_answer="", audited=False).order_by()
-    keys = list(hidden.values_list("pk", flat=True))
-    for annotator in set().union(*readers.values()) if keys else ():
-        seen = Unit.objects.filter(Seen("pk", annotator), pk__in=listed(keys))
-        for unit in seen.order_by().values_list("pk", flat=True):
-            judged.setdefault(unit, set()).add(annotator)
+    for unit, annotator in shown_before(task.units.work().queued()):
+        judged.setdefault(unit, set()).add(annotator)
     able = defaultdict(set, readers)
     takers = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))
     queued = task.units.work().queued().order_by("pk").values_list("pk", "language", "redundancy", "disturbing")
-    return {
-        unit: queue
-        for unit, queue, redundancy, disturbing in queued
-        if len((able[queue] & takers if disturbing else able[queue]) - judged.get(unit, set()))
-        < redundancy - answers[unit]
-    }
+    lacking = {}
+    for unit, queue, redundancy, disturbing in queued:
+        may = able[queue] & takers if disturbing else able[queue]
+        if len(may) - len(may & judged.get(unit, set())) < redundancy - answers[unit]:
+            lacking[unit] = queue
+    return lacking
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ from annotate.figures.finish_forecast import forecast_of
 from annotate.figures.task_statistics import overview
 from annotate.kinds import Answer
 from annotate.manager_pages import dashboard
-from annotate.models import Judgment
+from annotate.models import Judgment, Task
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
@@ -271,3 +271,41 @@ def test_the_page_of_people_asks_as_many_statements_for_many_as_for_few(desk, pe
     for number in range(8):
         person(f"reader{number}", "de en")
     assert statements(desk, "/manage/people/") == few
+
+
+# --- many people and tasks
+
+
+@pytest.mark.parametrize(
+    "page", ["people/", "people/?sort=everybody.-answers", "people/?find-everybody=ann", "routes/"]
+)
+def test_lists_take_as_many_statements_however_many_people_and_tasks_there_are(desk, make_task, person, page):
+    make_task([DISPUTED], name="first")
+    for name in ("anna", "ben"):
+        answer(person(name, "de fr"), make_task([DISPUTED] * 2, name=f"of-{name}"))
+    Task.objects.update(is_open=True)
+    counts = []
+    for more in range(2):
+        for number in range(20):
+            person(f"ann{more}{number}", "de en")
+        if page == "routes/":  # five tasks are on a page
+            for number in range(2 + 8 * more):
+                make_task([DISPUTED], name=f"task{more}{number}")
+        desk.get(f"/manage/{page}")
+        counts.append(statements(desk, f"/manage/{page}"))
+    assert counts[0] == counts[1]
+    assert len(desk.get(f"/manage/{page}").content) < 50_000
+
+
+def test_a_long_list_of_people_is_sorted_and_filtered_as_its_cells_show(desk, make_task, person):
+    task = make_task([DISPUTED] * 3)
+    for name, answers in (("ann", 1), ("ben", 2), ("cem", 0)):
+        reader = person(name, "de fr" if name == "ben" else "de")
+        for _ in range(answers):
+            answer(reader, task)
+    shown = table(desk.get("/manage/people/?sort=everybody.-answers").text, "everybody")
+    assert sorted(("ann", "ben", "cem"), key=lambda name: shown.index(f">{name}<")) == ["ben", "ann", "cem"]
+    found = table(desk.get("/manage/people/?find-everybody=french").text, "everybody")
+    assert [name for name in ("ann", "ben", "cem") if f">{name}<" in found] == ["ben"]
+    rows = rows_of(desk.get("/manage/people/?csv=everybody&sort=everybody.answers"))
+    assert [row["annotator"] for row in rows] == ["cem", "ann", "ben"]
