@@ -178,6 +178,10 @@ class LeaseSerializer(serializers.Serializer):
         "this?”. Send one of the task's answers with the same value of `asked`",
     )
     sets = method(help_text=SETS)
+    written = method(
+        help_text="a text by somebody else for you to review: send it as the label to accept it, your own version to "
+        "correct it, or <rejected>; empty if you write the text, and for other questions"
+    )
     expires_at = serializers.DateTimeField(help_text="after this time, others can receive the unit")
 
     suggestions = method(
@@ -193,6 +197,9 @@ class LeaseSerializer(serializers.Serializer):
 
     def get_sets(self, lease: Lease) -> list[list[str]]:
         return sets_of(sides_of(lease.annotator, lease.unit))
+
+    def get_written(self, lease: Lease) -> str:
+        return lease.unit.task.kind.form.written(lease.unit, lease.annotator)
 
     def get_suggestions(self, lease: Lease) -> list[str]:
         return shown_to(lease.annotator, lease.unit) if lease.unit.task.vocabulary_id else []

@@ -82,7 +82,7 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield f"People answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
     elif kind.asks_each:
         yield "Each question names one of the task's languages. People answer Yes (1) or No (2)."
-    else:
+    elif kind.labels:
         yield f"People answer with a language: {_names(kind.labels)}."
     yield from kind.form.about
     if kind.filtered:

@@ -399,6 +399,8 @@ def adjudication_keys(task: Task) -> Keys:
 def _answers(permit: Permit) -> Keys:
     if permit.task.vocabulary_id:
         return _OF_CONCEPTS
+    if keys := permit.task.kind.form.keys:
+        return list(keys)
     return [
         ("1 – 9", _lazy("choose an answer by its number")),
         *_language_keys(permit.task, searches=not has_all_buttons(permit)),

@@ -32,6 +32,7 @@ class Form:
     template, bench: templates of the question, in the queue and in the adjudication view
     folder: folder with the form's templates, if the form is from a plug-in
     assets: static files, scripts and style sheets, that pages with the form's templates load
+    keys: (labels of the keys, action) of each shortcut that answers the question; empty for the digits of answers
     about: sentences for the authors of kinds' files
     imports: what the rows of an imported file of judgments contain: `labels`, or `pairs` of systems
     refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
@@ -51,6 +52,7 @@ class Form:
     bench: str = "annotate/bench_declared.html"
     folder: Path | None = None
     assets: tuple[str, ...] = ()
+    keys: Sequence[tuple[object, object]] = ()
     about: tuple[str, ...] = ()
     imports: str = "labels"
     refuses_files: str = ""
@@ -143,6 +145,10 @@ class Form:
         posted: the page's QueryDict
         """
         return {}
+
+    def written(self, unit: Any, annotator: Any) -> str:
+        """Return the text by somebody else that a person reviews; "" if the question is not about such a text."""
+        return ""
 
     def vocabulary(self, kind: Any) -> dict[str, Any] | None:
         """Return a description of the vocabulary for the API; None if the answers are not from a vocabulary."""

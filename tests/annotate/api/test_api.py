@@ -116,7 +116,8 @@ def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_ta
         assert (lease["asked"], answers_to(task, lease)) == ("de", ["de", "not-de", "und"])
         judged = program.post(f"leases/{lease['id']}/judge/", label=answer)
         assert judged.json()["label"] == answer
-        assert set(lease) == {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}
+        keys = {"id", "text", "language", "fields", "asked", "sets", "written", "suggestions", "expires_at"}
+        assert set(lease) == keys
     assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
 
 
