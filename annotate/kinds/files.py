@@ -12,7 +12,16 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from annotate.kinds import concept_kind, file_sections, language, preference_kind, record_kind, span_kind, verify
+from annotate.kinds import (
+    concept_kind,
+    file_sections,
+    language,
+    preference_kind,
+    record_kind,
+    span_kind,
+    text_kind,
+    verify,
+)
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.file_sections import FORMATS
 from annotate.kinds.forms import FORMS, Form
@@ -39,7 +48,8 @@ SENSITIVE_KEYS: Mapping[str, str] = {
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
     "form": "the type of answer: `choice`; `grades`, best first, which have a median; `labels`, several concepts of a "
-    "vocabulary; `pair`, the preferred one of two systems, or neither; or `spans`, labelled ranges of a text",
+    "vocabulary; `pair`, the preferred one of two systems, or neither; `spans`, labelled ranges of a text; or `text`, "
+    "which one person writes and others review",
     "together": "a field, such as `query`. All records with the same value are drawn together",
     "apart": "fields, such as `product`. Records with the same value go to the same split, so that none is in both "
     "train and test",
@@ -55,6 +65,7 @@ ABOUT: Mapping[str, str] = {
     "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` with the name of the vocabulary and the size of '
     "answers",
     "spans": 'with `form = "spans"`: a table `[spans]` with the field in which people mark, and the rules for marks',
+    "text": 'with `form = "text"`: a table `[text]` with the length of texts and the number of reviewers',
     "sensitive": "a table `[sensitive]` for texts that may hurt readers: people must accept a warning, each text is "
     "veiled until they ask for it, and there is a daily limit",
     "seconds": f"expected seconds per answer, for forecasts before people have answered (default {Kind.seconds})",
@@ -80,6 +91,7 @@ TAKEN = frozenset(
         *concept_kind.COLUMNS,
         *preference_kind.COLUMNS,
         *span_kind.COLUMNS,
+        *text_kind.COLUMNS,
         "left_out",
         "left_out_why",
     }

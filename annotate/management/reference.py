@@ -39,7 +39,7 @@ from annotate.core.option import (
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
 from annotate.goldsets.form_extras import PREFERRED, REPLIES, SUPPORT
-from annotate.kinds import KINDS, concept_kind, file_sections, files, span_kind
+from annotate.kinds import KINDS, concept_kind, file_sections, files, span_kind, text_kind
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import status_of
 from annotate.pages.middleware import OTHER_CODES
@@ -348,6 +348,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "kind_keys": lambda: keys_told({key: files.ABOUT[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
     "vocabulary_keys": lambda: keys_told(concept_kind.VOCABULARY_KEYS),
     "spans_keys": lambda: keys_told(span_kind.SPANS_KEYS),
+    "text_keys": lambda: keys_told(text_kind.TEXT_KEYS),
     "sensitive_keys": lambda: keys_told(files.SENSITIVE_KEYS),
     "answer_keys": lambda: keys_told(file_sections.ANSWER_KEYS),
     "styles": lambda: table(("style", "for"), ((code(style), purpose) for style, purpose in STYLES.items())),

@@ -29,6 +29,7 @@ from annotate.kinds.file_sections import ANSWER_KEYS
 from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE, SENSITIVE_KEYS
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
+from annotate.kinds.text_kind import TEXT_KEYS
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
 from annotate.pages.middleware import OTHER_CODES
@@ -220,7 +221,7 @@ def test_the_reference_has_every_column_of_a_gold_set():
 def test_the_reference_has_every_key_of_a_kinds_file():
     text = page_text("how-to/own-kind")
     assert {*KEYS, *KEYS_WITH_BASE, *ANSWER_KEYS, *STYLES} <= set(cells(text))
-    named = {*BLOCK_KEYS, *VOCABULARY_KEYS, *SENSITIVE_KEYS, *FORMS}
+    named = {*BLOCK_KEYS, *VOCABULARY_KEYS, *TEXT_KEYS, *SENSITIVE_KEYS, *FORMS}
     assert [key for key in named if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)] == []
 
 

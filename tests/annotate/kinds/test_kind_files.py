@@ -274,8 +274,8 @@ def test_every_kind_that_comes_with_assay_states_its_pace():
     assert paces == {
         **{"language": 12, "verify": 12, "toxic_pairs": 10, "ad_relevance": 20, "topic": 25},
         **{"web_ranking": 25, "qa_match": 30, "better_replies": 60, "concepts": 180},
-        **{"entailment": 20, "paraphrase": 15, "news_category": 20},
         **{"ner": 45, "mlqa": 40},
+        **{"entailment": 20, "paraphrase": 15, "news_category": 20, "question_writing": 60, "news_title": 90},
     }
 
 

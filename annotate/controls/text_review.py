@@ -1,0 +1,109 @@
+"""The quality control `review`: people accept, correct or reject a text that somebody else has written.
+
+The first answer to a unit is the text. Once it is there, the unit asks its reviewers, who see the text but neither who
+wrote it nor each other's answers. If all of them accept it, it is the label; otherwise, an adjudicator decides.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotate.core.estimation.proportions import proportion
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds import Answer
+from annotate.kinds.control import Panel, QualityControl, register
+from annotate.kinds.forms.text import REJECTED, Text, Writing
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.reports.numbers import count, estimate
+from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table
+
+ACCEPTED, CORRECTED, REJECTING = VERDICTS = ("accepted", "corrected", "rejected")
+
+
+def _writing(task: Task) -> Writing:
+    form = task.kind.form
+    assert isinstance(form, Text), "this control belongs to the form"
+    return form.writing
+
+
+def verdict(answer: str, text: str) -> str:
+    """Return what a reviewer's answer says of the text."""
+    return ACCEPTED if answer == text else REJECTING if answer == REJECTED else CORRECTED
+
+
+class TextReview(QualityControl):
+    name = "review"
+    manifest_key = "review"
+
+    def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
+        """Return the answer. Raise InvalidAnswer if it rejects a text that the person does not review."""
+        if answer.label == REJECTED:
+            is_asked = unit.leases.filter(annotator=annotator).exists()
+            if not (is_asked and unit.task.kind.form.written(unit, annotator)):
+                raise InvalidAnswer(_("There is no text to reject here. Write one, or skip."))
+        return answer
+
+    def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
+        people = 1 + _writing(unit.task).reviewers
+        if label != REJECTED:
+            if len(answers) < people:
+                return people
+            if len(set(answers)) == 1:
+                return None
+        return "conflicted", unit.task.on_conflict, ""
+
+    def section(self, task: Task) -> dict[str, Any]:
+        """Count the verdicts on each text that has all its reviews, by language.
+
+        Each row has the numbers of texts, of those that all reviewers accepted, and of each verdict. `accepted_by_all`
+        is the share of texts with its interval.
+        """
+        answers = Judgment.objects.live().answers().filter(unit__task=task).order_by("unit", "pk")
+        by_unit: dict[tuple[int, str], list[str]] = {}
+        for unit, language, label in answers.values_list("unit", "unit__item__language", "label"):
+            by_unit.setdefault((unit, language), []).append(label)
+        rows: dict[str, Counter[str]] = {}
+        for (_unit, language), (text, *others) in by_unit.items():
+            if len(others) >= _writing(task).reviewers:
+                verdicts = [verdict(other, text) for other in others]
+                row = rows.setdefault(language, Counter())
+                row.update({"texts": 1, "by_all": set(verdicts) == {ACCEPTED}, **Counter(verdicts)})
+        total = sum(rows.values(), Counter())
+        return {
+            "reviewers": _writing(task).reviewers,
+            "languages": [_row(language, rows[language]) for language in sorted(rows)],
+            "all": _row("", total),
+        }
+
+    def panel(self, task: Task, results: Mapping[str, Any]) -> Panel:
+        whole = results["all"]
+        all_of_them = f"all {results['reviewers']} reviewers" if results["reviewers"] > 1 else "their reviewer"
+        words = f"{count(whole['by_all'])} of {many(whole['texts'], 'text')} were accepted by {all_of_them}."
+        return Panel(
+            "Review of the texts",
+            words=[words] if whole["texts"] else [],
+            tables=[_table(results["languages"])] if whole["texts"] else [],
+            data=dict(results),
+            key=self.manifest_key,
+            empty="No text has all its reviews yet.",
+        )
+
+
+def _row(language: str, counts: Counter[str]) -> dict[str, Any]:
+    numbers = {name: counts[name] for name in ("texts", "by_all", *VERDICTS)}
+    return {"language": language, **numbers, "share": proportion(counts["by_all"], counts["texts"]).as_dict()}
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    columns = (
+        Column("language", "language"),
+        numbered("texts", "texts"),
+        Column("share", "accepted by all", NUMBER, lambda row: estimate(row["share"])),
+        *(numbered(name, f"{name} by a reviewer") for name in VERDICTS),
+    )
+    return table("Texts and what their reviewers answered", columns, rows)
+
+
+register(TextReview())

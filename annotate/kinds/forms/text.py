@@ -1,0 +1,132 @@
+"""The answer form for a text that a person writes, such as a question about a passage or the title of an article.
+
+The canonical text is in Unicode's form NFC and on one line, with single spaces. People who review a text answer with
+the text itself to accept it, with their own version to correct it, or with REJECTED.
+"""
+
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.core.aggregation.answer_table import majority
+from annotate.core.refusals import Wrong
+from annotate.kinds.forms.labels import Labels
+
+# The answer of a reviewer who would not keep the text.
+REJECTED = "<rejected>"
+# Pages send this before the text that a reviewer accepts. The form may also contain a correction that was not sent.
+ACCEPTED = "<accepted>"
+# Categories of characters that no text may contain: control characters and halves of surrogate pairs.
+_UNUSABLE = ("Cc", "Cs")
+
+
+@dataclass(frozen=True)
+class Writing:
+    """The rules of a kind for texts.
+
+    least, most: minimum and maximum length (characters)
+    start: field whose text is the starting point for the writer; "" to start with nothing
+    reviewers: number of people who review each text
+    review: the question for reviewers, by language; empty for the default question
+    """
+
+    least: int = 1
+    most: int = 500
+    start: str = ""
+    reviewers: int = 2
+    review: Mapping[str, str] | None = None
+
+
+class Text(Labels):
+    """Texts, which statistics compare as sets of words."""
+
+    slug = "text"
+    tables = ("text",)
+    lists = False
+    controls = ("review",)
+    aggregations = {"majority": majority}
+    Measures: Any = None
+    template = "annotate/text.html"
+    bench = "annotate/bench_text.html"
+    assets = ("annotate/text.css", "annotate/text.js")
+    about = (
+        "One person writes a text. Then others accept, correct or reject it, without knowing each other's answers.",
+    )
+    refuses_files = "shows versions of a text, which a file cannot do. Decide on its pages or through the API."
+
+    def __init__(self, writing: Writing = Writing()) -> None:
+        self.writing = writing
+
+    def read(self, sent: Sequence[str]) -> str:
+        """Return the canonical text. If a value is a rejection or an accepted text, the other values do not count."""
+        texts = [text for text in sent if text.strip()]
+        accepted = next((text.removeprefix(ACCEPTED) for text in texts if text.startswith(ACCEPTED)), "")
+        if accepted or REJECTED in texts:
+            return canonical(accepted) or REJECTED
+        if len(texts) > 1:
+            raise Wrong("Several texts were sent, but only one is allowed. Send one.")
+        return canonical(texts[0]) if texts else ""
+
+    def check(self, text: str, codes: Collection[str] = (), least: int = 0, most: int | None = None) -> None:
+        """Raise ValueError if a canonical text is not a valid answer. The parameters of Labels are not used."""
+        if text == REJECTED:
+            return
+        if any(unicodedata.category(letter) in _UNUSABLE for letter in text):
+            raise Wrong("The text contains a control character. Remove it.")
+        if not any(unicodedata.category(letter)[0] in "LN" for letter in text):
+            raise Wrong("The text contains no letter and no digit. Write a text, or skip.")
+        length, writing = len(text), self.writing
+        if length < writing.least:
+            raise Wrong(
+                "The text has %(number)s character, but needs at least %(least)s.",
+                "The text has %(number)s characters, but needs at least %(least)s.",
+                number=length,
+                least=writing.least,
+            )
+        if length > writing.most:
+            raise Wrong(
+                "The text has %(number)s character, but may have at most %(most)s. Shorten it.",
+                "The text has %(number)s characters, but may have at most %(most)s. Shorten it.",
+                number=length,
+                most=writing.most,
+            )
+
+    def facets(self, text: str) -> tuple[str, ...]:
+        return (text,)
+
+    def counted(self, text: str) -> tuple[str, ...]:
+        """Return nothing, because nearly all texts differ."""
+        return ()
+
+    def fault(self, labels: Sequence[str], task: Any) -> str:
+        return ""
+
+    def written(self, unit: Any, annotator: Any) -> str:
+        """Return the text that a person reviews; "" if they write it."""
+        return self.texts_for(unit, annotator)[0]
+
+    def texts_for(self, unit: Any, annotator: Any) -> tuple[str, str]:
+        """Return the text that a person reviews, and the person's own last answer; "" for each that does not exist.
+
+        The text is the first one that is in force, unless the person has answered before it. People who undo their own
+        text therefore never see what others answered to it.
+        """
+        written = own = ""
+        judgments = unit.judgments.answers().order_by("pk") if unit.pk else ()  # a preview's unit is not stored
+        for judgment in judgments:
+            if judgment.annotator_id == annotator.pk:
+                own = judgment.label
+            elif not (written or own) and judgment.voided_at is None and judgment.label != REJECTED:
+                written = judgment.label
+        return written, own
+
+
+def canonical(text: str) -> str:
+    """Return a text in NFC on one line, without white space at its ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def versions(labels: Iterable[str]) -> list[str]:
+    """Return the different texts among answers, in order."""
+    return [label for label in dict.fromkeys(labels) if label != REJECTED]

@@ -1,0 +1,167 @@
+"""A text is written by one person and reviewed by two others; without both, an adjudicator decides."""
+
+import pytest
+from django.urls import reverse
+
+from annotate.actions.commands import call_command
+from annotate.core import refusals, stages
+from annotate.kinds import Answer
+from annotate.kinds.forms.text import ACCEPTED, REJECTED
+from annotate.models import Judgment
+from annotate.work import answer_changes
+from annotate.work.adjudication import settle
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
+from tests.annotate.goldsets.set_contents import json_lines
+from tests.annotate.programs import Program
+
+FIRST, BETTER = "How many strings have a violin?", "How many strings does a violin have?"
+
+
+@pytest.fixture
+def people(person):
+    return [person(name, "en") for name in ("wim", "ria", "rob", "roy")]
+
+
+def say(person, task, text):
+    lease = take(person, task)
+    judge(person, lease.pk, Answer(text))
+    lease.unit.refresh_from_db()
+    return lease.unit
+
+
+def answer_on_the_page(client, person, *, answer):
+    """Send the values of the form to the page of the queue, and return the response."""
+    client.force_login(person.user)
+    client.post(reverse("start", args=["questions"]), {"read": 1})
+    page = client.get(reverse("queue", args=["questions"]))
+    sent = {"lease": page.context["lease"].pk, "answer": answer}
+    return client.post(reverse("judge", args=["questions"]), sent)
+
+
+def test_a_question_is_written_accepted_corrected_adjudicated_and_exported(opened, people, ada, client, tmp_path):
+    task, (wim, ria, rob, roy) = opened(size="1", texts={"p1": "A violin\nhas four strings."}), people
+    assert answer_on_the_page(client, wim, answer=[f"  {FIRST}\n"]).status_code == 302
+    unit = task.units.get()
+    assert (unit.stage, unit.redundancy) == (stages.QUEUED, 3)
+    # The forms of accepting and correcting contain the field with a correction too.
+    answer_on_the_page(client, ria, answer=[ACCEPTED + FIRST, "a correction that was not sent"])
+    answer_on_the_page(client, rob, answer=[BETTER])
+    assert list(Judgment.objects.values_list("label", flat=True)) == [FIRST, FIRST, BETTER]
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
+    assert take(roy, task) is None
+
+    client.force_login(ada.user)
+    bench = reverse("adjudicate", args=["questions", unit.pk])
+    page = client.get(bench).text
+    assert "<del>have</del><ins>does</ins>" in page.replace(" ", "")
+    assert client.post(bench, {"answer": [REJECTED], "reason": "No"}).status_code == 400
+    assert client.post(bench, {"answer": ["  "], "reason": "No"}).status_code == 400
+    client.post(bench, {"answer": [ACCEPTED + BETTER, FIRST], "reason": "Better wording"})
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.LABELLED, BETTER)
+
+    out = tmp_path / "gold"
+    call_command("export_gold", "questions", out=out, splits="train=0,dev=0,test=1", seed="1", verbosity=0)
+    assert (out / "xglue.qg.en.src.test").read_text() == "A violin has four strings.\n"
+    assert (out / "xglue.qg.en.tgt.test").read_text() == f"{BETTER}\n"
+    [row] = json_lines(out / "gold.jsonl")
+    assert [judgment["label"] for judgment in row["judgments"]] == [FIRST, FIRST, BETTER, BETTER]
+    card = (out / "README.md").read_text()
+    assert "## Review of the texts\n\n0 of 1 text were accepted by all 2 reviewers." in card
+    assert "2 others then accepted, corrected or rejected it" in card
+
+
+def test_a_text_that_both_accept_is_the_label(opened, people):
+    task, (wim, ria, rob, _roy) = opened(size="1"), people
+    say(wim, task, BETTER)
+    assert say(ria, task, BETTER).stage == stages.QUEUED
+    unit = say(rob, task, BETTER)
+    assert (unit.stage, unit.label) == (stages.LABELLED, BETTER)
+
+
+@pytest.mark.parametrize("verdicts", [(REJECTED, BETTER), (REJECTED, REJECTED), ("Why?, or what else?",) * 2])
+def test_a_text_that_not_both_accept_goes_to_an_adjudicator(opened, people, ada, verdicts):
+    task, (wim, *reviewers) = opened(size="1"), people
+    say(wim, task, BETTER)
+    for reviewer, verdict in zip(reviewers, verdicts, strict=False):
+        unit = say(reviewer, task, verdict)
+    assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
+    with pytest.raises(refusals.InvalidAnswer, match="no text to reject"):
+        settle(ada, unit.pk, Answer(REJECTED, reason="Bad"))
+    settle(ada, unit.pk, Answer(FIRST, reason="Mine"))
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.LABELLED, FIRST)
+
+
+def test_only_one_person_writes_at_a_time_and_a_skipped_passage_goes_to_another_writer(opened, people):
+    task, (wim, ria, rob, _roy) = opened(size="1"), people
+    skip(wim, take(wim, task).pk)
+    lease = take(ria, task)
+    assert take(rob, task) is None
+    with pytest.raises(refusals.InvalidAnswer, match="no text to reject"):
+        judge(ria, lease.pk, Answer(REJECTED))
+    judge(ria, lease.pk, Answer(BETTER))
+    assert take(rob, task) is not None
+    assert take(wim, task) is None
+
+
+def test_a_writer_who_undoes_the_text_writes_again_and_does_not_see_what_others_answered(opened, people, client):
+    task, (wim, ria, rob, _roy) = opened(size="1"), people
+    say(wim, task, FIRST)
+    say(ria, task, BETTER)
+    again = answer_changes.undo(wim, task)
+    form = task.kind.form
+    assert form.texts_for(again.unit, wim) == ("", FIRST)
+    client.force_login(wim.user)
+    page = client.get(reverse("queue", args=["questions"])).text
+    assert f">{FIRST}</textarea>" in page
+    assert BETTER not in page
+    judge(wim, again.pk, Answer("Which strings?"))
+    # The text that was taken back is no longer shown to anybody; the correction is the first text in force.
+    assert form.written(again.unit, rob) == BETTER
+    assert say(rob, task, BETTER).stage == stages.ADJUDICATION
+
+
+def test_programs_write_and_review_through_the_api(opened, people, client):
+    opened(size="1")
+    first, second, third = (Program(client, person) for person in people[:3])
+    lease = first.post("tasks/questions/next/").json()["lease"]
+    assert (lease["written"], lease["fields"]) == ("", {"passage": lease["text"]})
+    for refused, why in (
+        (" ", "blank"),
+        ("Why?", "at least 8"),
+        ("?" * 20, "no letter"),
+        ("x" * 201, "at most 200"),
+        (REJECTED, "no text to reject"),
+        ("a\x07bcdefgh", "control character"),
+    ):
+        response = first.post(f"leases/{lease['id']}/judge/", label=refused)
+        assert response.status_code == 400, refused
+        assert why in response.text
+    # An accent may be sent as one character or as two.
+    assert first.post(f"leases/{lease['id']}/judge/", label="Where is the Cafe\u0301?").json()["label"] == (
+        "Where is the Caf\u00e9?"
+    )
+    lease = second.post("tasks/questions/next/").json()["lease"]
+    assert lease["written"] == "Where is the Caf\u00e9?"
+    assert second.post(f"leases/{lease['id']}/judge/", label=lease["written"]).status_code == 200
+    lease = third.post("tasks/questions/next/").json()["lease"]
+    assert third.post(f"leases/{lease['id']}/judge/", label=REJECTED).json()["label"] == REJECTED
+
+
+def test_the_control_counts_what_reviewers_answered(opened, people):
+    task, (wim, ria, rob, _roy) = opened(size="3"), people
+    for verdicts in ((BETTER, BETTER), (BETTER, FIRST), (REJECTED, BETTER)):
+        say(wim, task, BETTER)
+        for person, verdict in zip((ria, rob), verdicts, strict=True):
+            say(person, task, verdict)
+    [control] = task.kind.quality_controls
+    results = control.section(task)
+    assert {name: results["all"][name] for name in ("texts", "by_all", "accepted", "corrected", "rejected")} == {
+        **{"texts": 3, "by_all": 1},
+        **{"accepted": 4, "corrected": 1, "rejected": 1},
+    }
+    assert results["all"]["share"]["value"] == pytest.approx(1 / 3)
+    assert control.panel(task, results).words == ["1 of 3 texts were accepted by all 2 reviewers."]
