@@ -5,7 +5,7 @@ from pathlib import Path
 from annotate.actions.action import ActionError, Outcome, Progress, Values, action
 from annotate.core.measures.replies import MissingExtra
 from annotate.core.option import Option, flag, words
-from annotate.evaluation.baselines import add_baselines, notes, tables
+from annotate.evaluation.baselines import SUMMARY, add_baselines, notes, tables
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.text_classifiers import check_installed
 from annotate.goldsets.exporter import ExportError, export
@@ -57,4 +57,7 @@ def baseline_action(values: Values, progress: Progress) -> Outcome:
     options = {name: values[name] for name in ("seed", "unfinished")}
     result = add_baselines(folder, out, fields=values["fields"] or (), say=progress.say, **options)
     said = [*result["told"], *map(as_lines, tables(result)), *notes(result)]
-    return Outcome([*said, f"The set in {out} has the predictions, the figures and a table on its card."], data=result)
+    written = f"The set in {out} has the predictions, the figures and a table on its card."
+    # If the action runs as a job, the result is stored in the database, so keep only the main figures.
+    systems = [{name: system[name] for name in SUMMARY} for system in result["systems"]]
+    return Outcome([*said, written], data={**result, "systems": systems})

@@ -44,6 +44,7 @@ FOLDER, FIGURES = "baselines", "baselines.json"
 DECIMALS = 6
 MOST_SLICES = 100  # maximum number of languages, or of pairs of languages, on the card
 HEADING = "## Baselines"
+SUMMARY = ("name", "title", "head", "note")  # what the manifest has of each baseline
 TITLE = Column("title", "")
 Say = Callable[[str], None]
 
@@ -96,7 +97,8 @@ def _measured(name: str, title: str, predictions: str, folder: Path, **options: 
     report = evaluate(predictions, [folder], **options)
     rows = [_rounded(row) for row in report["rows"]]
     head = [{"name": name_of(report, row), **_rounded(row)} for row in head_rows(report, report["rows"])]
-    return {"name": name, "title": title, "head": head, "rows": rows, "note": ""}
+    note = "" if head else " ".join(["No main figure.", *report["warnings"]])
+    return {"name": name, "title": title, "head": head, "rows": rows, "note": note}
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) 
     paths = [card, *(path for path in (folder / FOLDER).rglob("*") if path.is_file())]
     files |= {path.relative_to(folder).as_posix(): digest_of(path) for path in paths}
     summary = {name: result[name] for name in ("measured_on", "seed", "told", "versions")}
-    systems = [{name: system[name] for name in ("name", "title", "head", "note")} for system in result["systems"]]
+    systems = [{name: system[name] for name in SUMMARY} for system in result["systems"]]
     write_manifest(
         folder,
         {**manifest, "files": dict(sorted(files.items())), "baselines": {**summary, "systems": systems}},

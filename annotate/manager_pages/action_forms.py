@@ -80,6 +80,7 @@ DEEDS: Mapping[str, Deed] = {
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
+    "baseline": Deed("Measure baselines", "Measure", ("gold",), ("out",)),
     "evaluate": Deed("Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format", "runs")),
 }
 # Options that accept either a name or a file. Their fields offer the existing names and an upload.
@@ -98,6 +99,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpus_rows() if row["holds"] == POSTS),
     "vocabulary": lambda: _twice(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
     ("evaluate", "gold"): lambda: gold_sets(),
+    ("baseline", "gold"): lambda: [*gold_sets(), *_tasks()],
     ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
     "predictor": lambda: _predictors(),
     "encoding": lambda: list(ENCODINGS.items()),

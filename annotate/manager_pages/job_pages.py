@@ -294,6 +294,8 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
         options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         address = action_forms.address("evaluate", gold=str(_out(job)), **options)
         links.insert(0, (address, "Measure a classifier on this set"))
+        address = action_forms.address("baseline", gold=str(_out(job)), **options)
+        links.insert(1, (address, "Measure baselines on this set"))
     return links
 
 

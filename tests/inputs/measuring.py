@@ -94,6 +94,9 @@ EVALUATE = [
 
 
 VERIFY_LOTS = [
+    ("baseline published", None, 1, "The files of the set have no texts"),
+    ("baseline nowhere", None, 1, "There is no folder and no task named nowhere."),
+    ("baseline", None, 2, "Required arguments are missing: TASK_OR_SET"),
     ("verify_lots unfinished", None, 1, "unfinished does not contain the secret of its random draws yet"),
     ("verify_lots published", None, 1, "has no random draws to verify, because the set was imported"),
     ("verify_lots nowhere", None, 1, "folder nowhere does not exist"),

@@ -13,6 +13,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Task, Unit
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from corpora.core.voters import VOTERS
 from tests.annotate.corpus import NAME
 from tests.inputs.conftest import TALK
 
@@ -123,6 +124,10 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("evaluate", "mine@1", gold=[tmp_path / "gold"], unfinished=True, out=tmp_path / "report")
     told.pop("errors")
     assert told == json.loads((tmp_path / "report/report.json").read_text(encoding="utf-8"))
+    told = asked("baseline", tmp_path / "gold", unfinished=True)
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
+    assert told["systems"] == manifest["baselines"]["systems"]
+    assert [system["name"] for system in told["systems"]] == ["majority", "frequency", "tfidf", *VOTERS]
     gold = asked.file("published.tsv", "de\t1", "en\t2")
     assert asked("import_gold", gold, out=tmp_path / "other", design="uniform", name="x")["counts"]["labelled"] == 2
     told = asked("import_judgments", "crowd", asked.file("j.tsv", columns, "a\tcal\tx", "a\tdan\tx", "a\tdan\ty"))

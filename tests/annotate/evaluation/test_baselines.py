@@ -4,11 +4,16 @@ import json
 from collections import Counter
 
 import pytest
+from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.set_folder import differing, manifest_of
-from tests.annotate.classified_sets import classified_set
+from annotate.goldsets.formats import xglue
+from annotate.goldsets.set_folder import differing, manifest_of, write_manifest
+from corpora.storage.layout import digest_of
+from tests.annotate.classified_sets import CARD, classified_set
 from tests.annotate.evaluation.figures import figures
+from tests.annotate.labelled_sets import labelled_set
+from tests.annotate.reply_sets import reply_set
 
 pytestmark = pytest.mark.django_db
 
@@ -37,6 +42,13 @@ def gold(tmp_path):
 
 def measure(*arguments):
     call_command("baseline", *map(str, arguments))
+
+
+def sign(folder, **sections):
+    """Write the manifest of a set again, after its files or sections were changed."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
+    digests = {path.relative_to(folder).as_posix(): digest_of(path) for path in files}
+    write_manifest(folder, {**manifest_of(folder), "files": digests, **sections})
 
 
 def contents(folder):
@@ -110,3 +122,78 @@ def test_without_scikit_learn_the_line_that_installs_it_is_said(gold, monkeypatc
     ):
         measure(gold)
     assert "baselines" not in manifest_of(gold)
+
+
+def test_documents_with_several_labels_get_ranked_labels(tmp_path, run):
+    labels = {"x": ["a"], "y": ["a", "b"], "z": ["b"]}
+    splits = {split: {f"{split}{n}": labels["xyz"[n % 3]] for n in range(12)} for split in ("train", "test")}
+    gold = labelled_set(tmp_path / "acts", splits, {"a": [], "b": [], "never": []})
+    words = {("a",): "goal match", ("a", "b"): "goal vote", ("b",): "vote law"}
+    rows = [json.loads(line) for line in (gold / "gold.jsonl").read_text().splitlines()]
+    lines = [json.dumps({**row, "body": words[tuple(row["concepts"])]}) + "\n" for row in rows]
+    (gold / "gold.jsonl").write_text("".join(lines))
+    (gold / "README.md").write_text(CARD)
+    sign(gold)
+    measure(gold)
+    # A document of the training split has the label a as often as b, so a, the first in the alphabet, is ranked first.
+    majority, tfidf = (gold / f"baselines/{name}.csv" for name in ("majority", "tfidf"))
+    assert majority.read_text().splitlines()[1:3] == ["test0,a,0.666667", "test0,b,0.666667"]
+    report = run("--gold", gold, tfidf)
+    assert figures(report, "RP", labels="all", k="1")["value"] == 1
+    assert "RP@K (K 5)" in (gold / "README.md").read_text()
+
+
+def test_replies_are_the_most_frequent_and_those_to_the_nearest_message(tmp_path, run):
+    learnt = [("how are you", "fine"), ("are you well", "fine"), ("where is it", "here"), ("what time is it", "noon")]
+    asked = [("how are you today", "fine"), ("where is it now", "here")]
+    gold = reply_set(tmp_path / "talk", {"en": asked}, {"en": ["fine", "here", "noon"]})
+    (gold / "train/en").mkdir(parents=True)
+    (gold / "train/en/pairs.tsv").write_text("".join(f"{message}\t{reply}\ten\t0.99\n" for message, reply in learnt))
+    (gold / "README.md").write_text(CARD)
+    sign(gold, pairs={"name": "talk"})
+    measure(gold)
+    lines = (gold / "baselines/nearest/en_model_responses.txt").read_text().splitlines()
+    assert [line.split("\t")[2] for line in lines] == ["fine", "here"]
+    lines = (gold / "baselines/majority/en_model_responses.txt").read_text().splitlines()
+    assert [line.split("\t")[2:] for line in lines] == [["fine", "here", "noon"]] * 2
+    assert figures(run("--gold", gold, gold / "baselines/nearest"), "p1")["value"] == 1
+
+
+def test_tasks_of_xglue_get_files_of_labels_and_of_texts(tmp_path, run):
+    rows = [
+        {
+            **{"id": f"{code}{number}", "language": code, "split": split, "label": label},
+            **{"question": text_of("ab"[label == "0"], number), "passage": text_of("ab"[label == "0"], number)},
+        }
+        for code, split, size in (("en", "train", 20), ("en", "test", 10), ("de", "test", 10))
+        for number in range(size)
+        for label in ["110"[number % 3]]
+    ]
+    cells = [(row["id"], row["language"], row["split"], row["label"], row["passage"]) for row in rows]
+    published = {"format": "XGLUE", "tasks": ["qam", "qg"], "refused": ""}
+    gold = classified_set(tmp_path / "pairs", cells, labels=("1", "0"))
+    published["files"] = xglue.write_files(gold, "qam", rows)
+    (gold / "gold.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    sign(gold, published=published)
+    measure(gold)
+    assert {path.name for path in (gold / "baselines/tfidf").iterdir()} == {"QAM"}
+    assert {path.name for path in (gold / "baselines/nearest").iterdir()} == {"QG"}
+    assert figures(run("--gold", gold, gold / "baselines/tfidf"), "accuracy", task="QAM")["value"] == 1
+    # The nearest passage is the same passage, so its question is the question that was asked.
+    assert figures(run("--gold", gold, gold / "baselines/nearest"), "bleu4", task="QG")["value"] == 1
+    assert "| QAM → de |" in (gold / "README.md").read_text()
+
+
+def test_posts_are_predicted_by_their_characters_and_a_detector_without_labels_is_named(stream, run):
+    measure(stream)
+    assert set(head(stream)) == {"majority", "frequency", "tfidf"}
+    report = run("--gold", stream, stream / "baselines/tfidf.csv")
+    assert figures(report, "accuracy", posts="with und")["units"] == 60
+    assert "fastText. Not measured: " in (stream / "README.md").read_text()
+
+
+def test_a_task_is_exported_first(crowd, tmp_path, run):
+    with pytest.raises(CommandError, match="Set --out to the folder to which the set of the task is exported"):
+        measure("zc")
+    with pytest.raises(CommandError, match="There is no folder and no task named zcc"):
+        measure("zcc")
