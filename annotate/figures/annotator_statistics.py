@@ -335,8 +335,8 @@ def _details(people: Collection[int] | None) -> dict[int, _Details]:
     for pk, name in groups.order_by("group__name").values_list("user__annotator", "group__name"):
         details[pk].groups.append(name)
     invites = Invite.objects.filter(**chosen).order_by("pk")
-    for pk, *invite in invites.values_list("annotator", "used_at", "revoked_at", "expires_at"):
-        details[pk].invite = tuple(invite)
+    for pk, used_at, revoked_at, expires_at in invites.values_list("annotator", "used_at", "revoked_at", "expires_at"):
+        details[pk].invite = used_at, revoked_at, expires_at
     return details
 
 

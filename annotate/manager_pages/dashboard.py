@@ -164,9 +164,9 @@ def keeps_form(view: View) -> View:
             page = view(request, **arguments)
         except Refusal as error:
             page = refusal_page(request, error)
-        is_page = isinstance(page, HttpResponse) and page.headers["Content-Type"].startswith("text/html")
-        match = request.resolver_match
-        if not is_page or 300 <= page.status_code < 400 or (match and match.url_name in SECRET):
+        is_html, match = page.headers["Content-Type"].startswith("text/html"), request.resolver_match
+        is_secret = match is not None and match.url_name in SECRET
+        if not isinstance(page, HttpResponse) or not is_html or 300 <= page.status_code < 400 or is_secret:
             return page
         others = [(key, value) for key, value in kept.items() if key != address]
         request.session[AGAIN] = dict([*others, (address, page.text)][-FORMS_KEPT:])

@@ -297,7 +297,7 @@ def _page(
         "edited": edited,
         "fault": _sentence(fault, place) if fault else "",
         "place": place,
-        **(_preview(kind, edited.language) if kind else {}),
+        **(_preview(kind, edited.language, edited.corpus) if kind else {}),
     }
     do = request.POST.get("do", "preview")
     if request.htmx and do in ("preview", "save"):
@@ -350,11 +350,11 @@ def _sentence(fault: KindError, place: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _preview(kind: Kind, language: str) -> dict[str, Any]:
+def _preview(kind: Kind, language: str, corpus: str) -> dict[str, Any]:
     """Return the template context of the preview. The page is in the item's language if a translation exists."""
     if language not in languages_of(kind):
         language = usual_language(kind)
     is_translated = language in dict(settings.LANGUAGES)
     with override(language if is_translated else get_language()):
-        html = preview(kind, language, alone=False)
+        html = preview(kind, language, corpus if _corpus(corpus) else "", alone=False)
     return {"preview": html, "guidelines": rendered(in_language(language, kind.guidelines) or ""), "shown": language}

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import mark_safe
+from pyarrow.parquet import ParquetFile
 
 from annotate.actions.action import ActionError
 from annotate.actions.open_task import ASKED_HERE, kind_named, labels_entered, not_had
@@ -42,23 +43,46 @@ from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
+from corpora.storage.layout import corpus_dir, read_manifest
 
 # --- Preview of a kind's page: an HTML file with a sample record, rendered with the templates of the queue
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This is a sample post. Real posts are shown here."
 CLASSES = ("sports", "politics")  # sample labels for kinds that get their labels from the draw
+# Field -> sample text, for fields of the templates and of the built-in kinds.
+EXAMPLES = {
+    "body": "From June, two airlines will fly to Rome every day. Tickets cost from €39.",
+    "comment": "Nobody asked for your opinion, genius.",
+    "description": "Daily flights to Rome. Book today, and change the date for free.",
+    "hypothesis": "A man is making music.",
+    "message": "Has anybody tried the new café at the station?",
+    "passage": "Two airlines fly to Rome every day. The flight takes two hours.",
+    "premise": "A man plays the guitar on a stage.",
+    "prompt": "How do I keep basil alive indoors?",
+    "query": "flights to rome",
+    "question": "How long does the flight to Rome take?",
+    "reply": "Yes, the cakes are good, but the queue is long.",
+    "review": "The battery lasts two days, but the screen scratches easily.",
+    "snippet": "Compare daily flights to Rome, from all airlines.",
+    "source": "Der Zug hat zehn Minuten Verspätung.",
+    "title": "Daily flights to Rome from June",
+    "translation": "The train is ten minutes late.",
+}
+FEW_ROWS = 200  # number of rows among which the preview looks for one in its language
 READ = 4  # number of languages that the sample annotator reads, if the labels are languages
 
 
-def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
+def preview(kind: Kind, language: str, corpus: str = "", *, alone: bool = True) -> str:
     """Return the preview of a kind's page as HTML.
 
     language: language of the sample record, or the language that the question asks about
+    corpus: name of a corpus whose first record in this language is shown, if its fields fit; "" for an invented record
     alone: whether to embed the styles, so that the HTML file does not need a server
     """
     permit = _permit(kind, language)
-    unit = Unit(task=permit.task, item=_item(kind, language), asked=language if kind.labels_are_languages else "")
+    item = (_first_item(corpus, kind, language) if corpus else None) or _item(kind, language)
+    unit = Unit(task=permit.task, item=item, asked=language if kind.labels_are_languages else "")
     text = in_language(language, kind.guidelines)
     context = {
         "task": permit.task,
@@ -128,9 +152,22 @@ def _item(kind: Kind, language: str) -> Item:
     return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)
 
 
+def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
+    """Return the first item of a corpus, preferably in this language. None if it lacks a field of the kind."""
+    manifest = read_manifest(corpus)
+    if manifest is None or not manifest.parts or not set(kind.fields) <= set(manifest.fields):
+        return None
+    names = ["text", "language", *kind.fields] if manifest.fields else ["text"]
+    file = ParquetFile(corpus_dir(corpus) / "parts" / manifest.parts[0].name)
+    rows = next(file.iter_batches(FEW_ROWS, columns=names)).to_pylist()
+    row = next((row for row in rows if row.get("language") == language), rows[0])
+    fields = {name: row[name] or "" for name in kind.fields}
+    return Item(key="1", language=row.get("language") or "", fields=fields, text=row["text"])
+
+
 def _invented(name: str, style: str) -> str:
     """Return a sample sentence for a field. For a field in document style, return a text that needs scrolling."""
-    sentence = f"Example {name.replace('_', ' ')}."
+    sentence = EXAMPLES.get(name) or f"Example {name.replace('_', ' ')}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
 
 
@@ -346,6 +383,7 @@ def kind(request: UserRequest) -> HttpResponse:
 
     ?kind=: name of a built-in kind, or of a file in the inbox
     ?language=: language of the sample record
+    ?corpus=: name of the corpus from which an item is shown
     ?in-words: present to describe the kind as text instead
     """
     name = request.GET.get("kind", "")
@@ -355,4 +393,4 @@ def kind(request: UserRequest) -> HttpResponse:
     if "in-words" in request.GET:
         return HttpResponse(summary_of(chosen_kind), content_type="text/plain; charset=utf-8")
     language = request.GET.get("language") or usual_language(chosen_kind)
-    return HttpResponse(preview(chosen_kind, language, alone=False))
+    return HttpResponse(preview(chosen_kind, language, request.GET.get("corpus", ""), alone=False))

@@ -226,7 +226,8 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
             willing[pk].add(person)
     readers = {}
     for routes in all_routes:
-        task, reads = routes.task, defaultdict(set)
+        task = routes.task
+        reads: dict[str, set[int]] = defaultdict(set)
         roles_here, read_by = roles[task.pk], task.kind.routing.read_by
         outsiders_may = may_annotate(task, None)
         for language in read_in[task.pk]:

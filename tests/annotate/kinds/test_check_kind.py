@@ -66,7 +66,7 @@ def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_
     assert "or skip with 0:" in said
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Skip <kbd>0</kbd>" in page
-    assert page.count('<p dir="auto">Example review. Example review') == 10
+    assert page.count('<p dir="auto">The battery lasts two days') == 10
 
 
 def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_needs_none_imported(write, capsys):
@@ -84,7 +84,7 @@ def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_nee
         assert sentence in said.splitlines()
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Annotators search the concepts of the vocabulary <b>eurovoc</b>" in page
-    assert "Example title." in page
+    assert "Daily flights to Rome from June" in page
 
 
 @pytest.mark.parametrize("base", ["language", "verify"])

@@ -254,3 +254,10 @@ def test_a_sentiment_task_with_four_answers_in_two_languages_is_made_in_the_brow
     ann.locator(".options button", has_text="Gemischt").click()
     ann.locator(".last", has_text="Gemischt").wait_for()
     assert Judgment.objects.get().label == "mixed"
+
+
+def test_the_preview_shows_an_item_of_the_corpus_if_there_is_one_and_an_example_otherwise(desk, reviews):
+    assert "The battery lasts two days" in desk.get(EDITOR, {"template": "sentiment"}).text
+    page = desk.get(EDITOR, {"template": "sentiment", "corpus": "reviews"})
+    assert "Text 0" in page.text
+    assert "The battery lasts two days" not in page.text
