@@ -13,6 +13,7 @@ from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.evaluation.repeated_runs import evaluate_runs
 from annotate.evaluation.subjects import EvaluationError
+from annotate.evaluation.training_settings import evaluate_settings, settings_in
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.reports import report_renderer
 from annotate.reports.evaluation_report import LISTED
@@ -79,7 +80,7 @@ OF_ALL = (
         "columns id and label (an empty label means a refusal), or id and a column of scores per label. Also "
         "accepted: published files, such as XGLUE's QADSM/en.prediction or de-en.prediction for balanced sets; a TREC "
         "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for message-reply "
-        "pairs",
+        "pairs. A folder may have several of these folders, named after training settings such as zero-shot",
         group=PREDICTOR,
     ),
     Option(
@@ -134,6 +135,14 @@ OF_ALL = (
         group=SETS,
     ),
     Option("unfinished", flag, False, help="accept an unfinished set", group=SETS),
+    Option(
+        "group",
+        several=True,
+        default=(),
+        shown="NAME=LANGUAGES",
+        help="for files such as de-en.prediction: also a mean over these test languages, such as 'romance=es it'",
+        group=MEASURED,
+    ),
     Option(
         "sequential",
         flag,
@@ -194,7 +203,8 @@ def _arguments(values: Values) -> dict[str, Any]:
     """Return the arguments of `evaluate`."""
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
     return {
-        "predictions": values["predictions"],
+        # Of several settings, the first shows whether the options fit.
+        "predictions": next(iter(settings_in(values["predictions"]).values()), values["predictions"]),
         "gold": values["gold"],
         "against": values["against"] or "",
         **options,
@@ -231,7 +241,11 @@ def check(values: Values) -> None:
 def evaluate_action(values: Values, progress: Progress) -> Outcome:
     arguments = _arguments(values)
     runs = [arguments.pop("predictions"), *values["runs"]]
-    report = evaluate(runs[0], **arguments) if len(runs) == 1 else evaluate_runs(runs, **arguments)
+    settings = {} if values["runs"] else settings_in(values["predictions"])
+    if settings:
+        report = evaluate_settings(settings, **arguments)
+    else:
+        report = evaluate(runs[0], **arguments) if len(runs) == 1 else evaluate_runs(runs, **arguments)
     out = values["out"]
     if out:
         write_report(report, out)

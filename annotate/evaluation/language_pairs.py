@@ -61,7 +61,12 @@ Tests = Mapping[str, Tested]  # the test set of each language
 
 
 def grade(
-    predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None, *, split: str = TEST
+    predictions: Path,
+    sets: Sequence[PublishedSet],
+    against: Path | None = None,
+    *,
+    split: str = TEST,
+    group: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the evaluation report.
 
@@ -69,6 +74,7 @@ def grade(
     sets: a sequence with the gold set as its only element.
     against: folder of a second system's files, None for no comparison.
     split: the split to measure.
+    group: groups of test languages with a mean of their own, such as "romance=es it".
 
     Raises EvaluationError if the predictions do not fit the set.
     """
@@ -92,7 +98,7 @@ def grade(
         "words": {"matrix": _of_matrix(gold, first_system, tests), "overall": _of_means(gold, tests)},
         "reading": TEXTS.reading,
         "predictor": described(names[0]),
-        "rows": list(_rows(first_system, tests, classes)),
+        "rows": [*_rows(first_system, tests, classes), *_group_rows(first_system, tests, groups_of(group, tests))],
         "confusion": None,
         "comparison": _comparison(systems, tests, names) if against else None,
         "told": [
@@ -197,6 +203,34 @@ def _rows(hits: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
             class_hits = hits[train, test][truth == label]
             slice_keys = {"train": train, "test": test, "label": label}
             yield row("recall", slice_keys, proportion(float(class_hits.sum()), len(class_hits)), len(class_hits))
+
+
+def groups_of(texts: Sequence[str], tests: Collection[str]) -> dict[str, list[str]]:
+    """Return the languages of each named group.
+
+    texts: groups such as "romance=es it".
+
+    Raises EvaluationError if a group has no name, or a language in which nothing is tested.
+    """
+    groups = {}
+    for text in texts:
+        name, _, listed = text.partition("=")
+        groups[name] = listed.replace(",", " ").split()
+        if not name or not groups[name]:
+            raise EvaluationError(f"--group is {text!r}. Write a name and test languages, such as 'romance=es it'.")
+        if unknown := [code for code in groups[name] if code not in tests]:
+            raise EvaluationError(
+                f"--group {name} has the language {unknown[0]}, but the test languages are {', '.join(tests)}."
+            )
+    return groups
+
+
+def _group_rows(hits: Right, tests: Tests, groups: Mapping[str, Collection[str]]) -> Iterator[Row]:
+    """Yield the means over the pairs whose test language is in a group."""
+    for name, codes in groups.items():
+        pairs = [pair for pair in hits if pair[1] in codes]
+        for measure, group, note in _groups(pairs):
+            yield row(measure, {"group": name}, classification.mean(_drawn(hits, group, tests)), None, note)
 
 
 # --- two systems

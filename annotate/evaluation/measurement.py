@@ -54,6 +54,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS, OF_FORM, PUBLISHED),
+    "group": (PUBLISHED,),
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
@@ -161,6 +162,8 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
         )
     if kind == UNITS:
         return evaluate_units(predictions, gold[0], against=against, **options)
+    if "group" in options and not of_pairs:
+        raise EvaluationError("--group applies only to files named after two languages, such as de-en.prediction.")
     described = {"gold": [published_set.described() for published_set in sets]}
     if kind == RANKED:
         return described | ranked_documents.grade(predictions, sets, against, **options)

@@ -67,6 +67,22 @@ def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, englis
     assert {(row["low"], row["note"]) for row in english} == {(None, "too few items for an interval")}
 
 
+def test_several_systems_are_in_one_table_by_language_and_setting(gold, tmp_path, run):
+    worse = {message: ["No.", *replies[1:]] for message, replies in SUGGESTED.items()}
+    (tmp_path / "systems").mkdir()
+    for setting, suggested in (("mt", worse), ("monolingual", SUGGESTED)):
+        for language, pairs in (("en", ENGLISH), ("de", GERMAN)):
+            responses_file(tmp_path / "systems" / setting, language, rows_of(pairs, suggested))
+    report = run("--gold", gold, tmp_path / "systems")
+    cells = {tuple(row["of"].values()): row for row in report["rows"] if row["measure"] == "weighted_rouge"}
+    alone = run("--gold", gold, tmp_path / "systems" / "mt")
+    for language in ("en", "de"):
+        assert cells[language, "mt"]["value"] == figures(alone, "weighted_rouge", language=language)["value"]
+    assert cells["all", "mt"]["value"] < cells["all", "monolingual"]["value"]
+    [section, *_] = report["sections"]
+    assert (section["of"], section["across"]) == (["language", "setting"], ["monolingual", "mt"])
+
+
 def test_ranks_in_a_random_set_are_measured_where_the_set_has_one(gold, english, tmp_path, run):
     ranks = tmp_path / "mine" / "en_random_ranks.txt"
     lines = [f"{message}\t{reply}\t{place}\n" for place, (message, reply) in enumerate(ENGLISH, 1)]

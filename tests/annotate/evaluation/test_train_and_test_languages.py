@@ -158,6 +158,41 @@ def test_means_count_each_pair_alike_with_the_diagonal_and_without(gold, predict
     assert of == [{}, {"train": "de"}, {"train": "en"}, {"train": "fr"}, {"test": "de"}, {"test": "en"}]
 
 
+def test_means_are_over_named_groups_of_test_languages(gold, predict, run):
+    mine = predict(gold, "mine", {"de-en": (9, 5, 10), "en-de": (6, 6, 6), "en-en": (10, 10, 10), "de-it": (3, 3, 3)})
+    report = run("--gold", gold, mine, "--group", "west=en de", "--group", "south=it")
+    west = figures(report, "mean_accuracy", group="west"), figures(report, "transfer", group="west")
+    assert [row["value"] for row in west] == [pytest.approx((24 + 18 + 30) / 90), pytest.approx((24 + 18) / 60)]
+    assert west[1]["note"] == "mean over 2 pairs"
+    assert figures(report, "transfer", group="south")["value"] == pytest.approx(9 / 30)
+    assert "has the language xx, but the test languages are" in refusal("--gold", gold, mine, "--group", "x=xx")
+    assert "Write a name and test languages" in refusal("--gold", gold, mine, "--group", "en de")
+
+
+def test_folders_named_after_settings_are_measured_in_one_table_and_the_schemes_are_named(
+    gold, predict, tmp_path, run, capsys
+):
+    (tmp_path / "laser").mkdir()
+    predict(gold, "laser/Zero_Shot", {"de-en": (9, 5, 10), "en-de": (6, 6, 6)})
+    predict(gold, "laser/targeted", {"de-en": (10, 10, 10)})
+    predict(gold, "laser/joint", {"joint-en": (8, 8, 8)})
+    report = run("--gold", gold, tmp_path / "laser")
+    assert report["predictor"]["spelled"] == "laser"
+    accuracy = {tuple(row["of"].values()): row["value"] for row in report["rows"] if "setting" in row["of"]}
+    assert accuracy["de", "en", "zero-shot"] == pytest.approx(24 / 30)
+    assert accuracy["de", "en", "targeted"] == 1
+    assert accuracy["joint", "en", "joint"] == pytest.approx(24 / 30)
+    *_, words = in_three_forms(tmp_path / "out", capsys, "--gold", gold, tmp_path / "laser")
+    for form in words:
+        assert "Accuracy by setting" in form
+        assert "zero-shot: trained and selected on another language" in form
+        assert "All other sections are about zero-shot." in form
+    assert len(report["files"]) == 4
+    assert "Compare two settings directly" in refusal(
+        "--gold", gold, tmp_path / "laser", "--against", tmp_path / "laser/joint"
+    )
+
+
 def test_translations_count_once_in_a_mean_over_test_languages(gold, tmp_path, run):
     """On half of the sentences all systems are right, each in its language, on the others none."""
     rows = {row["id"]: row for row in map(json.loads, (gold / "gold.jsonl").read_text().splitlines())}

@@ -1,0 +1,117 @@
+"""Evaluation of a system in several training settings, such as zero-shot or joint, each in a subfolder.
+
+The report is on the first setting, and has tables by language and setting for all of them, as in MLDoc (Schwenk and Li
+2018) and MRS (Zhang et al. 2021, table 3).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from annotate.core.measures.figure_rows import Row
+from annotate.evaluation.measurement import evaluate
+from annotate.evaluation.prediction_files import SUFFIX, described
+from annotate.evaluation.subjects import EvaluationError
+from annotate.kinds.balanced_draw import JOINT
+from annotate.reports.slice_tables import MEASURES, capital
+from corpora.core.languages import LANGUAGES
+from corpora.threads.pair_sets import OF_LANGUAGE
+
+SETTING = "setting"
+# Known settings, by the names of their folders in lower case without punctuation.
+KNOWN: Mapping[str, tuple[str, str]] = {
+    "monolingual": ("monolingual", "trained on the language of the test"),
+    "zeroshot": ("zero-shot", "trained and selected on another language; nothing in the language of the test was seen"),
+    "targeted": ("targeted", "trained on another language, and selected on dev in the language of the test"),
+    JOINT: ("joint", "trained on all languages together"),
+    "mt": ("mt", "trained on text that was machine-translated to the language of the test"),
+    "multilingual": ("multilingual", "trained on several languages together"),
+}
+# The dimensions of the tables, for each measure in them.
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "accuracy": ("train", "test"),
+    **dict.fromkeys(("mean_accuracy", "transfer"), ("languages",)),
+    **dict.fromkeys(("weighted_rouge", "dist1", "dist2"), ("language",)),
+}
+ALL = "all"
+
+
+def settings_in(predictions: str) -> dict[str, str]:
+    """Return the settings in a folder as a mapping from name to path, or an empty dict if it has no such subfolders.
+
+    Their names and files show that they are settings: files are named after a pair of languages, or contain replies.
+    """
+    folder = Path(predictions)
+    if not predictions or not folder.is_dir() or _is_setting(folder):
+        return {}
+    subfolders = sorted((path for path in folder.iterdir() if path.is_dir() and _is_setting(path)), key=_place)
+    return {_known(path)[0]: str(path) for path in subfolders}
+
+
+def _is_setting(folder: Path) -> bool:
+    pairs = (path.name.removesuffix(SUFFIX).partition("-") for path in folder.glob(f"*-*{SUFFIX}"))
+    return any(folder.glob(f"*{OF_LANGUAGE}")) or any(
+        train in (*LANGUAGES, JOINT) and test in LANGUAGES for train, _, test in pairs
+    )
+
+
+def _known(folder: Path) -> tuple[str, str]:
+    """Return a setting's name and description. An unknown setting has the name of its folder, and no description."""
+    return KNOWN.get(re.sub(r"[^a-z]", "", folder.name.casefold()), (folder.name, ""))
+
+
+def _place(folder: Path) -> tuple[int, str]:
+    names = [name for name, _ in KNOWN.values()]
+    name = _known(folder)[0]
+    return names.index(name) if name in names else len(names), name
+
+
+def evaluate_settings(
+    settings: Mapping[str, str], gold: Sequence[Path], *, against: str = "", **options: Any
+) -> dict[str, Any]:
+    """Return the report on the first setting, with tables of all settings.
+
+    settings: mapping from setting to the folder of its predictions.
+    gold, options: see `evaluate`.
+
+    Raises EvaluationError, GoldSetError or CorpusError if a setting cannot be measured.
+    """
+    if against:
+        first, *_, last = settings.values()
+        raise EvaluationError(f"Compare two settings directly: evaluate {first} --against {last}.")
+    reports = {name: evaluate(path, gold, **options) for name, path in settings.items()}
+    first, report = next(iter(reports.items()))
+    rows = [row for name, one in reports.items() for row in _rows(one, name)]
+    sections = [
+        {
+            **{
+                "slug": f"settings-{measure}",
+                "title": f"{capital(MEASURES[measure].name)} by setting",
+                "measures": [measure],
+            },
+            **{"of": [*dimensions, SETTING], "across": list(settings)},
+        }
+        for measure, dimensions in TABLES.items()
+        if any(row["measure"] == measure for row in rows)
+    ]
+    meant = [f"{name}: {about}." for name, path in settings.items() if (about := _known(Path(path))[1])]
+    meant.append(f"All other sections are about {first}.")
+    return report | {
+        "predictor": described(Path(next(iter(settings.values()))).resolve().parent.name),
+        "rows": [*rows, *report["rows"]],
+        "sections": [*sections, *report["sections"]],
+        "words": report["words"] | {sections[0]["slug"]: meant},
+        "told": [f"{name}: {note}" for name, one in reports.items() for note in one["told"]],
+        "files": {key: digest for one in reports.values() for key, digest in one["files"].items()},
+    }
+
+
+def _rows(report: Mapping[str, Any], setting: str) -> Iterator[Row]:
+    """Yield the rows of a report for the tables. Means have one line for each test language or group of languages."""
+    for row in report["rows"]:
+        dimensions, of = TABLES.get(row["measure"], ()), row["of"]
+        if len(dimensions) == 1 and len(of) <= 1 and of.get("train", JOINT) == JOINT:
+            yield row | {"of": {dimensions[0]: next(iter(of.values()), ALL), SETTING: setting}}
+        elif len(dimensions) > 1 and tuple(of) == dimensions:
+            yield row | {"of": of | {SETTING: setting}}
