@@ -4,6 +4,7 @@ The file is imported completely or not at all. work/judgment_import.py stores th
 which label or stage each unit gets. This module also reads files of true labels.
 """
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from annotate.actions.action import (
 from annotate.controls.gold_answers import text_of
 from annotate.core import stages
 from annotate.core.option import Option, flag, words
+from annotate.kinds import Answer
 from annotate.kinds.forms.choice import TIE
 from annotate.kinds.preference_kind import between
 from annotate.models import Task
@@ -42,6 +44,7 @@ from annotate.work.task_creation import TaskError
 from corpora.core.languages import LANGUAGES as KNOWN
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
+from corpora.database.bulk_rows import listed
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, named_columns, read_rows
 from corpora.sources.text import MAX_LINE, Fault
@@ -175,6 +178,23 @@ def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iter
             rejects[row.line] = f"The label {row.label!r} is not one of the task's labels: {' '.join(labels)}."
 
 
+def _of_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]:
+    """Yield the rows with the canonical texts of their labels, which are sets, and add invalid rows to `rejects`."""
+    kind = task.kind
+    found = task.units.filter(item__key__in=listed({row.task for row in rows})).select_related("item")
+    units = {unit.item.key: unit for unit in found}
+    for row in rows:
+        try:
+            label = kind.form.read([row.label])
+            if unit := units.get(row.task):
+                unit.task = task
+                kind.rules.check(Answer(label), unit)
+        except ValueError as error:
+            rejects[row.line] = str(error)
+        else:
+            yield replace(row, label=label)
+
+
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
     """Write the list of rejected rows. If no row was rejected, remove the list of an earlier run if there is one.
 
@@ -229,12 +249,15 @@ def import_judgments(
     _check_options(name, task, labels, pairs)
     rejects, respelled, converted = dict[int, str](), Respelled(), Respelled()
     known_labels = [] if pairs else list(labels) or (values_of(task) if task else [])
-    rows = list(_judgments(path, columns or {}, format, rejects, progress, known_labels, respelled, converted))
+    are_sets = bool(task and task.kind.form.several)
+    longest = LONGEST_SET if are_sets else LONGEST["label"]
+    reading = (path, columns or {}, format, rejects, progress)
+    rows = list(_judgments(*reading, known_labels, longest, respelled, converted))
     list_path, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
         rows = list(_of_pairs(rows, rejects))
     known_labels = known_labels or (values_of(task) if task else _new_labels(rows, pairs))
-    rows = list(_of_labels(rows, known_labels, rejects))
+    rows = list(_of_sets(rows, task, rejects) if task and are_sets else _of_labels(rows, known_labels, rejects))
     with transaction.atomic():
         task_to_fill = task or Task()  # if there are no rows, `_attach` raises an error before it needs the task
         if rows and not task:
@@ -253,24 +276,27 @@ def _judgments(
     rejects: Rejects,
     progress: Advance,
     labels: Collection[str],
+    longest: int,
     respelled: Respelled,
     converted: Respelled,
 ) -> Iterator[Row]:
     """Yield the valid rows of a file, and add invalid rows to `rejects`.
 
-    labels: labels of the task; empty if it has none yet
+    labels: labels of the task; empty if it has none yet, or if answers are sets
+    longest: maximum length of a label, in characters
     respelled: collects labels whose spelling was changed
     converted: collects languages that were written as codes of another standard
     """
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
-        label = _cell(raw.get("label"), "label", LONGEST["label"], labels)
+        written = json.dumps(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
+        label = _cell(written, "label", longest, labels)
         key, worker = read_id(raw.get("task"), "task"), _cell(raw.get("worker"), "worker", LONGEST["worker"])
         language = raw.get("language")
         # `nan` usually means a missing value, but it is a language if a language file has added it.
         is_none = is_missing(language) and language not in KNOWN
         row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
-        respelled.note(raw["label"], label)
+        respelled.note(written, label)
         converted.note(str(language).strip(), row.language)
         return row
 

@@ -40,6 +40,7 @@ FORM_LABELS = {
     "grades": "A grade, best first",
     "labels": "Several concepts of a vocabulary",
     "pair": "The better of two systems",
+    "spans": "Marked words of a text",
 }
 # Template -> name on the page, in the order in which the page lists them.
 TEMPLATE_LABELS = {
@@ -50,6 +51,7 @@ TEMPLATE_LABELS = {
     "translation_quality": "Translation quality",
     "inference": "Natural language inference",
     "comparison": "Pairwise comparison",
+    "marked_words": "Marked words",
 }
 NEW_ANSWER, NEW_FIELD = "answer", "field"
 

@@ -47,7 +47,7 @@ from corpora.storage.layout import corpus_dir, read_manifest
 
 # --- Preview of a kind's page: an HTML file with a sample record, rendered with the templates of the queue
 
-STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
+STATIC = Path(__file__).parents[1] / "static"
 POST = "This is a sample post. Real posts are shown here."
 CLASSES = ("sports", "politics")  # sample labels for kinds that get their labels from the draw
 # Field -> sample text, for fields of the templates and of the built-in kinds.
@@ -89,10 +89,18 @@ def preview(kind: Kind, language: str, corpus: str = "", *, alone: bool = True) 
         "noun": kind.noun,
         "progress": Progress(0, 0, 1),
         "guidelines": item_view.markdown(text or ""),
-        "style": mark_safe(STYLES.read_text(encoding="utf-8")) if alone else "",  # noqa: S308 - our own file
+        "style": _styles(kind) if alone else "",
         **_question(Lease(unit=unit), permit),
     }
     return render_to_string("annotate/preview.html", context)
+
+
+def _styles(kind: Kind) -> str:
+    """Return the style sheets of the queue, including those of the kind's form."""
+    names = ["annotate/assay.css", *(name for name in kind.form.assets if name.endswith(".css"))]
+    files = (STATIC / name for name in names)
+    styles = "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+    return mark_safe(styles)  # noqa: S308 - our own files
 
 
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:

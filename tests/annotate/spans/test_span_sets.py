@@ -9,6 +9,7 @@ from datasets import load_dataset
 from seqeval.metrics import classification_report, f1_score
 from seqeval.scheme import IOB2
 
+from annotate.actions.judgment_files import import_judgments
 from annotate.core import stages
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.predicted_spans import word_scores
@@ -220,3 +221,28 @@ def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tm
     report = evaluate(str(path), [tmp_path / "set"])
     assert value_of(report, "exact_match") == 0.5
     assert value_of(report, "token_f1") == pytest.approx((0.4 + 1) / 2)
+
+
+def test_judgments_are_imported_as_text_or_as_lists_of_spans(spans_task, tmp_path):
+    task = spans_task(["Ada met Noël in Rome.", "Nobody slept."])
+    rows = [
+        {
+            "task": "en-0",
+            "worker": "w1",
+            "label": [{"start": 8, "end": 12, "label": "PER"}, {"start": 0, "end": 3, "label": "PER"}],
+        },
+        {"task": "en-0", "worker": "w2", "label": "0:3:PER 8:12:PER 16:20:LOC"},
+        {"task": "en-0", "worker": "w3", "label": "16:20:LOC"},
+        {"task": "en-1", "worker": "w1", "label": NOTHING},
+        {"task": "en-1", "worker": "w2", "label": "0:99:PER"},
+        {"task": "en-1", "worker": "w3", "label": "0:6:DOG"},
+    ]
+    path = tmp_path / "judgments.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    imported = import_judgments("names", path)
+    assert imported.judgments == 4
+    assert [reason.partition(". ")[0] for reason in imported.rejects.values()] == [
+        "0:99:PER is outside the text, which has 13 characters",
+        "'DOG' is not a label of this task",
+    ]
+    assert task.units.get(item__key="en-0").label == "0:3:PER 8:12:PER 16:20:LOC"
