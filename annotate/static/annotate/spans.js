@@ -118,8 +118,9 @@
     chosen = span && { start: span.start, end: span.end, ...words };
     const range = show();
     if (!range) return;
-    const { top, bottom } = range.getBoundingClientRect();
-    const floor = Math.min(innerHeight, (find("#answers") || document.body).getBoundingClientRect().top > top ? find("#answers, #settle").getBoundingClientRect().top : innerHeight);
+    const { top, bottom, left, right } = range.getBoundingClientRect();
+    const panel = (find("#answers") || document.head).getBoundingClientRect();
+    const floor = panel.left < right && panel.right > left ? panel.top : innerHeight; // else it is beside the text
     if (top < ROOM) scrollBy(0, top - ROOM);
     else if (bottom > floor - ROOM / 2) scrollBy(0, bottom - floor + ROOM);
   };
@@ -262,7 +263,10 @@
     if (!zone) return;
     const text = JSON.parse(box.dataset.text);
     zone.classList.add("markable");
-    at = { ...read(text, find("dd", zone).lang), paragraphs: paragraphs(text, [...zone.querySelectorAll("dd p")]) };
+    // Screen readers leave the arrow keys to the page once the text has the focus.
+    const nodes = [...zone.querySelectorAll("dd p")];
+    nodes.forEach((node, index) => { node.setAttribute("role", "application"); if (!index) node.tabIndex = 0; });
+    at = { ...read(text, find("dd", zone).lang), paragraphs: paragraphs(text, nodes) };
     spans = parsed(find("textarea", box).value, at);
     draw();
     ofOthers(text);

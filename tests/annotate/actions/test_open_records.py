@@ -151,7 +151,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
         ([first | {"label": ""}, *others], "", "line 1: a gold answer needs an id and a label."),
         (rows, "--redundancy=2", "With 2 as --redundancy, every item with two different answers is discarded"),
         (rows, "--aggregation=median", "The labels of qa_match are not grades, so they have no median."),
-        (rows, "--aggregation=mean", "--aggregation is 'mean'. It must be one of majority, median."),
+        (rows, "--aggregation=mean", "--aggregation is 'mean'. It must be one of majority, median, characters."),
         (rows, "--redundancy=3.5", "--redundancy must be a whole number."),
         (
             rows,

@@ -9,6 +9,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.hands import let_guard_pass, worst_contrast
 from tests.annotate.spans.marked_texts import KEYS, TEXTS, marks_of
+from tests.looks import faults
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 CHOSEN = "() => ['chosen', 'marked'].flatMap(name => [...CSS.highlights.get(`${name}-span`) || []]).map(String).join()"
@@ -163,3 +164,13 @@ def test_only_pages_of_spans_load_their_script_and_style(at_work, person, spans_
     assert page.locator("head :is([src*=spans], [href*=spans])").count() == 2
     page = at_work(make_records_task(), person("ben", "en"), {}).page
     assert page.locator("head :is([src*=spans], [href*=spans])").count() == 0
+
+
+@pytest.mark.slow
+def test_pages_of_spans_have_no_barriers(at_work, person, spans_task):
+    page = at_work(spans_task(["Ada met Noël in Rome."]), person("ann", "en"), {}).page
+    let_guard_pass(page)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Digit1")
+    page.wait_for_selector("body:not(.guarded)")  # until then keys look dim
+    assert faults(page) == []
