@@ -185,10 +185,10 @@ def contested(waiting: Mapping[str, int]) -> str:
 def closed(done: Mapping[str, Any]) -> str:
     """Return sentences about the result of `close` in work/closure.py."""
     open_now = many(done["in_hand"], "unit")
-    open_note = f" Annotators can still answer the units that they have open ({open_now})." if done["in_hand"] else ""
-    status = "has been closed, so annotators no longer receive its units" if done["changed"] else "was already closed"
+    open_note = f" Annotators can still answer the items that they have open ({open_now})." if done["in_hand"] else ""
+    status = "has been closed, so annotators no longer receive its items" if done["changed"] else "was already closed"
     digest = (
-        f" Publish this digest of the outcomes of randomly drawn units: {done['digest']}." if done["digest"] else ""
+        f" Publish this digest of the outcomes of randomly drawn items: {done['digest']}." if done["digest"] else ""
     )
     headings = {"decided": "Decided by existing answers", "unconfirmed": "Labelled by one reader without confirmation"}
     headings |= {"left_out": "Excluded without a label"}
@@ -200,18 +200,18 @@ def closed(done: Mapping[str, Any]) -> str:
 
 def leave_out(task: str) -> str:
     """Return a sentence that explains how to end a task although some of its units have no label."""
-    return f"To end the task without these units: `assay close {task} --leave-out`."
+    return f"To end the task without these items: `assay close {task} --leave-out`."
 
 
 def reopened(done: Mapping[str, Any]) -> str:
     """Return sentences about the result of `reopen` in work/closure.py."""
-    status = "has been reopened, so annotators receive its units" if done["changed"] else "was already open"
+    status = "has been reopened, so annotators receive its items" if done["changed"] else "was already open"
     return f"Task {done['task']} {status}. {_left(done)}"
 
 
 def _left(done: Mapping[str, Any]) -> str:
     unfinished = done["unfinished"]
-    return f"Units without a label: {unfinished:,}." if unfinished else "All units are finished."
+    return f"Items without a label: {unfinished:,}." if unfinished else "All items are finished."
 
 
 # --- People

@@ -171,7 +171,7 @@ def voided(annotator: object, done: Voided) -> str:
     """Return a sentence about the result of `void` in work/interventions.py."""
     if not done.answers and not done.reopened:
         return f"{annotator} had no valid answers, so nothing was voided."
-    units = are(done.reopened, "unit was", "units were")
+    units = are(done.reopened, "item was", "items were")
     return f"Voided {many(done.answers, 'answer')} of {annotator}; {units} returned to the queue."
 
 

@@ -326,7 +326,7 @@ def work_words(work: Mapping[str, Any]) -> list[str]:
 
 def _people(work: Mapping[str, Any]) -> Iterator[str]:
     if not work["units"]:
-        yield "People do not have to read any units."
+        yield "People do not have to read any items."
         return
     yield (
         f"People must give at least {many(work['answers'], 'answer')} in {many(len(work['queues']), 'queue')}; skips "
@@ -337,7 +337,7 @@ def _people(work: Mapping[str, Any]) -> Iterator[str]:
         queues = many(len(work["unread"]), "queue")
         yield f"No active annotator reads {queues} with {many(unread, 'unit')}: {' '.join(work['unread'])}."
     if not work["adjudicators"]:
-        yield "There is no adjudicator for units on which readers disagree."
+        yield "There is no adjudicator for items on which readers disagree."
 
 
 def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:

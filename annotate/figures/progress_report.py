@@ -223,8 +223,8 @@ def routes_table(routes: Iterable[Any], address: Callable[[str], str], sort: str
     columns = (
         Column("language", "language", SHORT, code),
         Column("queue", "queue", SHORT, lambda route: route.queue),
-        Column("extra", "extra candidates", SENTENCE, lambda route: " ".join(route.extra_candidates)),
-        Column("never", "the detectors’ agreement", SHORT, lambda route: "ignored" if route.never_agree else ""),
+        Column("extra", "also tried", SENTENCE, lambda route: " ".join(route.extra_candidates)),
+        Column("never", "detectors’ agreement", SHORT, lambda route: "ignored" if route.never_agree else ""),
     )
     return table("Routes", columns, routes, slug="routes", asked=sort)
 
@@ -237,17 +237,17 @@ def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
 
     def readers(row: Any) -> Cell:
         it = "it" if row.lacking == 1 else "them"
-        lack = f"{are(row.lacking, 'unit lacks', 'units lack')} readers: invite some, or reroute {it}"
+        lack = f"{are(row.lacking, 'item lacks', 'items lack')} readers: invite some, or reroute {it}"
         more = row.reader_count - len(row.readers)
         shown = ", ".join(row.readers) + (f" and {more:,} more" if more else "")
         return Cell(shown or "none", note=lack if row.lacking else "")
 
     columns = (
         Column("queue", "queue", SHORT, lambda row: Cell(row.queue, row.queue, mark="stuck" if row.lacking else "")),
-        Column("labels", "labels", SENTENCE, lambda row: " ".join(row.labels)),
+        Column("labels", "languages", SENTENCE, lambda row: " ".join(row.labels)),
         numbered("waiting", "waiting", lambda row: row.waiting),
         numbered("leased", "open now", lambda row: row.leased),
-        Column("readers", "readers at this task’s level", SENTENCE, readers),
+        Column("readers", "readers", SENTENCE, readers),
     )
     return table(caption, columns, rows)
 
@@ -305,7 +305,7 @@ def drawn_table(result: Result) -> Table:
     total = {name: sum(row[name] for row in rows) for name in heads if name != "readers"}
     language_cell = lambda row: language(row["language"]) if row["language"] else Cell("all")  # noqa: E731
     columns = (Column("language", "language", SHORT, language_cell), *numbers(heads))
-    return table("Expected units of this draw", columns, rows, total=[{"language": "", "readers": None, **total}])
+    return table("Expected items of this draw", columns, rows, total=[{"language": "", "readers": None, **total}])
 
 
 def draw_headline(result: Result) -> str:

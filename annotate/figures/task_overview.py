@@ -142,8 +142,8 @@ def _publish(task: Task, *, is_read: bool) -> str:
     if not look and (task.redundancy > 1 or task.overlap_share or not task.kind.answered_here):
         look = "agreement"
     if not (is_read and look):
-        return f"All units are finished. Publish the gold set: {publish}."
-    return f"All units are finished. Check `assay {look} {task.name}`, then publish the gold set: {publish}."
+        return f"All items are finished. Publish the gold set: {publish}."
+    return f"All items are finished. Check `assay {look} {task.name}`, then publish the gold set: {publish}."
 
 
 def _closed(task: Task, left: int) -> str:
@@ -164,11 +164,11 @@ def _stuck(task: Task, stuck: list[dict[str, Any]]) -> str:
         reasons = " ".join(queue["said"] for queue in stuck[:NAMED])
         return f"{summary}. {reasons} {overview_report.leave_out(task.name)}"
     invite = "Invite readers with `assay add_annotators FILE`"
-    return f"{summary}, because nobody reads them. {invite}, or move the units with `assay reroute {task.name}`."
+    return f"{summary}, because nobody reads them. {invite}, or move the items with `assay reroute {task.name}`."
 
 
 def _wait(number: int) -> str:
-    return are(number, "unit is waiting", "units are waiting")
+    return are(number, "item is waiting", "items are waiting")
 
 
 # --- Draws

@@ -375,7 +375,7 @@ def _withdraw(annotator: Annotator) -> str:
 
 def _lock_out(annotator: Annotator) -> str:
     work.set_active([annotator], False)
-    return f"{annotator} is locked out. If queues now have too few readers, reroute their units on the task's page."
+    return f"{annotator} is locked out. If queues now lack readers, reroute their items in the task’s settings."
 
 
 def _let_in(annotator: Annotator) -> str:

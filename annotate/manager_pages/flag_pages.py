@@ -114,14 +114,14 @@ def _dismiss(request: UserRequest, flag: int) -> None:
 def _discard(request: UserRequest, flag: int) -> None:
     discarded = flags.discard(flag, by=request.user)
     forget(discarded.unit.task)
-    messages.success(request, "The unit was excluded, regardless of its answers.")
+    messages.success(request, "The item was excluded from the gold set.")
 
 
 def _make_example(request: UserRequest, flag: int) -> None:
     version = flags.make_example(flag, by=request.user)
     messages.success(
         request,
-        f"The unit was added as an example to the guidelines, in version {version.version} ({version.language}).",
+        f"The item was added as an example to the guidelines, in version {version.version} ({version.language}).",
     )
 
 

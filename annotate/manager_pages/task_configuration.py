@@ -158,9 +158,9 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     if work.is_extendable(task):
         actions.append(("extend", "Extend", "draw more items from the same corpus, with the same seed"))
     if "audit" in task.kind.reports:
-        actions.append(("audit", "Audit", "results of audits, decoys and checks; contest agreed labels, or audit more"))
+        actions.append(("audit", "Audit", "results of audits, decoys and checks; have more labels checked"))
     if not task.kind.routing.waits:
-        actions.append(("reroute", "Reroute", "move units from queues with too few readers"))
+        actions.append(("reroute", "Reroute", "move items out of queues that lack readers"))
     actions.append(("adjudicate", "Import decisions", "import an adjudicator's decisions from a file"))
     actions.append(("delete", "Delete", "delete the task if it has no answers"))
     addresses = {"extend": reverse("manage-extend", args=[task.name])}
@@ -199,7 +199,7 @@ def _queues(task: Task, people: Callable[[], People]) -> list[tuple[str, Table]]
     The heading of the busy queues is empty. The page folds the table of idle queues under its heading.
     """
     use, _ = figures("queues", task, partial(queues_by_use, task, people))
-    folded = f"{many(len(use['idle']), 'queue')} without waiting units"
+    folded = f"{many(len(use['idle']), 'queue')} without waiting items"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
     return [(words, progress_report.route_queues_table(caption, rows)) for words, caption, rows in parts if rows]
 

@@ -423,7 +423,7 @@ def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
         interventions.pause(person, task, by=request.user, reason=request.POST.get("reason", ""))
     except InvalidAnswer as refusal:
         return person_page(request, task, person, patience=None, refusal=refusal)
-    sentence = f"{person} receives no more units of this task until a manager lifts the pause."
+    sentence = f"{person} receives no more items of this task until a manager lifts the pause."
     return _decided(request, task, person, sentence)
 
 

@@ -128,7 +128,8 @@ def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Lette
     else:
         narrow = text(short, 0, y, class_="plot-narrow", display="none", **bold)
         heads = [text(code, 0, y, class_="plot-wide", **bold), narrow]
-    return _rule(top) + element("svg", *heads, y=top, width=f"{room}%", height=height)
+    whole = [element("title", escape(printable(row.name or row.label)))] if short != (row.name or row.label) else []
+    return _rule(top) + element("svg", *whole, *heads, y=top, width=f"{room}%", height=height)
 
 
 # --- Estimates with intervals

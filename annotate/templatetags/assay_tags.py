@@ -16,7 +16,7 @@ from django.template.loaders import filesystem
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -31,6 +31,8 @@ from annotate.pages import item_view
 from annotate.reports.plots import COLOURS
 from annotate.reports.table_formats import code, marked_down
 from corpora.system import VERSION
+
+STATIC = Path(__file__).parents[1] / "static/annotate"
 
 register = template.Library()
 register.filter("question", item_view.question_about)
@@ -59,6 +61,16 @@ def colours() -> SafeString:
     """Render the colours of the design as CSS custom properties, for files without the stylesheet."""
     values = ((name, light, dark) for name, (light, dark) in COLOURS.items())
     return format_html_join("; ", "--{}: light-dark({}, {})", values)
+
+
+@register.simple_tag
+@lru_cache
+def embedded(name: str) -> SafeString:
+    """Return the text of a style sheet, for files that must not depend on others.
+
+    name: name of the file in static/annotate
+    """
+    return mark_safe(Path(f"{STATIC}/{name}").read_text(encoding="utf-8"))  # noqa: S308 - our own file
 
 
 @register.simple_tag

@@ -190,7 +190,7 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     assert re.search(r"^language +name +units +answers +readers +passed the test +may work now$", told, re.MULTILINE)
     assert "* de, en: each unit needs 3 people, but the queue has fewer readers\n" in told
     assert "No active annotator reads 1 queue with 30 units: fr.\n" in told
-    assert "There is no adjudicator for units on which readers disagree.\n" in told
+    assert "There is no adjudicator for items on which readers disagree.\n" in told
     assert told.endswith("This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n")
 
 

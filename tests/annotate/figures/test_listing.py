@@ -176,24 +176,24 @@ def test_a_command_to_copy_stays_on_one_line():
 def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     task = make_task([DISPUTED, FRENCH])
     assert next_of("task") == (
-        "2 units are waiting in stalled queues (German, French), because nobody reads them. Invite readers with "
-        "`assay add_annotators FILE`, or move the units with `assay reroute task`."
+        "2 items are waiting in stalled queues (German, French), because nobody reads them. Invite readers with "
+        "`assay add_annotators FILE`, or move the items with `assay reroute task`."
     )
     ann = person("ann", "de fr")
     assert next_of("task") == "In progress: 2 more answers are needed."
     skip(ann, take(ann, task).pk)
     judge(ann, take(ann, task).pk, Answer("fr"))
-    assert next_of("task") == "1 unit is waiting for an adjudicator, but there is none. Add an adjudicator."
+    assert next_of("task") == "1 item is waiting for an adjudicator, but there is none. Add an adjudicator."
     person("ada", adjudicates=True)
-    assert next_of("task") == "1 unit is waiting for an adjudicator."
+    assert next_of("task") == "1 item is waiting for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
     assert next_of("task") == (
         "The task is closed, and 1 unit has no label. To reopen it, run `assay reopen task`. To end the task "
-        "without these units: `assay close task --leave-out`."
+        "without these items: `assay close task --leave-out`."
     )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
     publish = "`assay export_gold task --out FOLDER`"
-    assert next_of("task") == f"All units are finished. Check `assay audit task`, then publish the gold set: {publish}."
+    assert next_of("task") == f"All items are finished. Check `assay audit task`, then publish the gold set: {publish}."
 
 
 def test_a_task_is_not_said_to_be_done_while_a_job_is_about_to_contest_a_language(make_task):
@@ -213,7 +213,7 @@ def test_only_what_has_labels_is_to_be_published_and_only_what_two_people_read_t
         "None of the 1 unit has a label, so a gold set would be empty. To reopen it, run `assay reopen unread`."
     )
     make_task([AGREED])
-    assert next_of("task") == "All units are finished. Publish the gold set: `assay export_gold task --out FOLDER`."
+    assert next_of("task") == "All items are finished. Publish the gold set: `assay export_gold task --out FOLDER`."
     task, ann = make_task([DISPUTED], name="asked", asked="de"), person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("de"))
     assert "agreement" not in next_of("asked")
@@ -259,7 +259,7 @@ def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
     file = tmp_path / "judgments.tsv"
     file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\nb\tcal\tx\n", encoding="utf-8")
     call_command("import_judgments", "crowd", str(file), stdout=io.StringIO())
-    assert next_of("crowd").startswith("All units are finished. Check `assay agreement crowd`, ")
+    assert next_of("crowd").startswith("All items are finished. Check `assay agreement crowd`, ")
     task = Task.objects.get()
     task.units.filter(item__key="b").update(stage="QUEUED", label="", language="und", round=1)
     assert next_of("crowd").startswith("1 unit needs more judgments. Import")

@@ -241,7 +241,7 @@ def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, d
     refused = desk.post(at, {"reason": ""})
     assert (refused.status_code, "Enter a short reason" in refused.text) == (400, True)
     done = words(act(desk, crowd, max_, "void", reason="random"))
-    units = "1 unit was" if to_reopen == 1 else f"{to_reopen} units were"
+    units = "1 item was" if to_reopen == 1 else f"{to_reopen} items were"
     assert f"Voided {count} answers of Max; {units} returned to the queue." in done
     assert "has no answers in this task that count" in words(desk.get(at))
     assert ["Void their answers" in desk.get(at).text for at in pages] == [False, False]

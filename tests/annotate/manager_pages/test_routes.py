@@ -25,11 +25,11 @@ def test_routes_show_what_waits_beside_who_reads_it_and_warn_where_nobody_does(d
         "und no detected language en",
         "hi hi 3 0 asha, priya",
         "hi hi 1 0 asha, priya",
-        "zh zh-CN zh-TW 1 0 none 1 unit lacks readers: invite some, or reroute it",
+        "zh zh-CN zh-TW 1 0 none 1 item lacks readers: invite some, or reroute it",
     ):
         assert row in shown
     assert "fr fr 1" not in shown
-    assert "queues without waiting units</summary>" in page.text
+    assert "queues without waiting items</summary>" in page.text
     LanguageRoute.objects.all().delete()
     assert "No routes yet. Each language has its own queue." in words(desk.get(ROUTES))
 

@@ -124,7 +124,7 @@ def test_nothing_that_is_fixed_is_changed_by_the_operation(desk, make_task):
 def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
     task = make_task([DISPUTED])
     page = desk.post(page_of(task, "switch/"), {"open": "no"}, follow=True)
-    assert "Task task has been closed, so annotators no longer receive its units." in words(page)
+    assert "Task task has been closed, so annotators no longer receive its items." in words(page)
     assert not Task.objects.get().is_open
     page = desk.post(page_of(task, "switch/"), {"open": "yes"}, follow=True)
     assert "Task task has been reopened" in words(page)

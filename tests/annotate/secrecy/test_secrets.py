@@ -36,7 +36,7 @@ def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(mak
     call_command("close", "task", stdout=(said := io.StringIO()))
     call_command("export_gold", "task", out=out, stdout=io.StringIO())
     [first] = manifest_of(out)["lots"]["outcomes"]
-    assert f"Publish this digest of the outcomes of randomly drawn units: {first['digest']}." in said.getvalue()
+    assert f"Publish this digest of the outcomes of randomly drawn items: {first['digest']}." in said.getvalue()
     settle_all([ada], task)
     tell(task, out)
     digests = [each["digest"] for each in manifest_of(out)["lots"]["outcomes"]]

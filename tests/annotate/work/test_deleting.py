@@ -61,15 +61,15 @@ def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, p
     ann, ben = person("ann", "de"), person("ben", "de")
     held = take(ann, task)
     assert told("close", "task") == (
-        "Task task has been closed, so annotators no longer receive its units. Units without a label: 2. "
-        "Annotators can still answer the units that they have open (1 unit).\n"
+        "Task task has been closed, so annotators no longer receive its items. Items without a label: 2. "
+        "Annotators can still answer the items that they have open (1 unit).\n"
     )
     task.refresh_from_db()
     assert take(ben, task) is None
     judge(ann, held.pk, Answer("de"))
-    assert told("close", "task") == "Task task was already closed. Units without a label: 1.\n"
+    assert told("close", "task") == "Task task was already closed. Items without a label: 1.\n"
     assert told("reopen", "task") == (
-        "Task task has been reopened, so annotators receive its units. Units without a label: 1.\n"
+        "Task task has been reopened, so annotators receive its items. Items without a label: 1.\n"
     )
     task.refresh_from_db()
     assert take(ben, task)
