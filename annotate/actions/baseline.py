@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from annotate.actions.action import ActionError, Outcome, Progress, Values, action
-from annotate.core.measures.replies import MissingExtra
+from annotate.core.measures.generated_texts import MissingExtra
 from annotate.core.option import Option, flag, words
 from annotate.evaluation.baselines import SUMMARY, add_baselines, notes, tables
 from annotate.evaluation.subjects import EvaluationError

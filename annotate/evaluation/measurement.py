@@ -51,7 +51,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(
         ("map", "vanished", "placed", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)
     ),
-    **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
+    **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED, OF_FORM)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS, OF_FORM, PUBLISHED),
     "group": (PUBLISHED,),

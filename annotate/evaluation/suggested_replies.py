@@ -24,10 +24,10 @@ from annotate.core.draws.splits import DEV
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
+from annotate.core.measures.generated_texts import MissingExtra, counts
 from annotate.core.measures.replies import (
     LONGEST,
     Example,
-    MissingExtra,
     best_of,
     is_measured,
     rank_of,
@@ -297,7 +297,7 @@ def _measured(
     for (message, true), suggestions, random_rank in pairs:
         if is_measured(reference := tokenized(true, language)):
             best = best_of([tokenized(text, language) for text in suggestions], reference)
-            [matches] = measures.counts([" ".join(best.words)], [reference])
+            [matches] = counts([" ".join(best.words)], [[reference]])
             rank = rank_of(true, suggestions, tested.responses)
             yield Example(f"{language}\t{message}", best, rank, f"{language}\t{true}", random_rank, matches)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import by_seed, place
-from annotate.core.measures.replies import MissingExtra
+from annotate.core.measures.generated_texts import MissingExtra
 
 # Scripts without spaces between words. Each of their characters counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

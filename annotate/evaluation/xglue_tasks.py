@@ -6,7 +6,7 @@ nDCG is computed for each query. Two systems are compared row by row.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import numpy as np
 
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import LEAST_UNITS, apart
-from annotate.core.measures import replies
 from annotate.core.measures.classification import Paired, places_of
 from annotate.core.measures.figure_rows import (
     Row,
@@ -24,6 +23,16 @@ from annotate.core.measures.figure_rows import (
     difference_row,
     holm_corrected,
     row,
+)
+from annotate.core.measures.generated_texts import (
+    BLEU4,
+    CHRF,
+    METRICS,
+    MissingExtra,
+    corpus_score,
+    counts,
+    scores,
+    signature,
 )
 from annotate.core.measures.ranked_labels import by_query, mean_ndcg
 from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, number_in, read_lines, system_names
@@ -138,7 +147,7 @@ def grade(
 def _words(part: Graded) -> Iterator[str]:
     yield f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."
     if part.measure == "bleu4":
-        yield f"BLEU’s signature: {replies.signature()}."
+        yield from signatures()
 
 
 # --- one system
@@ -181,11 +190,29 @@ def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
         )
         yield row("ndcg", slice_keys, ranked, ranked.queries, "; ".join(filter(None, notes)))
     else:
+        references = [[text] for text in measured.truth]
+        yield from generated_rows(measured.said, references, slice_keys, seed=seed)
+
+
+def signatures() -> list[str]:
+    """Return sentences with sacrebleu's signatures, which exist only after a measurement."""
+    return [f"{name}’s signature: {signature(measure)}." for measure, name in ((BLEU4, "BLEU"), (CHRF, "chrF"))]
+
+
+def generated_rows(
+    said: Sequence[str], references: Sequence[Sequence[str]], slice_keys: Mapping[str, str], *, seed: str
+) -> Iterator[Row]:
+    """Yield BLEU-4 and chrF of generated texts.
+
+    references: the references for each text.
+    slice_keys: names of the slice, for the rows.
+    """
+    for measure in METRICS:
         try:
-            generated = replies.corpus_bleu(measured.said, measured.truth, seed=seed)
-        except replies.MissingExtra as error:
+            score = corpus_score(said, references, seed=seed, measure=measure)
+        except MissingExtra as error:
             raise EvaluationError(str(error)) from error
-        yield row("bleu4", slice_keys, generated, generated.pairs, NO_INTERVAL if generated.low is None else "")
+        yield row(measure, slice_keys, score, score.texts, NO_INTERVAL if score.low is None else "")
 
 
 # --- two systems
@@ -221,8 +248,10 @@ def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
             for measured in (measured_a, measured_b)
         )
     else:
-        score = replies.scores
-        first, second = (replies.counts(measured.said, measured.truth) for measured in (measured_a, measured_b))
+        score = scores
+        first, second = (
+            counts(measured.said, [[text] for text in measured.truth]) for measured in (measured_a, measured_b)
+        )
     difference, p = apart(first, second, score, seed=part.seed(measured_a)) if len(first) else (None, None)
     note = "" if difference else NO_INTERVAL
     return difference_row(part.measure, part.of(measured_a), difference, len(first), note, p)

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from annotate.core.estimation.proportions import UNKNOWN, Estimate
 from annotate.core.estimation.resampling import (
     LEAST_UNITS,
     Ratio,
-    bootstrap,
     jackknife,
     jackknife_difference,
     randomization,
     ratio,
 )
+from annotate.core.measures.generated_texts import MissingExtra, scores
 
 # --- ROUGE and Dist of suggested replies
 #
@@ -41,18 +41,6 @@ LONGEST = 100  # words; longer references are not measured, and longer predictio
 EMPTY = "<empty>"  # replaces a prediction without words
 TINY = 1e-8  # avoids division by zero in F1
 ORDERS = (1, 2, 3)
-
-
-class MissingExtra(Exception):
-    """A package is not installed because it belongs to an extra of Assay.
-
-    what: what needs the package, as the subject of the sentence
-    packages: the names of the packages
-    extra: the name of the extra that has them
-    """
-
-    def __init__(self, what: str, packages: str, extra: str) -> None:
-        super().__init__(f"{what} requires Assay's extra {extra}: pip install {packages}")
 
 
 class Scores(NamedTuple):
@@ -167,7 +155,7 @@ class Example(NamedTuple):
         response set.
     reference: the reference reply and its language.
     random_rank: rank of the reference in a random set of replies that also contains it; None if it is unknown.
-    matches: what BLEU counts in the suggestion with the best score (`counts`); None if BLEU is not measured.
+    matches: what BLEU counts in the suggestion with the best score; None if BLEU is not measured.
     """
 
     message: str
@@ -366,91 +354,3 @@ def _bleu_of(examples: Sequence[Example]) -> Ratio | None:
     whole = rows.sum(axis=0)
     value = float(scores(whole[:, None])[0])
     return Ratio(value, scores((whole - rows).T) if len(rows) > 1 else np.array([value]))
-
-
-# --- BLEU-4 of generated texts as in XGLUE's evaluation: sacrebleu's lower-cased corpus BLEU, between 0 and 1.
-#
-# See Papineni et al. 2002, ACL; Post 2018, A Call for Clarity in Reporting BLEU Scores, WMT. All languages are
-# tokenized by mteval v13a, so the score is meaningless for languages written without spaces.
-
-
-@cache
-def _bleu() -> Any:
-    """Return sacrebleu's metric. Raise MissingExtra if it is not installed."""
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-    except ImportError:
-        raise MissingExtra("BLEU", "sacrebleu", "text") from None
-    return BLEU(lowercase=True)
-
-
-@dataclass(frozen=True)
-class Generated:
-    """Corpus BLEU over all pairs of a text and its reference, with a bootstrap interval over pairs.
-
-    value: BLEU; None if there are no pairs.
-    low, high: ends of the interval; None if there are fewer than 20 pairs.
-    pairs: number of pairs.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    pairs: int
-
-
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, seed: str) -> Generated:
-    """Compute corpus BLEU.
-
-    hypotheses: generated texts.
-    references: the reference for each text, in the same order.
-    seed: seed of the bootstrap.
-
-    Raise ValueError if the numbers of texts and references differ.
-    """
-    if len(hypotheses) != len(references):
-        raise ValueError(
-            f"There are {len(hypotheses)} texts for {len(references)} references. Each reference requires one text."
-        )
-    if not hypotheses:
-        return Generated(None, None, None, 0)
-    score = _bleu().corpus_score(hypotheses, [references])
-    low, high = bootstrap(counts(hypotheses, references), lambda total: float(scores(total[:, None])[0]), seed=seed)
-    return Generated(_share(score.score), low, high, len(hypotheses))
-
-
-def signature() -> str:
-    """Return sacrebleu's signature, which shows whether two scores are comparable."""
-    return str(_bleu().get_signature())
-
-
-def counts(hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
-    """Return the counts that BLEU needs for each pair, (n, 10).
-
-    They are the lengths of both texts, the numbers of matching n-grams, and the total numbers of n-grams.
-    """
-    rows = []
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        one = _bleu().corpus_score([hypothesis], [[reference]])
-        rows.append([one.sys_len, one.ref_len, *one.counts, *one.totals])
-    return np.array(rows, dtype=np.float64)
-
-
-def scores(sums: Floats) -> Floats:
-    """Return BLEU for each column of summed counts.
-
-    sums: sums of the rows that `counts` returns, (10, times).
-    """
-    values, metric = [], _bleu()
-    for hypothesis_length, reference_length, *rest in sums.T.astype(int).tolist():
-        order = len(rest) // 2
-        made = metric.compute_bleu(
-            rest[:order], rest[order:], hypothesis_length, reference_length, metric.smooth_method
-        )
-        values.append(_share(float(made.score)))
-    return np.array(values)
-
-
-def _share(score: float) -> float:
-    """Convert a score out of 100 to a share. A perfect score may exceed 1 by rounding error."""
-    return min(1.0, score / 100)

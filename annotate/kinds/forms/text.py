@@ -47,6 +47,7 @@ class Text(Labels):
     controls = ("review",)
     aggregations = {"majority": majority}
     Measures: Any = None
+    measured_by = "annotate.evaluation.written_texts"
     template = "annotate/text.html"
     bench = "annotate/bench_text.html"
     assets = ("annotate/text.css", "annotate/text.js")

@@ -1,4 +1,4 @@
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, zip_longest
 from math import log2
 from statistics import mean
 
@@ -7,10 +7,12 @@ import pytest
 import scipy
 from hypothesis import given
 from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF as CHRF_OF_SACREBLEU
 
 from annotate.core.estimation.resampling import apart
+from annotate.core.measures.generated_texts import BLEU4, CHRF, corpus_score, counts, scores, signature
 from annotate.core.measures.ranked_labels import mean_ndcg, ndcg
-from annotate.core.measures.replies import corpus_bleu, counts, scores, signature
 
 PAGES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
 
@@ -76,23 +78,44 @@ SAID = ["what is canvas made of", "what is a hydrostatic mower", "Where is it ?"
 MEANT = ["What is canvas made from", "what is a hydrostatic lawn mower", "where is it"]
 
 
+def of_one(texts):
+    return [[text] for text in texts]
+
+
 def test_bleu_is_that_of_the_published_evaluation():
     # by sacrebleu.corpus_bleu(said, [meant], lowercase=True), which XGLUE's script calls
-    found = corpus_bleu(SAID, MEANT, seed="1")
+    found = corpus_score(SAID, of_one(MEANT), seed="1")
     assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
-    assert found.pairs == 3
+    assert found.texts == 3
     assert signature().startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp")
 
 
 def test_bleu_comes_with_an_interval_over_pairs_and_needs_one_text_for_each_reference():
-    found = corpus_bleu(SAID * 20, MEANT * 20, seed="1")
+    found = corpus_score(SAID * 20, of_one(MEANT * 20), seed="1")
     assert found.low < found.value < found.high
     assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
-    perfect = corpus_bleu(MEANT * 20, MEANT * 20, seed="1")
+    perfect = corpus_score(MEANT * 20, of_one(MEANT * 20), seed="1")
     assert (perfect.value, perfect.low) == (pytest.approx(1.0), None)
-    assert corpus_bleu([], [], seed="1").value is None
+    assert corpus_score([], [], seed="1").value is None
     with pytest.raises(ValueError, match="1 texts for 3 references"):
-        corpus_bleu(SAID[:1], MEANT, seed="1")
+        corpus_score(SAID[:1], of_one(MEANT), seed="1")
+
+
+REFERENCES = [
+    ["What is canvas made from", "What is a canvas made of?"],
+    ["what is a hydrostatic lawn mower"],
+    ["where is it"],
+]
+
+
+def test_bleu_and_chrf_of_several_references_are_sacrebleus():
+    streams = list(zip_longest(*REFERENCES))
+    for measure, metric in ((BLEU4, BLEU(lowercase=True)), (CHRF, CHRF_OF_SACREBLEU())):
+        found = corpus_score(SAID, REFERENCES, seed="1", measure=measure)
+        assert found.value == pytest.approx(metric.corpus_score(SAID, streams).score / 100, abs=1e-12)
+        assert found.value >= corpus_score(SAID, of_one(MEANT), seed="1", measure=measure).value
+        many_texts = corpus_score(SAID * 20, REFERENCES * 20, seed="1", measure=measure)
+        assert many_texts.low < many_texts.value < many_texts.high
 
 
 def of_means(values):
@@ -118,7 +141,7 @@ def test_what_never_differs_or_is_little_has_no_interval_of_a_difference():
 
 
 def test_bleu_of_two_systems_is_compared_by_the_counts_of_each_pair():
-    first, second = (counts(said * 20, MEANT * 20) for said in (MEANT, SAID))
+    first, second = (counts(said * 20, of_one(MEANT * 20)) for said in (MEANT, SAID))
     found, p = apart(first, second, scores, seed="1")
     assert found.value == pytest.approx(1 - 0.628308058977331, abs=1e-12)
     assert 0 < found.low < found.high < 1

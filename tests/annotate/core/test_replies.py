@@ -16,17 +16,16 @@ from rouge import Rouge
 from rouge.rouge_score import rouge_n
 from sacrebleu.metrics.bleu import BLEU
 
-from annotate.core.measures import replies
+from annotate.core.measures import generated_texts, replies
+from annotate.core.measures.generated_texts import MissingExtra, counts
 from annotate.core.measures.replies import (
     EMPTY,
     LONGEST,
     MEASURES,
     TESTED,
     Example,
-    MissingExtra,
     _mecab,
     best_of,
-    counts,
     differences,
     figures,
     is_measured,
@@ -42,7 +41,7 @@ DISTINCT = ("dist1", "dist2")
 def example(message, suggestions, reference, response_set=(), kind="", random_rank=None):
     """kind: what counts as the same reference in macro MRR; by default the reference itself."""
     best, rank = best_of(suggestions, reference), rank_of(reference, suggestions, set(response_set))
-    [matches] = counts([" ".join(best.words)], [reference])
+    [matches] = counts([" ".join(best.words)], [[reference]])
     return Example(message, best, rank, kind or reference, random_rank, matches)
 
 
@@ -244,13 +243,13 @@ def test_japanese_without_mecab_is_refused_with_what_to_install(monkeypatch):
 
 
 def test_rouge_and_bleu_without_the_extra_are_refused_with_what_to_install(monkeypatch):
-    for name, module in (("_nltk", "nltk.tokenize"), ("_bleu", "sacrebleu.metrics.bleu")):
-        getattr(replies, name).cache_clear()
+    for function, module in ((replies._nltk, "nltk.tokenize"), (generated_texts._metric, "sacrebleu.metrics.bleu")):
+        function.cache_clear()
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=r"^ROUGE requires Assay's extra text: pip install nltk$"):
         tokenized("Bonjour !", "fr")
     with pytest.raises(MissingExtra, match=r"^BLEU requires Assay's extra text: pip install sacrebleu$"):
-        replies.corpus_bleu(["a"], ["a"], seed="1")
+        generated_texts.corpus_score(["a"], [["a"]], seed="1")
 
 
 def test_the_reply_that_counts_is_the_one_with_the_highest_weighted_rouge_and_the_first_of_equals():

@@ -8,8 +8,8 @@ import pytest
 import assay
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
+from annotate.core.measures.generated_texts import corpus_score
 from annotate.core.measures.ranked_labels import ndcg
-from annotate.core.measures.replies import corpus_bleu
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
@@ -136,7 +136,7 @@ def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, pred
     assert of_languages(only_labels, "QG", "bleu4") == []
     report = run("--gold", gold, predict("QG", en=said))
     [row] = of_languages(report, "QG", "bleu4")
-    assert row["value"] == pytest.approx(corpus_bleu(said, confirmed, seed="").value)
+    assert row["value"] == pytest.approx(corpus_score(said, [[text] for text in confirmed], seed="").value)
     assert row["low"] < row["value"] < row["high"]
     assert (row["units"], row["note"]) == (30, "")
     assert report["words"]["qg"][1].startswith("BLEU’s signature: nrefs:1|")

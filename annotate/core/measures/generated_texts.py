@@ -1,0 +1,109 @@
+"""BLEU-4 and chrF of generated texts as sacrebleu computes them, between 0 and 1, with bootstrap intervals over texts.
+
+BLEU is lower-cased, as in XGLUE's evaluation, and tokenized by mteval v13a, so it is meaningless for languages written
+without spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). chrF compares characters,
+so it suits all languages (Popović 2015). A text can have several references.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.estimation.resampling import bootstrap
+
+BLEU4, CHRF = "bleu4", "chrf"
+# Each measure with sacrebleu's module and class, and the options of the class.
+METRICS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
+    BLEU4: ("sacrebleu.metrics.bleu", "BLEU", {"lowercase": True, "force": True}),
+    CHRF: ("sacrebleu.metrics.chrf", "CHRF", {}),
+}
+
+
+class MissingExtra(Exception):
+    """A package is not installed because it belongs to an extra of Assay.
+
+    what: what needs the package, as the subject of the sentence
+    packages: the names of the packages
+    extra: the name of the extra that has them
+    """
+
+    def __init__(self, what: str, packages: str, extra: str) -> None:
+        super().__init__(f"{what} requires Assay's extra {extra}: pip install {packages}")
+
+
+@cache
+def _metric(measure: str) -> Any:
+    """Return sacrebleu's metric. Raise MissingExtra if it is not installed."""
+    module, name, options = METRICS[measure]
+    try:
+        return getattr(import_module(module), name)(**options)
+    except ImportError:
+        raise MissingExtra("BLEU" if measure == BLEU4 else "chrF", "sacrebleu", "text") from None
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A score over all texts, with a bootstrap interval over texts.
+
+    value: the score; None if there are no texts.
+    low, high: ends of the interval; None if there are fewer than 20 texts.
+    texts: number of texts.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    texts: int
+
+
+def corpus_score(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, seed: str, measure: str = BLEU4
+) -> Generated:
+    """Compute BLEU-4 or chrF.
+
+    hypotheses: generated texts.
+    references: the references for each text, in the same order, at least one each.
+    seed: seed of the bootstrap.
+
+    Raise ValueError if the numbers of texts and references differ.
+    """
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            f"There are {len(hypotheses)} texts for {len(references)} references. Each reference requires one text."
+        )
+    if not hypotheses:
+        return Generated(None, None, None, 0)
+    rows = counts(hypotheses, references, measure)
+    low, high = bootstrap(rows, lambda total: float(scores(total[:, None], measure)[0]), seed=seed)
+    return Generated(float(scores(rows.sum(axis=0)[:, None], measure)[0]), low, high, len(hypotheses))
+
+
+def signature(measure: str = BLEU4) -> str:
+    """Return sacrebleu's signature, which shows whether two scores are comparable."""
+    return str(_metric(measure).get_signature())
+
+
+def counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], measure: str = BLEU4) -> Floats:
+    """Return the counts of matching words or characters that the score needs for each text, (n, columns)."""
+    streams = list(zip_longest(*references))
+    return np.array(_metric(measure)._extract_corpus_statistics(hypotheses, streams), dtype=np.float64)
+
+
+def scores(sums: Floats, measure: str = BLEU4) -> Floats:
+    """Return the score for each column of summed counts.
+
+    sums: sums of the rows that `counts` returns, (columns, times).
+    """
+    metric = _metric(measure)
+    return np.array([_share(metric._compute_score_from_stats(row)) for row in sums.T.astype(int).tolist()])
+
+
+def _share(score: Any) -> float:
+    """Convert a score out of 100 to a share. A perfect score may exceed 1 by rounding error."""
+    return min(1.0, float(score.score) / 100)

@@ -1,0 +1,142 @@
+"""Evaluation of generated texts on sets of texts that people wrote, by language, with BLEU-4 and chrF.
+
+Predictions are a table with the columns id and text, or a folder with XGLUE's files. If several sets have texts for the
+same records, all of them are references for a table.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotate.core.draws.splits import TEST
+from annotate.core.estimation.resampling import apart
+from annotate.core.measures.figure_rows import Row, averaged, difference_row, holm_corrected, row
+from annotate.core.measures.generated_texts import BLEU4, METRICS, counts, scores
+from annotate.evaluation import xglue_tasks
+from annotate.evaluation.prediction_files import described, rows_of, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
+from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
+from annotate.goldsets.gold_set import objects_in
+from annotate.kinds.forms.text import canonical
+from annotate.reports.tables import many
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.readers import Columns, named_columns
+
+FIELDS = ("id", "text")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The generated texts of a language, with the references for each."""
+
+    language: str
+    said: list[str]
+    references: list[list[str]]
+
+
+def grade(
+    spelled: str,
+    sets: Sequence[PublishedSet],
+    against: str = "",
+    *,
+    split: str = TEST,
+    column: Sequence[str] = (),
+    file_format: str | None = None,
+) -> dict[str, Any]:
+    """Return the evaluation report.
+
+    spelled: path of the predictions.
+    against: path of a second system's predictions, "" for no comparison.
+    split: name of the split to measure.
+    column, file_format: names of the columns, and the format of the tables.
+
+    Raises EvaluationError if the predictions cannot be measured.
+    """
+    paths = [Path(path) for path in (spelled, against) if path]
+    if all(path.is_dir() for path in paths):
+        return xglue_tasks.grade(paths[0], sets, paths[1] if against else None, split=split)
+    if any(path.is_dir() for path in paths):
+        raise EvaluationError("One system has a folder and the other a file. Compare two of the same type.")
+    references, names = _references(sets, split), system_names(paths)
+    columns = Columns(dict(zip(FIELDS, FIELDS, strict=True)) | named_columns(column, FIELDS), FIELDS)
+    systems = [list(_read(path, file_format, columns, references)) for path in paths]
+    main = [figure for measure in METRICS for figure in _figures(measure, systems[0], sets[0].digest)]
+    test = "a two-sided randomization test, which swaps the two systems’ texts at random"
+    compared = {"other": described(names[1]), "test": test, "rows": _compared(systems, sets[0])} if against else None
+    most = max(map(len, references.values()))
+    return {
+        "unit": "text",
+        "head": [{"measure": measure, "of": {}} for measure in METRICS],
+        "words": {"gold": [_measured(len(references), split, most), *xglue_tasks.signatures()]},
+        "reading": xglue_tasks.TEXTS.reading,
+        "predictor": described(names[0]),
+        "rows": main,
+        "confusion": None,
+        "comparison": compared,
+        "told": [],
+        "warnings": unfinished_ones(sets),
+    }
+
+
+def _measured(number: int, split: str, most: int) -> str:
+    several = f", each with up to {most} texts by people" if most > 1 else ""
+    return f"Measured on {many(number, 'record')} of the split {split}{several}."
+
+
+def _references(sets: Sequence[PublishedSet], split: str) -> dict[tuple[str, str], list[str]]:
+    """Return the texts of all sets for each record, by language and id."""
+    references: dict[tuple[str, str], list[str]] = {}
+    for gold in sets:
+        for _, raw in objects_in(gold.folder / f"gold{gold.mark}.jsonl"):
+            if raw["split"] == split:
+                texts = references.setdefault((raw["language"], raw["id"]), [])
+                texts += [raw["label"]] if raw["label"] not in texts else []
+    if not references:
+        raise EvaluationError(f"The set {sets[0].name} has no records in the split {split}. Choose one with --split.")
+    return references
+
+
+def _read(
+    path: Path, file_format: str | None, columns: Columns, references: Mapping[tuple[str, str], list[str]]
+) -> Iterator[Texts]:
+    """Yield the texts of each language."""
+    check_file(path, file_format)
+    said: dict[str, str] = {}
+    for line, key, raw in rows_of(path, file_format or format_of(path) or "", columns):
+        if key in said:
+            raise EvaluationError(f"{path}, line {line:,}: the id {key} is repeated. Keep one row per record.")
+        said[key] = canonical(str(raw.get("text") or ""))
+    if missing := [key for _, key in references if key not in said]:
+        raise EvaluationError(
+            f"{path} has no text for {len(missing):,} of {len(references):,} records{first_of(missing[:NAMED])}. Add a "
+            "row for each, with an empty text if the system gave none."
+        )
+    for language in sorted({language for language, _ in references}):
+        of_language = {key: texts for (code, key), texts in references.items() if code == language}
+        yield Texts(language, [said[key] for key in of_language], list(of_language.values()))
+
+
+def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row]:
+    """Yield the mean over languages and the figure of each language, as in XGLUE's evaluation."""
+    rows = [
+        figure
+        for texts in system
+        for figure in xglue_tasks.generated_rows(
+            texts.said, texts.references, {"language": texts.language}, seed=f"{digest}:{texts.language}"
+        )
+        if figure["measure"] == measure
+    ]
+    yield row(measure, {}, averaged(rows), None, f"mean over {many(len(rows), 'language')}")
+    yield from rows
+
+
+def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Row]:
+    """Return the differences between two systems in BLEU-4, with Holm-corrected p-values."""
+    rows: list[Row] = []
+    for first, second in zip(*systems, strict=True):
+        own, other = (counts(texts.said, texts.references) for texts in (first, second))
+        difference, p = apart(own, other, scores, seed=f"{gold.digest}:{first.language}")
+        note = "" if difference else xglue_tasks.NO_INTERVAL
+        rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))
+    return holm_corrected(rows)
