@@ -15,7 +15,7 @@ from annotate.core.draws import splits
 from annotate.core.draws.hash_order import lot
 from annotate.core.draws.splits import DEV, TEST, TRAIN, components
 from annotate.evaluation import language_pairs, suggested_replies
-from annotate.evaluation.measurement import RANKED, UNITS, kind_of
+from annotate.evaluation.measurement import OF_FORM, RANKED, UNITS, kind_of
 from annotate.evaluation.prediction_files import SUFFIX
 from annotate.evaluation.record_sets import PublishedSet, is_text, read_published_sets
 from annotate.evaluation.subjects import EvaluationError
@@ -37,6 +37,7 @@ from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import get, manifest_of
 from annotate.kinds import KINDS
 from annotate.kinds.balanced_draw import JOINT
+from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import is_negative
 from annotate.reports.tables import many
 from corpora.core import CorpusError
@@ -84,6 +85,9 @@ def plan_of(folder: Path, fields: Sequence[str], seed: str) -> Plan:
         [gold] = read_published_sets([folder], unfinished=True)
         if gold.format == XGLUE and (plan := _of_xglue(gold, seed)):
             return plan
+    form = (manifest.get("task") or {}).get("form", "")
+    if kind == OF_FORM or (kind == UNITS and FORMS[form].several):
+        raise EvaluationError(f"There are no baselines for answers of the form {form}, only for labels and replies.")
     documents = list(_documents(folder, manifest, fields))
     if kind == UNITS and (trained := _training_sets(gold, documents)):
         return _of_languages(gold, documents, trained, seed)

@@ -251,7 +251,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     form = FORMS.get((manifest.get("task") or {}).get("form", ""))
     if form and form.measured_by:
         return OF_FORM
-    if form and form.several:
+    if form and form.several and manifest.get("concepts"):
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")
     # A set in a published format is measured unit by unit if the predictions are in a single file.

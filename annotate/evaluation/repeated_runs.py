@@ -4,7 +4,7 @@ As in XGLUE and EURLEX57K, a run is selected on the split dev and reported on th
 both splits. A folder of published files has those for dev in its subfolder `dev`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
@@ -94,7 +94,7 @@ def _means(reports: Sequence[Report]) -> list[dict[str, Any]]:
     ]
 
 
-def _mean(measure: str, values: Sequence[float]) -> Mapping[str, Any]:
+def _mean(measure: str, values: Sequence[float]) -> dict[str, Any]:
     mean, spread = fmean(values), stdev(values)
     half = float(scipy.stats.t.ppf(1 - (1 - LEVEL) / 2, len(values) - 1)) * spread / sqrt(len(values))
     lowest, highest = BOUNDS.get(measure, (0.0, 1.0 if MEASURES[measure].is_share else inf))

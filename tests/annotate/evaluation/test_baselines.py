@@ -13,7 +13,7 @@ from corpora.storage.layout import digest_of
 from tests.annotate.classified_sets import CARD, classified_set
 from tests.annotate.evaluation.figures import figures
 from tests.annotate.labelled_sets import labelled_set
-from tests.annotate.reply_sets import reply_set
+from tests.annotate.reply_sets import reply_set, responses_file
 
 pytestmark = pytest.mark.django_db
 
@@ -157,6 +157,12 @@ def test_replies_are_the_most_frequent_and_those_to_the_nearest_message(tmp_path
     lines = (gold / "baselines/majority/en_model_responses.txt").read_text().splitlines()
     assert [line.split("\t")[2:] for line in lines] == [["fine", "here", "noon"]] * 2
     assert figures(run("--gold", gold, gold / "baselines/nearest"), "p1")["value"] == 1
+    # The split that other sets call dev is called valid here.
+    (gold / "valid/en").mkdir(parents=True)
+    (gold / "valid/en/pairs.tsv").write_text("is it\tnoon\ten\t0.99\n")
+    sign(gold)
+    said = responses_file(tmp_path / "mine", "en", [("is it", "noon", "here", "noon")])
+    assert figures(run("--gold", gold, said, "--split", "dev"), "mrr")["value"] == 0.5
 
 
 def test_tasks_of_xglue_get_files_of_labels_and_of_texts(tmp_path, run):
@@ -182,6 +188,31 @@ def test_tasks_of_xglue_get_files_of_labels_and_of_texts(tmp_path, run):
     # The nearest passage is the same passage, so its question is the question that was asked.
     assert figures(run("--gold", gold, gold / "baselines/nearest"), "bleu4", task="QG")["value"] == 1
     assert "| QAM → de |" in (gold / "README.md").read_text()
+
+
+def test_titles_that_people_wrote_are_compared_with_those_of_the_nearest_text_and_spans_have_no_baselines(
+    tmp_path, run
+):
+    rows = [
+        {
+            "id": f"{split}{n}",
+            "language": "en",
+            "split": split,
+            "label": f"News of day {n} in the town",
+            "body": f"on {n}",
+        }
+        for split in ("train", "test")
+        for n in range(8)
+    ]
+    cells = [tuple(row.values()) for row in rows]
+    gold = classified_set(tmp_path / "titles", cells, labels=(), form="text")
+    files = xglue.write_files(gold, "ntg", rows)
+    sign(gold, published={"format": "XGLUE", "tasks": ["ntg"], "files": files, "refused": ""})
+    measure(gold)
+    assert figures(run("--gold", gold, gold / "baselines/nearest"), "bleu4", task="NTG")["value"] == 1
+    marked = classified_set(tmp_path / "names", cells, labels=("PER",), form="spans")
+    with pytest.raises(CommandError, match="There are no baselines for answers of the form spans"):
+        measure(marked)
 
 
 def test_posts_are_predicted_by_their_characters_and_a_detector_without_labels_is_named(stream, run):
