@@ -293,7 +293,8 @@ def _examples(suggested: Suggested, tests: Mapping[str, Tested]) -> Measured:
 def _measured(
     language: str, tested: Tested, replies: Sequence[Sequence[str]], ranks: Sequence[int] | None
 ) -> Iterator[Example]:
-    pairs = zip(tested.pairs, replies, ranks or [None] * len(replies), strict=True)
+    known: Sequence[int | None] = ranks or [None] * len(replies)
+    pairs = zip(tested.pairs, replies, known, strict=True)
     for (message, true), suggestions, random_rank in pairs:
         if is_measured(reference := tokenized(true, language)):
             best = best_of([tokenized(text, language) for text in suggestions], reference)

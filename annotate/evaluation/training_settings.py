@@ -108,10 +108,15 @@ def evaluate_settings(
 
 
 def _rows(report: Mapping[str, Any], setting: str) -> Iterator[Row]:
-    """Yield the rows of a report for the tables. Means have one line for each test language or group of languages."""
+    """Yield the rows of a report for the tables. Means have one line for each test language or group of languages.
+
+    A classifier that was trained on all languages is shown as trained on ALL.
+    """
     for row in report["rows"]:
         dimensions, of = TABLES.get(row["measure"], ()), row["of"]
-        if len(dimensions) == 1 and len(of) <= 1 and of.get("train", JOINT) == JOINT:
+        is_joint = of.get("train") == JOINT
+        of = of | ({"train": ALL} if is_joint else {})
+        if len(dimensions) == 1 and len(of) <= 1 and ("train" not in of or is_joint):
             yield row | {"of": {dimensions[0]: next(iter(of.values()), ALL), SETTING: setting}}
         elif len(dimensions) > 1 and tuple(of) == dimensions:
             yield row | {"of": of | {SETTING: setting}}

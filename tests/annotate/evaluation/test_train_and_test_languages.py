@@ -181,10 +181,11 @@ def test_folders_named_after_settings_are_measured_in_one_table_and_the_schemes_
     accuracy = {tuple(row["of"].values()): row["value"] for row in report["rows"] if "setting" in row["of"]}
     assert accuracy["de", "en", "zero-shot"] == pytest.approx(24 / 30)
     assert accuracy["de", "en", "targeted"] == 1
-    assert accuracy["joint", "en", "joint"] == pytest.approx(24 / 30)
+    assert accuracy["all", "en", "joint"] == accuracy["all", "joint"] == pytest.approx(24 / 30)
     *_, words = in_three_forms(tmp_path / "out", capsys, "--gold", gold, tmp_path / "laser")
     for form in words:
         assert "Accuracy by setting" in form
+        assert "Brackets" not in form.split("Accuracy by training and test language")[0]
         assert "zero-shot: trained and selected on another language" in form
         assert "All other sections are about zero-shot." in form
     assert len(report["files"]) == 4
