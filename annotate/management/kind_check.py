@@ -11,7 +11,7 @@ from annotate.actions.action import ActionError, Outcome, action
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.kind_summary import summary_of
-from annotate.manager_pages.task_setup import languages_of, preview, usual_language
+from annotate.pages.kind_preview import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 
 # The template of the page contains this mark. Only files that contain it are overwritten.

@@ -23,9 +23,9 @@ from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Tex
 from annotate.manager_pages import inbox
 from annotate.manager_pages.corpus_setup import records_address, unused
 from annotate.manager_pages.dashboard import manage_page
-from annotate.manager_pages.task_setup import languages_of, preview, usual_language
 from annotate.pages.access import UserRequest
 from annotate.pages.item_view import rendered
+from annotate.pages.kind_preview import languages_of, preview, usual_language
 from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES

@@ -1,16 +1,13 @@
-"""Pages for setting up a new task with a forecast of the work, and the preview of a kind's page."""
+"""Pages for setting up a new task with a forecast of the work, and the page with the preview of a kind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.safestring import mark_safe
-from pyarrow.parquet import ParquetFile
 
 from annotate.actions.action import ActionError
 from annotate.actions.open_task import ASKED_HERE, kind_named, labels_entered, not_had
@@ -20,164 +17,22 @@ from annotate.figures import plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
-from annotate.figures.personal_progress import Progress
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS, STREAM
 from annotate.kinds.files import KindError
 from annotate.kinds.interface_language import label_name, question_about
-from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
 from annotate.manager_pages import action_forms, inbox, setup_steps
 from annotate.manager_pages.corpus_setup import unused
 from annotate.manager_pages.dashboard import manage_page
-from annotate.models import Lease, Task, Unit
-from annotate.pages import item_view
+from annotate.models import Task
 from annotate.pages.access import UserRequest
-from annotate.quality.guideline_versions import in_language
+from annotate.pages.kind_preview import preview, usual_language
 from annotate.reports.tables import many
-from annotate.work.permit import Permit
-from annotate.work.routes import Routes
 from annotate.work.task_creation import TaskError, imagined_task
 from corpora.core import CorpusError
-from corpora.core.languages import LANGUAGES
-from corpora.models import Item
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
-from corpora.storage.layout import corpus_dir, read_manifest
-
-# --- Preview of a kind's page: an HTML file with a sample record, rendered with the templates of the queue
-
-STATIC = Path(__file__).parents[1] / "static"
-POST = "This is a sample post. Real posts are shown here."
-CLASSES = ("sports", "politics")  # sample labels for kinds that get their labels from the draw
-# Field -> sample text, for fields of the templates and of the built-in kinds.
-EXAMPLES = {
-    "body": "From June, two airlines will fly to Rome every day. Tickets cost from €39.",
-    "comment": "Nobody asked for your opinion, genius.",
-    "description": "Daily flights to Rome. Book today, and change the date for free.",
-    "hypothesis": "A man is making music.",
-    "message": "Has anybody tried the new café at the station?",
-    "passage": "Two airlines fly to Rome every day. The flight takes two hours.",
-    "premise": "A man plays the guitar on a stage.",
-    "prompt": "How do I keep basil alive indoors?",
-    "query": "flights to rome",
-    "question": "How long does the flight to Rome take?",
-    "reply": "Yes, the cakes are good, but the queue is long.",
-    "review": "The battery lasts two days, but the screen scratches easily.",
-    "snippet": "Compare daily flights to Rome, from all airlines.",
-    "source": "Der Zug hat zehn Minuten Verspätung.",
-    "title": "Daily flights to Rome from June",
-    "translation": "The train is ten minutes late.",
-}
-FEW_ROWS = 200  # number of rows among which the preview looks for one in its language
-READ = 4  # number of languages that the sample annotator reads, if the labels are languages
-
-
-def preview(kind: Kind, language: str, corpus: str = "", *, alone: bool = True) -> str:
-    """Return the preview of a kind's page as HTML.
-
-    language: language of the sample record, or the language that the question asks about
-    corpus: name of a corpus whose first record in this language is shown, if its fields fit; "" for an invented record
-    alone: whether to embed the styles, so that the HTML file does not need a server
-    """
-    permit = _permit(kind, language)
-    item = (_first_item(corpus, kind, language) if corpus else None) or _item(kind, language)
-    unit = Unit(task=permit.task, item=item, asked=language if kind.labels_are_languages else "")
-    text = in_language(language, kind.guidelines)
-    context = {
-        "task": permit.task,
-        "noun": kind.noun,
-        "progress": Progress(0, 0, 1),
-        "guidelines": item_view.markdown(text or ""),
-        "style": _styles(kind) if alone else "",
-        **_question(Lease(unit=unit), permit),
-    }
-    return render_to_string("annotate/preview.html", context)
-
-
-def _styles(kind: Kind) -> str:
-    """Return the style sheets of the queue, including those of the kind's form."""
-    names = ["annotate/assay.css", *(name for name in kind.form.assets if name.endswith(".css"))]
-    files = (STATIC / name for name in names)
-    styles = "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
-    return mark_safe(styles)  # noqa: S308 - our own files
-
-
-def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
-    """Return the template context of the question.
-
-    If the answers are concepts, a placeholder replaces the concept picker, because vocabularies are in the database and
-    the preview does not access the database.
-    """
-    kind, item = permit.task.kind, lease.unit.item
-    sides = next(filter(None, (control.invented_sides(kind) for control in kind.hooks["invented_sides"])), None)
-    if not (kind.form.preview or sides):
-        return item_view.question(lease, permit)
-    context = {
-        **item_view.record(item, kind),
-        **item_view.sets(sides, item, kind),
-        **kind.pages.ask(lease.unit, permit),
-    }
-    return {"lease": lease, "question": kind.form.preview or kind.pages.question, **context}
-
-
-def usual_language(kind: Kind) -> str:
-    """Return the default language of a preview: the first language of the kind, or English, or the first label."""
-    return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
-
-
-def languages_of(kind: Kind) -> Sequence[str]:
-    """Return the possible languages of a preview: the languages of the kind, or its labels if these are languages, or
-    all languages.
-    """
-    return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
-
-
-def _permit(kind: Kind, language: str) -> Permit:
-    """Return the permit of a sample annotator for an unsaved task.
-
-    The annotator reads `language` and, if the labels are languages, a few more.
-    """
-    reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
-    labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
-    task = Task(name=kind.slug, title=kind.title, kind_slug=kind.slug, kind_file=kind.source, labels=labels)
-    if not kind.labels_are_languages:
-        task.languages, reads = [language], [language]
-    return Permit(
-        annotator=None,  # type: ignore[arg-type] # a preview never uses the annotator
-        task=task,
-        routes=Routes({}, task),
-        levels=dict.fromkeys(reads, 5),
-        reads=reads,
-        is_paused=False,
-        majors={},
-        passed=frozenset(),
-    )
-
-
-def _item(kind: Kind, language: str) -> Item:
-    fields = {name: _invented(name, block.style) for block in kind.layout for name in block.fields}
-    return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)
-
-
-def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
-    """Return the first item of a corpus, preferably in this language. None if it lacks a field of the kind."""
-    manifest = read_manifest(corpus)
-    if manifest is None or not manifest.parts or not set(kind.fields) <= set(manifest.fields):
-        return None
-    names = ["text", "language", *kind.fields] if manifest.fields else ["text"]
-    file = ParquetFile(corpus_dir(corpus) / "parts" / manifest.parts[0].name)
-    rows = next(file.iter_batches(FEW_ROWS, columns=names)).to_pylist()
-    row = next((row for row in rows if row.get("language") == language), rows[0])
-    fields = {name: row[name] or "" for name in kind.fields}
-    return Item(key="1", language=row.get("language") or "", fields=fields, text=row["text"])
-
-
-def _invented(name: str, style: str) -> str:
-    """Return a sample sentence for a field. For a field in document style, return a text that needs scrolling."""
-    sentence = EXAMPLES.get(name) or f"Example {name.replace('_', ' ')}."
-    return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
-
 
 # Design -> description of the purpose.
 PURPOSES: Mapping[str, str] = {
