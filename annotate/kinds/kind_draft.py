@@ -171,8 +171,9 @@ def write(text: str, draft: Draft) -> str:
         _write_fields(document, draft.fields, [row.name for row in before.fields])
         _write_answers(document, draft.answers if draft.lists_answers else [])
         _set_in(document, "vocabulary", {"name": draft.vocabulary} if draft.needs_vocabulary else {}, ["name"])
-        if not draft.needs_vocabulary:
-            document.pop("vocabulary", None)
+        kept = FORMS[draft.form].tables if draft.form in FORMS else ()
+        for key in {key for form in FORMS.values() for key in form.tables}.difference(kept):
+            document.pop(key, None)
     _set_in(document, "options", {"redundancy": _number(draft.redundancy)}, ["redundancy"])
     changed = {code: text for code, text in draft.guidelines.items() if before.guidelines.get(code) != text}
     _set_in(

@@ -41,6 +41,7 @@ FORM_LABELS = {
     "labels": "Several concepts of a vocabulary",
     "pair": "The better of two systems",
     "spans": "Marked words of a text",
+    "text": "Texts that people write and review",
 }
 # Template -> name on the page, in the order in which the page lists them.
 TEMPLATE_LABELS = {

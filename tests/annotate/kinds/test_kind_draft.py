@@ -131,3 +131,11 @@ def test_each_template_is_complete(name):
     kind = read_kind(TEMPLATES[name])
     assert kind.guidelines["en"]
     assert all(answer.meaning for answer in kind.answers.values()) or kind.form.slug == "pair"
+
+
+def test_a_form_that_was_left_takes_its_table_along():
+    text = (files.HERE / "question_writing.toml").read_text(encoding="utf-8")
+    draft = read(text)
+    assert not draft.lists_answers
+    assert "[text]" in write(text, replace(draft, guidelines={"en": "New."}))
+    assert "[text]" not in write(text, replace(draft, form="choice"))
