@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 from annotate.core import stages
 from annotate.kinds import record_kind
@@ -50,6 +52,17 @@ SPANS_KEYS: Mapping[str, str] = {
 class MarkedSpans(Spans):
     """The answer form for spans, whose labels are the kind's [[answers]]."""
 
+    keys = (
+        ("← →", _lazy("choose the next or previous word")),
+        ("↑ ↓", _lazy("choose a word in the next or previous line")),
+        ("⇧ ← →", _lazy("choose more words or fewer")),
+        (format_lazy("{} ← →", _lazy("Ctrl")), _lazy("move the end of what is chosen by a character")),
+        (format_lazy("{} ⇧ ← →", _lazy("Ctrl")), _lazy("move its start by a character")),
+        ("1 – 9", _lazy("mark what is chosen with a label")),
+        ("⌫", _lazy("remove the mark")),
+        (format_lazy("{} Z", _lazy("Ctrl")), _lazy("undo the last mark")),
+        ("N", _lazy("answer that there is nothing to mark")),
+    )
     about = ("People mark spans of a text with the mouse, by touch or with the arrow keys.",)
 
     def answers(self, top: Table) -> Mapping[str, Any]:

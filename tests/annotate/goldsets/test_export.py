@@ -150,8 +150,8 @@ def test_whatever_a_kind_says_of_its_sets_is_known(kind):
     assert (ROOT / "annotate" / "templates" / kind.publication.card).is_file()
 
 
-def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
-    several = SimpleNamespace(facets=str.split)
+def test_labels_are_counted_one_by_one_and_rows_by_themselves():
+    several = SimpleNamespace(counted=str.split)
     tallies = {name: Counter() for name in ("left_out", "by_stage", "by_label")}
     counts = Counts(replace(KINDS["web_ranking"], form=several), has_masks=False, tallies=tallies)
     columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": pa.nulls(3)}
