@@ -37,7 +37,7 @@ from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import get, manifest_of
 from annotate.kinds import KINDS
 from annotate.kinds.balanced_draw import JOINT
-from annotate.kinds.forms import FORMS
+from annotate.kinds.forms.text import Text
 from annotate.kinds.interface_language import is_negative
 from annotate.reports.tables import many
 from corpora.core import CorpusError
@@ -81,13 +81,13 @@ def plan_of(folder: Path, fields: Sequence[str], seed: str) -> Plan:
     if manifest.get("made_by") == MADE_BY:
         return _of_replies(read_published_sets([folder], unfinished=True)[0])
     kind = kind_of(folder, "labels.csv")
-    if kind == UNITS:
+    if kind in (UNITS, OF_FORM):
         [gold] = read_published_sets([folder], unfinished=True)
         if gold.format == XGLUE and (plan := _of_xglue(gold, seed)):
             return plan
     form = (manifest.get("task") or {}).get("form", "")
-    if kind == OF_FORM or (kind == UNITS and FORMS[form].several):
-        raise EvaluationError(f"There are no baselines for answers of the form {form}, only for labels and replies.")
+    if kind == OF_FORM and form != Text.slug:
+        raise EvaluationError(f"There are no baselines for answers of the form {form}, only for labels and texts.")
     documents = list(_documents(folder, manifest, fields))
     if kind == UNITS and (trained := _training_sets(gold, documents)):
         return _of_languages(gold, documents, trained, seed)
@@ -194,25 +194,28 @@ def _of_rows(documents: Sequence[Document], kind: str, seed: str, *, spelled: bo
             problem = _problem(learnt, test, several=kind == RANKED, spelled=spelled, seed=seed)
             answers |= {document.id: scores for document, scores in zip(test, model(problem), strict=True)}
         file = path.with_name(f"{path.name}.csv")
-        (_write_ranked if kind == RANKED else _write_labels)(file, answers, with_scores=kind == UNITS)
+        if kind == RANKED:
+            _write_ranked(file, answers)
+        else:
+            _write_best(file, answers, "text" if kind == OF_FORM else "label", with_scores=kind == UNITS)
         return file
 
-    return Plan(OF_SEVERAL if kind == RANKED else OF_LABELS, write, [told], options)
+    return Plan({RANKED: OF_SEVERAL, OF_FORM: OF_TEXTS}.get(kind, OF_LABELS), write, [told], options)
 
 
-def _write_labels(path: Path, answers: Mapping[str, Scores], *, with_scores: bool) -> None:
-    """Write one label per item, and its scores if there are any."""
+def _write_best(path: Path, answers: Mapping[str, Scores], column: str, *, with_scores: bool) -> None:
+    """Write one label or text per item, and the scores of all labels if there are any."""
     labels = sorted({label for scores in answers.values() for label in scores})
     is_drawn = all(len(scores) == 1 for scores in answers.values())
     scored = [] if is_drawn or not with_scores or {"id", "label"} & {*labels} else labels
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["id", "label", *scored])
+        table.writerow(["id", column, *scored])
         for key, scores in sorted(answers.items()):
             table.writerow([key, best(scores), *(f"{scores.get(label, 0.0):.{DIGITS}f}" for label in scored)])
 
 
-def _write_ranked(path: Path, answers: Mapping[str, Scores], *, with_scores: bool) -> None:
+def _write_ranked(path: Path, answers: Mapping[str, Scores]) -> None:
     """Write a row for each label of a document."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")

@@ -210,6 +210,14 @@ def test_titles_that_people_wrote_are_compared_with_those_of_the_nearest_text_an
     sign(gold, published={"format": "XGLUE", "tasks": ["ntg"], "files": files, "refused": ""})
     measure(gold)
     assert figures(run("--gold", gold, gold / "baselines/nearest"), "bleu4", task="NTG")["value"] == 1
+    # Without files of XGLUE, the texts are a table.
+    sign(gold, published=None)
+    measure(gold)
+    assert (gold / "baselines/nearest.csv").read_text().splitlines()[:2] == [
+        "id,text",
+        "test0,News of day 0 in the town",
+    ]
+    assert figures(run("--gold", gold, gold / "baselines/nearest.csv"), "bleu4")["value"] == 1
     marked = classified_set(tmp_path / "names", cells, labels=("PER",), form="spans")
     with pytest.raises(CommandError, match="There are no baselines for answers of the form spans"):
         measure(marked)
