@@ -4,6 +4,7 @@ Reviewers see the text that they review. The writer never learns what became of 
 """
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, get_resolver, reverse
 
@@ -136,3 +137,20 @@ def test_the_writer_sees_the_same_page_whatever_reviewers_answer(opened, person)
 
 def token(page):
     return page.partition('csrfmiddlewaretoken" value="')[2].partition('"')[0] or "no token"
+
+
+def test_managers_read_every_page_of_the_task_with_what_reviewers_answered(opened, person, ada):
+    task = opened(size="1")
+    for name, text in (("wim", WRITTEN), ("ria", CORRECTED), ("rob", REJECTED)):
+        say(person(name, "en"), task, text)
+    client = Client()
+    client.force_login(User.objects.create_superuser("manager", password="a long password"))
+    pages = [
+        f"/manage/tasks/questions/{page}" for page in ("", "items/", "people/", "quality/", "agreement/", "settings/")
+    ]
+    bodies = {page: client.get(page) for page in pages}
+    assert {page: response.status_code for page, response in bodies.items()} == dict.fromkeys(pages, 200)
+    assert "Review of the texts" in bodies["/manage/tasks/questions/quality/"].text
+    [unit] = task.units.values_list("pk", flat=True)
+    item = client.get(reverse("manage-item", args=["questions", unit])).text
+    assert all(text in item for text in (WRITTEN, CORRECTED, "Rejected"))
