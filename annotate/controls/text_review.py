@@ -80,7 +80,7 @@ class TextReview(QualityControl):
     def panel(self, task: Task, results: Mapping[str, Any]) -> Panel:
         whole = results["all"]
         all_of_them = f"all {results['reviewers']} reviewers" if results["reviewers"] > 1 else "their reviewer"
-        words = f"{count(whole['by_all'])} of {many(whole['texts'], 'text')} were accepted by {all_of_them}."
+        words = f"Accepted by {all_of_them}: {count(whole['by_all'])} of {many(whole['texts'], 'text')}."
         return Panel(
             "Review of the texts",
             words=[words] if whole["texts"] else [],

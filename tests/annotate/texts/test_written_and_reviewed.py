@@ -69,7 +69,7 @@ def test_a_question_is_written_accepted_corrected_adjudicated_and_exported(opene
     [row] = json_lines(out / "gold.jsonl")
     assert [judgment["label"] for judgment in row["judgments"]] == [FIRST, FIRST, BETTER, BETTER]
     card = (out / "README.md").read_text()
-    assert "## Review of the texts\n\n0 of 1 text were accepted by all 2 reviewers." in card
+    assert "## Review of the texts\n\nAccepted by all 2 reviewers: 0 of 1 text." in card
     assert "2 others then accepted, corrected or rejected it" in card
 
 
@@ -164,4 +164,4 @@ def test_the_control_counts_what_reviewers_answered(opened, people):
         **{"accepted": 4, "corrected": 1, "rejected": 1},
     }
     assert results["all"]["share"]["value"] == pytest.approx(1 / 3)
-    assert control.panel(task, results).words == ["1 of 3 texts were accepted by all 2 reviewers."]
+    assert control.panel(task, results).words == ["Accepted by all 2 reviewers: 1 of 3 texts."]
