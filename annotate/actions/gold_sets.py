@@ -1,6 +1,5 @@
 """The actions that write, import, hydrate and verify gold sets."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +171,7 @@ def hydrate_action(values: Values, progress: Progress) -> Outcome:
     out, texts = values["out"], values["texts"]
     hydrated = hydrate(values["gold"], texts, out, columns=values["columns"], format=values["format"])
     posts, found = hydrated.posts.total(), hydrated.found.total()
-    data = asdict(hydrated) | {"out": str(out)}
+    data = vars(hydrated) | {"out": str(out)}
     if not texts:
         return Outcome([f"{many(posts, 'id')} written to {out / IDS}."], data=data)
     rows = [

@@ -50,8 +50,6 @@ def hydrate(gold: Path, texts: Sequence[Path], out: Path, *, columns: dict[str, 
         check_file(path, format)
     if out.exists() and (other := next((path for path in sorted(out.iterdir()) if path.name not in FILES), None)):
         raise GoldSetError(f"{out} contains {other.name}, which hydrate did not write. Choose another folder.")
-    out.mkdir(parents=True, exist_ok=True)
-    _write(out / IDS, labels)
     hydrated, posts = Hydrated(Counter(labels.values())), dict[str, dict[str, Any]]()
     for path in texts:
         for row in _rows(path, format or format_of(path) or "", columns, hydrated):
@@ -60,6 +58,8 @@ def hydrate(gold: Path, texts: Sequence[Path], out: Path, *, columns: dict[str, 
             else:
                 hydrated.outside += 1
     hydrated.found = Counter(post["label"] for post in posts.values())
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / IDS, labels)
     if texts:
         with (out / POSTS).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(json.dumps(posts[key], ensure_ascii=False) + "\n" for key in labels if key in posts)

@@ -179,7 +179,12 @@ EXPORT = [
     ),
     ("export_pairs talk --out new --seed 1 --least-pairs 2", None, 1, "No language in corpus talk has 2 pairs"),
     ("export_pairs talk --out new --seed 1 --splits half", None, 1, "'half' is not a whole number"),
-    ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"\xff\t1\n", 1, "line 1, is not UTF-8"),
-    ("export_pairs talk --out new --seed 1 --strike nowhere.tsv", None, 1, "nowhere.tsv cannot be read: No such file"),
+    ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"\xff\t1\n", 1, "FILE.tsv, line 1: "),
+    (
+        "export_pairs talk --out new --seed 1 --strike nowhere.tsv",
+        None,
+        1,
+        "nowhere.tsv does not exist. Specify a file",
+    ),
 ]
 TABLE = [*SET_UP, *LISTS, *OPEN_TASK, *CHANGES, *JUDGMENTS, *PEOPLE, *ADJUDICATE, *REPORTS, *KINDS, *EXPORT]

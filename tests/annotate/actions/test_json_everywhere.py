@@ -130,6 +130,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert [system["name"] for system in told["systems"]] == ["majority", "frequency", "tfidf", *VOTERS]
     gold = asked.file("published.tsv", "de\t1", "en\t2")
     assert asked("import_gold", gold, out=tmp_path / "other", design="uniform", name="x")["counts"]["labelled"] == 2
+    assert asked("hydrate", tmp_path / "other", out=tmp_path / "ids")["posts"] == {"de": 1, "en": 1}
     told = asked("import_judgments", "crowd", asked.file("j.tsv", columns, "a\tcal\tx", "a\tdan\tx", "a\tdan\ty"))
     assert values(told, "task", "judgments", "rejects") == ("crowd", 2, 1)
     assert told["rejects_file"].endswith(".rejects.jsonl")
