@@ -26,7 +26,7 @@ from annotate.work import adjudication
 from annotate.work.judgment_import import Rejects
 from annotate.work.permit import adjudicates_in
 from corpora.core import REJECTED
-from corpora.core.languages import code_of
+from corpora.core.languages import meant
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.core.voters import VOTERS
@@ -315,10 +315,8 @@ def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
 def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judgment:
     if row.label == DISCARD and DISCARD not in task.labels:
         return adjudication.discard(annotator, unit.pk, row.reason, row.comment)
-    label = row.label
-    if task.kind.labels_are_languages and label not in task.labels:
-        label = code_of(label) or label
-    answer = adjudication.read_decision(task.kind, [label], row.reason, row.comment, is_sure=row.is_sure)
+    labels = meant([row.label], task.labels.__contains__) if task.kind.labels_are_languages else [row.label]
+    answer = adjudication.read_decision(task.kind, labels, row.reason, row.comment, is_sure=row.is_sure)
     return adjudication.settle(annotator, unit.pk, answer)
 
 

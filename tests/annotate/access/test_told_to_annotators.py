@@ -14,7 +14,7 @@ pytestmark = pytest.mark.on_sqlite
 
 CLOSED = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-LEASE = {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}
+LEASE = {"id", "text", "language", "fields", "asked", "sets", "written", "suggestions", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
 IN_FULL = TASK | {"answers", "vocabulary"}
 VOCABULARY = {"name", "version", "least", "most", "beside_broader"}
