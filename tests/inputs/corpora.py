@@ -210,7 +210,8 @@ IMPORT_SCORES = [
 ]
 IMPORT_PREDICTIONS = [
     (predictions(), predicted("__label__en"), 0, "converted without --map: __label__en as en"),
-    (predictions(), predicted("english"), 1, "contains unknown labels.*--map"),
+    (predictions(), predicted("english"), 0, "converted without --map: english as en"),
+    (predictions(), predicted("elvish"), 1, "contains unknown labels.*--map"),
     (
         predictions("--column id tweet"),
         predicted("en"),

@@ -83,7 +83,7 @@ EVALUATE = [
     (evaluate("--out FILE.out"), predicted("en"), 1, "FILE.out is a file"),
     (evaluate("--vanished nowhere.txt"), predicted("en"), 1, "nowhere.txt cannot be read"),
     (evaluate("--measure beauty"), predicted("en"), 1, "--measure is 'beauty'"),
-    (evaluate("--measure precision recall"), predicted("en"), 2, "Unknown arguments: recall"),
+    (evaluate("--measure precision recall"), predicted("en"), 1, "The file recall does not exist"),
     (evaluate(to="unfinished"), predicted("en"), 1, "unfinished"),
     ("evaluate langid --gold FILE.set", manifest(lambda told: told.update(format=99)), 1, "has format 99"),
     ("evaluate langid --gold FILE.set", manifest(lambda told: told.clear()), 1, "has no key 'format'"),
