@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _lazy
 
 from annotate.core import stages
 from annotate.kinds import record_kind
-from annotate.kinds.control import Task, Unit
+from annotate.kinds.control import Permit, Task, Unit
 from annotate.kinds.forms import register
 from annotate.kinds.forms.labels import RIGHT_FROM
 from annotate.kinds.forms.spans import NOTHING, Spans, check_marks, spans_in
@@ -136,6 +136,13 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
         options = [(choice, marking["colours"].get(choice.label, COLOURS[-1])) for choice in choices]
         return {"options": options, "marking": marking, "marked": json.dumps(unit.item.fields[marking["field"]])}
 
+    def taken_back(unit: Unit, permit: Permit) -> str:
+        """Return the answer that the person has just taken back; "" if there is none."""
+        if not unit.pk:  # a preview's unit is not stored
+            return ""
+        own = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
+        return own.order_by("pk").values_list("label", flat=True).last() or ""
+
     def called(code: str) -> str:
         return _called(code, kind, one=one)
 
@@ -149,7 +156,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
             "faults": faults,
         },
         pages={
-            "ask": lambda unit, permit: shown(unit),
+            "ask": lambda unit, permit: {**shown(unit), "taken_back": taken_back(unit, permit)},
             "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
             "list_row": _list_row,
             "called": called,

@@ -88,12 +88,19 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         **concept_picker.of_decision(unit, annotator, blind, posted),
         "own": own_judgment,
         "own_said": kind.name(own_label, unit.item.language),
+        "taken_back": _taken_back(judgments, annotator),
         "of_one_text": [] if blind else _of_one_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
         "label": label,
         "came_to": kind.name(label, unit.item.language),
         "open": unit.stage == stages.ADJUDICATION and not decided,
     }
+
+
+def _taken_back(judgments: Iterable[Any], annotator: Annotator) -> str:
+    """Return the label that the adjudicator decided last and took back, as the adjudicator sees it; "" if none."""
+    own = [each for each in judgments if each.annotator_id == annotator.pk and each.kind == Judgment.SETTLE]
+    return own[-1].seen if own and own[-1].voided_at and not own[-1].voided_by_id else ""
 
 
 def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: Iterable[Transition]) -> dict[str, Any]:

@@ -262,11 +262,12 @@
     const zone = box && document.getElementById(`zone-${box.dataset.field}`);
     if (!zone) return;
     const text = JSON.parse(box.dataset.text);
-    zone.classList.add("markable");
+    const field = find("dd", zone); // without an id, so that htmx's settling leaves its classes alone
+    field.classList.add("markable");
     // Screen readers leave the arrow keys to the page once the text has the focus.
-    const nodes = [...zone.querySelectorAll("dd p")];
+    const nodes = [...field.querySelectorAll("p")];
     nodes.forEach((node, index) => { node.setAttribute("role", "application"); if (!index) node.tabIndex = 0; });
-    at = { ...read(text, find("dd", zone).lang), paragraphs: paragraphs(text, nodes) };
+    at = { ...read(text, field.lang), paragraphs: paragraphs(text, nodes) };
     spans = parsed(find("textarea", box).value, at);
     draw();
     ofOthers(text);

@@ -103,6 +103,57 @@ def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work
     assert [judgment.label for judgment in Judgment.objects.all()] == ["0:3:PER 17:21:PER"]
 
 
+def click_on(page, words):
+    """Click on words of the text that is shown, which are a piece of their own."""
+    box = page.evaluate(
+        """words => { const range = document.createRange();
+             const walk = document.createTreeWalker(document.querySelector('.passage dd p'), NodeFilter.SHOW_TEXT);
+             for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+               const at = node.data.indexOf(words);
+               if (at < 0) continue;
+               range.setStart(node, at); range.setEnd(node, at + words.length);
+               return range.getBoundingClientRect().toJSON(); } }""",
+        words,
+    )
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks(
+    at_work, person, spans_task, console_errors
+):
+    task = spans_task(["Ada met Noël in Rome.", "Ada met Noël in Rome, twice."])
+    page = at_work(task, person("ann", "en"), {}).page
+    let_guard_pass(page)
+    page.click("button:has-text('Done')")
+    page.wait_for_selector("#notice .notice")
+    console_errors.clear()  # the answer without marks was refused with status 400
+    let_guard_pass(page)
+    for words in ("Ada", "Rome"):
+        click_on(page, words)
+        page.click(".spans button:has-text('Person')")
+    assert marks_on(page) == ["Ada:PER", "Rome:PER"]
+    text = page.inner_text(".record .passage dd")
+    page.click("button:has-text('Done')")
+    page.wait_for_function("text => document.querySelector('.record .passage dd').innerText !== text", arg=text)
+    let_guard_pass(page)
+    click_on(page, "Noël")
+    page.click(".spans button:has-text('Place')")
+    assert marks_on(page) == ["Noël:LOC"]
+    [colour] = page.eval_on_selector_all(
+        ".markable mark", "nodes => nodes.map(n => getComputedStyle(n).backgroundColor)"
+    )
+    assert colour != "rgba(0, 0, 0, 0)"
+    page.click("button:has-text('Undo') >> nth=-1")
+    page.wait_for_function("text => document.querySelector('.record .passage dd').innerText === text", arg=text)
+    let_guard_pass(page)
+    assert [mark.partition(":")[0] for mark in marks_on(page)] == ["Ada", "Rome"]
+    click_on(page, "Noël")
+    page.click(".spans button:has-text('Person')")
+    page.click("button:has-text('Done')")
+    page.wait_for_function("text => document.querySelector('.record .passage dd').innerText !== text", arg=text)
+    assert Judgment.objects.live().get().label == "0:3:PER 8:12:PER 16:20:PER"
+
+
 @pytest.mark.slow
 def test_on_a_phone_words_are_tapped_and_everything_fits_a_thumb(at_work, person, spans_task):
     page = at_work(spans_task(["Ada met Noël in Rome."]), person("ann", "en"), {}, **PHONE).page
@@ -157,6 +208,9 @@ def test_an_adjudicator_sees_each_persons_marks_on_the_text_and_decides_with_mar
     page.click("button:has-text('Decide on the marks')")
     page.wait_for_url("**/adjudication/**")
     assert task.units.get().label == "0:3:PER 16:20:LOC"
+    page.click(".toast button")  # what was decided is marked again after Undo
+    page.wait_for_selector("#settle")
+    assert marks_on(page) == ["Ada:PER", "Rome:LOC"]
 
 
 def test_only_pages_of_spans_load_their_script_and_style(at_work, person, spans_task, make_records_task):
