@@ -229,6 +229,10 @@ class QualityControl:
         """Return unsaved database rows for the parts of an answer that are not in its text."""
         return []
 
+    def undo_refusal(self, judgment: Judgment) -> str:
+        """Return why an annotator's recent judgment cannot be undone; "" if it can. The annotator reads it."""
+        return ""
+
     def moved(self, unit: Unit) -> None:
         """Handle a unit of work after a judgment, whether or not the judgment has changed the unit's stage."""
 
