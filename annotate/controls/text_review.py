@@ -6,15 +6,19 @@ wrote it nor each other's answers. If all of them accept it, it is the label; ot
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core.estimation.proportions import proportion
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.kinds.control import Panel, QualityControl, register
-from annotate.kinds.forms.text import REJECTED, Text, Writing
+from annotate.kinds.forms.text import ACCEPTED as MARK
+from annotate.kinds.forms.text import REJECTED, Text, Writing, versions
 from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.reports.numbers import count, estimate
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table
@@ -38,12 +42,38 @@ class TextReview(QualityControl):
     manifest_key = "review"
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """Return the answer. Raise InvalidAnswer if it rejects a text that the person does not review."""
+        """Return the answer without the mark of an accepted text.
+
+        Raise InvalidAnswer if it rejects a text that the person does not review, or accepts one that is not shown.
+        """
+        if answer.label != REJECTED and not answer.label.startswith(MARK):
+            return answer
+        is_asked = unit.leases.filter(annotator=annotator).exists()
+        if answer.label == REJECTED and not (is_asked and unit.task.kind.form.written(unit, annotator)):
+            raise InvalidAnswer(_("There is no text to reject here. Write one, or skip."))
         if answer.label == REJECTED:
-            is_asked = unit.leases.filter(annotator=annotator).exists()
-            if not (is_asked and unit.task.kind.form.written(unit, annotator)):
-                raise InvalidAnswer(_("There is no text to reject here. Write one, or skip."))
-        return answer
+            return answer
+        text = answer.label.removeprefix(MARK)
+        answers = unit.judgments.live().answers().order_by("pk").values_list("label", flat=True)
+        shown = [unit.task.kind.form.written(unit, annotator)] if is_asked else versions(answers)
+        if not text or text not in shown:
+            raise InvalidAnswer(_("The text that you accepted is not a text of this item. Reload the page."))
+        return replace(answer, label=text)
+
+    def undo_refusal(self, judgment: Judgment) -> str:
+        """Return why a text cannot be undone: somebody else is reviewing it or has reviewed it."""
+        unit = judgment.unit
+        first = unit.judgments.live().answers().exclude(label=REJECTED).order_by("pk").first()
+        if first != judgment:
+            return ""
+        is_open, has_answered = Q(closed_at=None, expires_at__gt=timezone.now()), Q(judgment__kind=Judgment.ANSWER)
+        others = unit.leases.exclude(annotator=judgment.annotator_id)
+        if not others.filter(is_open | (has_answered & Q(judgment__voided_at=None))).exists():
+            return ""
+        return _(
+            "Somebody else is already reviewing your text, so it cannot be undone. You can change it later under Your "
+            "answers."
+        )
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
         people = 1 + _writing(unit.task).reviewers

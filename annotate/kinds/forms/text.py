@@ -19,6 +19,9 @@ REJECTED = "<rejected>"
 ACCEPTED = "<accepted>"
 # Categories of characters that no text may contain: control characters and halves of surrogate pairs.
 _UNUSABLE = ("Cc", "Cs")
+# Characters that set the direction of the text after them, until the character that ends it (Unicode Standard Annex 9).
+_ENDED_BY = {"LRE": "PDF", "RLE": "PDF", "LRI": "PDI", "RLI": "PDI", "FSI": "PDI"}
+_OVERRIDES = ("LRO", "RLO")
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,16 @@ class Text(Labels):
         self.writing = writing
 
     def read(self, sent: Sequence[str]) -> str:
-        """Return the canonical text. If a value is a rejection or an accepted text, the other values do not count."""
+        """Return the canonical text. If a value is a rejection or an accepted text, the other values do not count.
+
+        An accepted text keeps its mark, because only the control `review` knows the texts that can be accepted.
+        """
         texts = [text for text in sent if text.strip()]
-        accepted = next((text.removeprefix(ACCEPTED) for text in texts if text.startswith(ACCEPTED)), "")
-        if accepted or REJECTED in texts:
-            return canonical(accepted) or REJECTED
+        accepted = next((text.removeprefix(ACCEPTED) for text in texts if text.startswith(ACCEPTED)), None)
+        if accepted is not None:
+            return ACCEPTED + canonical(accepted)
+        if REJECTED in texts:
+            return REJECTED
         if len(texts) > 1:
             raise Wrong("Several texts were sent, but only one is allowed. Send one.")
         return canonical(texts[0]) if texts else ""
@@ -75,6 +83,13 @@ class Text(Labels):
             return
         if any(unicodedata.category(letter) in _UNUSABLE for letter in text):
             raise Wrong("The text contains a control character. Remove it.")
+        if code := _direction_fault(text):
+            raise Wrong(
+                "The text contains %(code)s, an invisible character that changes the direction of writing. Remove it.",
+                code=code,
+            )
+        if text.startswith((ACCEPTED, REJECTED)):
+            raise Wrong("A text cannot start with %(start)s. Remove it.", start=text[: text.index(">") + 1])
         if not any(unicodedata.category(letter)[0] in "LN" for letter in text):
             raise Wrong("The text contains no letter and no digit. Write a text, or skip.")
         length, writing = len(text), self.writing
@@ -126,6 +141,26 @@ class Text(Labels):
 def canonical(text: str) -> str:
     """Return a text in NFC on one line, without white space at its ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _direction_fault(text: str) -> str:
+    """Return the code of the first character that overrides the direction, or whose end is missing; "" if none does."""
+    unended: list[str] = []
+    for letter in text:
+        direction = unicodedata.bidirectional(letter)
+        if direction in _ENDED_BY:
+            unended.append(letter)
+        elif direction in _OVERRIDES:
+            return _code(letter)
+        elif direction in _ENDED_BY.values():
+            begins = unicodedata.bidirectional(unended.pop()) if unended else ""
+            if _ENDED_BY.get(begins) != direction:
+                return _code(letter)
+    return _code(unended[0]) if unended else ""
+
+
+def _code(letter: str) -> str:
+    return f"U+{ord(letter):04X}"
 
 
 def versions(labels: Iterable[str]) -> list[str]:

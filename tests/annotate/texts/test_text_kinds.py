@@ -88,7 +88,7 @@ def test_a_text_is_stored_in_one_form(kind):
     form = read_kind(kind()).form
     assert form.read(["  a\u0308\r\n b\u2028c "]) == "ä b c"
     assert form.read(["", " \n"]) == ""
-    assert form.read([f"{ACCEPTED}a text", "another"]) == "a text"
+    assert form.read([f"{ACCEPTED}a text", "another"]) == f"{ACCEPTED}a text"
     assert form.read(["another", REJECTED]) == REJECTED
     with pytest.raises(ValueError, match="Several texts were sent"):
         form.read(["one", "two"])
@@ -96,6 +96,11 @@ def test_a_text_is_stored_in_one_form(kind):
     for text in ("می\u200cخواهم", "\u200fשלום", "ja 👩‍👩‍👧", "क्षत्रिय"):
         assert form.read([text]) == canonical(text) == text
         form.check(text)
+    # So do parts in the other direction with their ends.
+    form.check("the word \u2067שלום\u2069 here")
+    for text in ("a\u202eb\u202cc", "a\u2067b", "a\u2069b", "\u202bab\u2069"):
+        with pytest.raises(ValueError, match="an invisible character that changes the direction"):
+            form.check(text)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from annotate.models import Judgment
 from annotate.work import answer_changes
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge, skip
-from annotate.work.queue import take
+from annotate.work.queue import release_all, take
 from tests.annotate.goldsets.set_contents import json_lines
 from tests.annotate.programs import Program
 
@@ -107,21 +107,51 @@ def test_only_one_person_writes_at_a_time_and_a_skipped_passage_goes_to_another_
     assert take(wim, task) is None
 
 
-def test_a_writer_who_undoes_the_text_writes_again_and_does_not_see_what_others_answered(opened, people, client):
-    task, (wim, ria, rob, _roy) = opened(size="1"), people
+def test_a_writer_can_undo_a_text_until_somebody_reviews_it(opened, people, client):
+    task, (wim, ria, _rob, _roy) = opened(size="1"), people
     say(wim, task, FIRST)
-    say(ria, task, BETTER)
     again = answer_changes.undo(wim, task)
-    form = task.kind.form
-    assert form.texts_for(again.unit, wim) == ("", FIRST)
+    assert task.kind.form.texts_for(again.unit, wim) == ("", FIRST)
     client.force_login(wim.user)
-    page = client.get(reverse("queue", args=["questions"])).text
-    assert f">{FIRST}</textarea>" in page
-    assert BETTER not in page
+    assert f">{FIRST}</textarea>" in client.get(reverse("queue", args=["questions"])).text
     judge(wim, again.pk, Answer("Which strings?"))
-    # The text that was taken back is no longer shown to anybody; the correction is the first text in force.
-    assert form.written(again.unit, rob) == BETTER
-    assert say(rob, task, BETTER).stage == stages.ADJUDICATION
+    # A reviewer has the text open, then returns it, then answers.
+    take(ria, task)
+    with pytest.raises(refusals.TooLateToUndo, match="Somebody else is already reviewing your text"):
+        answer_changes.undo(wim, task)
+    release_all(ria, task)
+    judge(wim, answer_changes.undo(wim, task).pk, Answer(FIRST))
+    say(ria, task, FIRST)
+    with pytest.raises(refusals.TooLateToUndo, match="Somebody else is already reviewing your text"):
+        answer_changes.undo(wim, task)
+    # Reviewers can undo their own answers. Then the writer can undo the text again.
+    answer_changes.undo(ria, task)
+    release_all(ria, task)
+    answer_changes.undo(wim, task)
+
+
+def test_a_text_that_looks_like_a_mark_of_the_pages_is_neither_stored_nor_published(opened, people, ada, client):
+    task, (wim, ria, rob, _roy) = opened(size="1"), people
+    for sent, why in (
+        (ACCEPTED, "not a text of this item"),
+        (f"{ACCEPTED}{FIRST}", "not a text of this item"),
+        (f"{REJECTED}x and y", "cannot start with &lt;rejected&gt;"),
+        ("How \u202emany\u202c strings?", "U+202E"),
+        ("How \u2067many strings?", "U+2067"),
+    ):
+        response = answer_on_the_page(client, wim, answer=[sent])
+        assert response.status_code == 400, sent
+        assert why in response.text
+    assert not Judgment.objects.exists()
+    answer_on_the_page(client, wim, answer=[FIRST])
+    refused = answer_on_the_page(client, ria, answer=[ACCEPTED + BETTER, BETTER])
+    assert (refused.status_code, "not a text of this item" in refused.text) == (400, True)
+    say(ria, task, FIRST)
+    say(rob, task, BETTER)
+    client.force_login(ada.user)
+    bench = reverse("adjudicate", args=["questions", task.units.get().pk])
+    assert client.post(bench, {"answer": [f"{ACCEPTED}Another text?"], "reason": "No"}).status_code == 400
+    assert list(Judgment.objects.values_list("label", flat=True)) == [FIRST, FIRST, BETTER]
 
 
 def test_programs_write_and_review_through_the_api(opened, people, client):
