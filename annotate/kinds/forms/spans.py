@@ -2,6 +2,9 @@
 
 The canonical text consists of START:END:LABEL, sorted by place and separated by single spaces, or is NOTHING if nothing
 in the text is to be marked. Offsets count Unicode code points, as Python does, so the marked text is text[start:end].
+
+If most people marked a character, but no span with a majority covers it, their answers are in conflict, even if other
+spans have a majority. The task's option `on_conflict` decides where such a unit goes.
 """
 
 import json
@@ -53,16 +56,27 @@ def text_of(spans: Iterable[Span]) -> str:
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
     """Return the spans that more than half of the people marked with the same bounds and label.
 
-    Return NOTHING if more than half marked nothing, and None if no span, and not NOTHING, has such a majority. Two
-    spans with a majority have been marked by the same person, so they are never in conflict.
+    Return NOTHING if more than half marked nothing. Return None if no span, and not NOTHING, has such a majority, or if
+    the answers are in conflict. Two spans with a majority have been marked by the same person, so they never are.
 
     asked: number of people asked at first; the threshold is at least half of it
     order: not used
     """
     votes = Counter(mark for text in answers for mark in text.split())
     least = needed(max(asked, len(answers)))
-    chosen = [mark for mark, number in votes.items() if number >= least]
-    return " ".join(sorted(chosen, key=_place)) or None
+    chosen = sorted((mark for mark, number in votes.items() if number >= least), key=_place)
+    text = " ".join(chosen)
+    return None if _is_contested(answers, spans_in(text), least) else text or None
+
+
+def _is_contested(answers: Sequence[str], chosen: Iterable[Span], least: int) -> bool:
+    """Return whether a character was marked by at least `least` people, but is in no chosen span."""
+    marked = Counter(place for text in answers for place in _places(spans_in(text)))
+    return not {place for place, number in marked.items() if number >= least} <= _places(chosen)
+
+
+def _places(spans: Iterable[Span]) -> set[int]:
+    return {place for start, end, _ in spans for place in range(start, end)}
 
 
 def _place(mark: str) -> tuple[int, int, str]:
@@ -86,6 +100,8 @@ def by_character(answers: Sequence[str], order: Sequence[str] = (), asked: int =
             chosen[-1] = last._replace(end=place + 1)
         else:
             chosen.append(Span(place, place + 1, label))
+    if _is_contested(answers, chosen, least):
+        return None
     return text_of(chosen) if chosen or answers.count(NOTHING) >= least else None
 
 

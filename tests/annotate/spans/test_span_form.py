@@ -66,7 +66,7 @@ def test_no_bound_between_whole_characters_is_refused(language):
 
 
 def test_majority_keeps_the_spans_that_most_people_marked_alike():
-    answers = ["0:5:PER 9:12:LOC", "0:5:PER 9:12:ORG", "0:4:PER 20:25:LOC"]
+    answers = ["0:5:PER 9:12:LOC", "0:5:PER", "0:4:PER 20:25:LOC"]
     assert {majority(order, (), 3) for order in permutations(answers)} == {"0:5:PER"}
     assert majority([NOTHING, NOTHING, "0:5:PER"], (), 3) == NOTHING
     assert majority(["0:5:PER", "0:4:PER", NOTHING], (), 3) is None
@@ -77,8 +77,18 @@ def test_majority_by_character_keeps_what_most_people_cover():
     answers = ["0:11:PER", "0:5:PER", "6:11:PER 12:13:LOC"]
     assert by_character(answers, (), 3) == "0:5:PER 6:11:PER"
     assert by_character(["0:5:PER 5:9:PER"] * 2, (), 2) == "0:5:PER 5:9:PER"
-    assert by_character(["0:4:PER", "2:6:PER", "3:9:LOC"], (), 3) == "2:4:PER"
+    assert by_character(["0:4:PER", "2:6:PER", "0:1:LOC"], (), 3) is None
+    assert by_character(["0:4:PER", "2:6:PER", "7:9:LOC"], (), 3) == "2:4:PER"
     assert by_character(["0:1:PER", "2:3:PER", NOTHING], (), 3) is None
+
+
+def test_characters_that_most_people_marked_in_different_ways_are_in_conflict():
+    answers = ["0:4:PER 9:12:LOC", "0:2:PER 9:12:LOC", "0:4:LOC"]
+    assert majority(answers, (), 3) is None
+    assert by_character(answers, (), 3) is None  # nobody agrees with another about characters 2 and 3
+    assert majority(["0:4:PER 9:12:LOC", "9:12:LOC", "0:4:LOC"], (), 3) is None
+    assert majority(["0:4:PER 9:12:LOC", "9:12:LOC", "20:24:LOC"], (), 3) == "9:12:LOC"
+    assert majority(["0:9:ORG 0:4:LOC", "0:9:ORG 5:9:LOC", NOTHING], (), 3) == "0:9:ORG"  # an accepted span covers them
 
 
 _ANSWER = st.sets(st.integers(0, 4), max_size=5).map(

@@ -74,6 +74,15 @@ def test_spans_of_three_people_and_an_adjudicator_are_exported_with_their_texts(
     assert "a blank line ends each record" in card
 
 
+@pytest.mark.parametrize("on_conflict", [stages.ADJUDICATION, stages.DISCARDED])
+def test_a_record_with_a_disputed_name_goes_where_conflicts_go(person, spans_task, on_conflict):
+    task = spans_task(["Noël met Ada"], on_conflict=on_conflict)
+    for number, disputed in enumerate(["0:4:PER 9:12:PER", "0:2:PER 9:12:PER", "0:4:LOC"]):
+        annotator = person(f"p{number}", "en")
+        judge(annotator, take(annotator, task).pk, Answer(disputed))
+    assert (task.units.get().stage, task.units.get().label) == (on_conflict, "")
+
+
 def test_the_set_and_its_conll_files_are_read_by_datasets(labelled, tmp_path):
     export(labelled, tmp_path / "set", splits="test=1")
     read = partial(load_dataset, cache_dir=str(tmp_path / "cache"))
