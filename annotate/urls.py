@@ -86,7 +86,6 @@ IN_A_TASK = [
     page("", annotators.queue, "queue", PERMIT),
     page("start/", annotators.start, "start", OWN, POST),
     page("judge/", annotators.judge, "judge", OWN, POST),
-    page("choose/", annotators.choose, "choose", PERMIT, POST),
     page("flag/", annotators.flag, "flag", OWN, POST),
     page("undo/", annotators.undo, "undo", OWN, POST),
     page("pause/", annotators.pause, "pause", "annotate", POST),
@@ -95,13 +94,11 @@ IN_A_TASK = [
     page("sheet/judge/", annotators.judge_sheet, "sheet-judge", "annotate", POST),
     page("answers/", self_service.answers, "answers", PERMIT),
     page("answers/<int:judgment>/", self_service.change, "change", PERMIT, BOTH),
-    page("answers/<int:judgment>/choose/", self_service.choose, "change-choose", PERMIT, POST),
     page("consent/", qualification_test.consent, "consent", "annotate", BOTH),
     page("guidelines/", qualification_test.guidelines, "guidelines", "read"),
     page("adjudication/", adjudicators.cases, "adjudication", "adjudicate"),
     page("adjudication/together/", adjudicators.settle_together, "adjudicate-together", "adjudicate", POST),
     page("adjudication/<int:unit>/", adjudicators.adjudicate, "adjudicate", "adjudicate", BOTH),
-    page("adjudication/<int:unit>/choose/", adjudicators.choose, "adjudicate-choose", "adjudicate", POST),
     page("adjudication/<int:unit>/unsettle/", adjudicators.unsettle, "unsettle", "adjudicate", POST),
 ]
 OF_A_TEST = [
@@ -109,7 +106,6 @@ OF_A_TEST = [
     page("practice/", qualification_test.practise, "qualification-practice", OWN, POST),
     page("test/", qualification_test.take_test, "qualification-test", OWN, POST),
     page("answer/", qualification_test.answer, "qualification-answer", OWN, POST),
-    page("choose/", qualification_test.choose, "qualification-choose", PERMIT, POST),
 ]
 # (URL below manage/, view, name without the prefix manage-, right, allowed methods)
 OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [

@@ -78,7 +78,7 @@ def served(name: str, typed: list[str]) -> list[float]:
     for each in typed:
         start = time.perf_counter()
         sent = {"lease": lease.pk, "do": "find", "typed": each}
-        answer = client.post(f"/tasks/{name}/choose/", sent, headers={"HX-Request": "true"})
+        answer = client.post(f"/tasks/{name}/judge/", sent, headers={"HX-Request": "true"})
         waits.append(1000 * (time.perf_counter() - start))
         assert answer.status_code == 200, answer.content
     return waits

@@ -363,6 +363,8 @@ def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int
     case = adjudication.shown(task, annotator, unit)
     if request.method == "GET":
         return _case_page(request, annotator, case)
+    if "do" in request.POST:
+        return _choose(request, annotator, case)
     cut = Cut.asked(request.GET)
     place_before = place(case, annotator, cut)
     try:
@@ -403,10 +405,9 @@ def _case_page(
     return render(request, task.kind.pages.adjudication, context, status=status_of(refusal))
 
 
-def choose(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
+def _choose(request: UserRequest, annotator: Annotator, case: Unit) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
-    case = adjudication.shown(task, annotator, unit)
-    if task.vocabulary_id is None:
+    if case.task.vocabulary_id is None:
         raise NotFound(_("This task has a fixed list of labels, which cannot be searched."))
     if request.htmx:
         panel = concept_picker.of_decision(case, annotator, adjudication.is_blind(case, annotator), request.POST)

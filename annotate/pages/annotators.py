@@ -31,6 +31,7 @@ from annotate.pages.access import (
     may,
     status_of,
     whole_number,
+    with_permit,
 )
 from annotate.work import adjudication as adjudicating
 from annotate.work import answer_changes, eligible, flags, judgments
@@ -294,7 +295,10 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
     skip: present to skip the unit
     comment: text
     active_ms: working time (milliseconds)
+    do: command of the concept picker, which is run instead
     """
+    if "do" in request.POST:
+        return _choose(request, task=task)
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
         raise InvalidAnswer(_("The form does not identify the item. Reload the page."))
@@ -351,7 +355,8 @@ def _again(request: UserRequest, permit: Permit, lease: Lease | None, **extra: A
     return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
-def choose(request: UserRequest, permit: Permit) -> HttpResponse:
+@with_permit
+def _choose(request: UserRequest, permit: Permit) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None

@@ -272,7 +272,7 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
     If the annotator undid an answer to this unit, its concepts are preselected.
     """
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
-    url = reverse("choose", args=[unit.task.name])
+    url = reverse("judge", args=[unit.task.name])
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), url, reads=list(permit.levels))
 
 
@@ -295,7 +295,7 @@ def of_change(
         for key in task.kind.form.facets(latest_change.label if latest_change else judgment.label)
     }
     state = read_state(posted) if posted is not None else State(current_concepts)
-    url = reverse("change-choose", args=[task.name, number])
+    url = reverse("change", args=[task.name, number])
     return _panel(task, unit.item, state, shown_to(permit.annotator, unit), url, reads=list(permit.levels))
 
 
@@ -304,7 +304,7 @@ def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[st
     task = permit.task
     if task.vocabulary_id is None:
         return {}
-    address = reverse("qualification-choose", args=[task.name, item.language])
+    address = reverse("qualification-answer", args=[task.name, item.language])
     state = read_state(posted) if posted is not None else State()
     return _panel(task, item, state, [], address, reads=list(permit.levels))
 
@@ -317,7 +317,7 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
     if unit.task.vocabulary_id is None:
         return {}
     state = read_state(posted) if posted is not None else State()
-    address = reverse("adjudicate-choose", args=[unit.task.name, unit.pk])
+    address = reverse("adjudicate", args=[unit.task.name, unit.pk])
     votes = {} if blind else _votes(unit)
     reads = list(annotator.languages.values_list("language", flat=True))
     return _panel(unit.task, unit.item, state, suggested(unit), address, reads=reads, votes=votes)
@@ -357,7 +357,7 @@ def _panel(
     """Return the template context of the panel.
 
     suggestions: keys of the suggested concepts
-    address: URL that receives the panel's commands
+    address: URL of the form, which also receives the panel's commands
     reads: languages that the user reads, which a search covers in addition to the language of the document
     votes: mapping from concept key to the annotators who chose the concept
     """

@@ -20,7 +20,7 @@ from annotate.kinds import Kind
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Task, Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import UserRequest, may, whole_number
+from annotate.pages.access import UserRequest, may, whole_number, with_permit
 from annotate.quality.guideline_versions import current, languages, versions
 from annotate.work import interventions
 from annotate.work.judgments import read_answer
@@ -82,7 +82,10 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     question: primary key of the question
     answer: label; repeated if the answer has several
     is_sure: present to confirm an unusual answer, such as a concept together with a broader one
+    do: command of the concept picker, which is run instead
     """
+    if "do" in request.POST:
+        return _choose(request, task=task, language=language)
     question = whole_number(request.POST.get("question"))
     if question is None:
         raise InvalidAnswer(_("The form does not identify the question. Reload the page."))
@@ -98,7 +101,8 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     return redirect(reverse("qualification", args=[task, language]) + query)
 
 
-def choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
+@with_permit
+def _choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None

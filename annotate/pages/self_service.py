@@ -167,9 +167,11 @@ def _by_day(rows: list[dict[str, Any]]) -> list[tuple[date, list[dict[str, Any]]
 def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """Show the form that changes an answer, or change it.
 
-    POST fields: answer, reason and comment, as in `annotators.judge`
+    POST fields: answer, reason, comment and do, as in `annotators.judge`
     """
     own_answer, refusal = _own_answer(permit, judgment), None
+    if "do" in request.POST:
+        return _choose(request, permit, own_answer, judgment)
     if request.method == "POST":
         try:
             new_answer = posted_answer(permit.task.kind, request.POST)
@@ -181,15 +183,13 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     return _to_change(request, permit, own_answer, refusal)
 
 
-def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
+def _choose(request: UserRequest, permit: Permit, own_answer: Judgment, number: int) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
-    own_answer = _own_answer(permit, judgment)
     if permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this answer."))
     if request.htmx:
-        panel = concept_picker.of_change(
-            own_answer, judgment, answer_changes.latest([own_answer]).get(own_answer.unit_id), permit, request.POST
-        )
+        latest_change = answer_changes.latest([own_answer]).get(own_answer.unit_id)
+        panel = concept_picker.of_change(own_answer, number, latest_change, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _to_change(request, permit, own_answer)
 

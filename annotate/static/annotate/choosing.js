@@ -86,14 +86,14 @@
   // Only then do the buttons that came do what they should.
   document.addEventListener("htmx:afterSettle", () => { if (wanted && find("#found")) chooseFirst(); });
 
-  // --- the panel's buttons never send the answer: where htmx has not got hold of one yet, or Enter in a field presses
-  // the first of the form
+  // --- a button of the panel posts to the address of its form, which then shows the panel again and stores nothing
+  const send = (source, values) => htmx.ajax("POST", form().getAttribute("action"), { source, target: "#found", swap: "outerHTML", values });
   document.addEventListener("submit", (event) => {
     const button = event.submitter;
     if (!button || button.name !== "do") return;
     handled(event);
     if (button.value === "find") find("#done").click();
-    else htmx.ajax("POST", button.getAttribute("formaction"), { source: button, target: "#found", swap: "outerHTML" });
+    else send(button);
   }, { capture: true });
 
   // --- what is chosen outlives a reload, and the log-in after a session that ended, if the same unit is shown again
@@ -108,7 +108,7 @@
     let [where, values] = ["", {}];
     try { [where, values] = JSON.parse(sessionStorage.getItem("chosen")) || ["", {}]; } catch { /* likewise */ }
     if (where !== place() || !values.answer.length) return;
-    htmx.ajax("POST", find("#typed").getAttribute("hx-post"), { source: find("#typed"), target: "#found", swap: "outerHTML", values });
+    send(find("#typed"), values);
   };
   const begin = () => {
     const finder = find(".finder");

@@ -51,7 +51,6 @@ PAGES = {
     **dict.fromkeys(["judge", "flag", "qualification-answer", "reply-read"], (NO_GET, ONES_OWN)),
     # A note for readers of German.
     "note-read": (NO_GET, (302, 403, 302, 302, 404, 403)),
-    **dict.fromkeys(["choose", "change-choose", "qualification-choose"], (NO_GET, (302, 403, 200, 404, 404, 403))),
     "undo": (NO_GET, (302, 403, 302, 409, 409, 403)),
     # The rest of the sheet is saved. The page states which answers belong to another annotator and were not saved.
     "sheet-judge": (NO_GET, (302, 403, 302, 200, 200, 403)),
@@ -64,7 +63,6 @@ PAGES = {
     "qualification-test": (NO_GET, (302, 403, 302, 409, 403, 403)),
     "adjudication": (ADJUDICATORS_LOOK, NO_POST),
     "adjudicate": (ADJUDICATORS_LOOK, (302, 403, 403, 403, 302, 403)),
-    "adjudicate-choose": (NO_GET, ADJUDICATORS_LOOK),
     "adjudicate-together": (NO_GET, (302, 403, 403, 403, 409, 403)),
     "unsettle": (NO_GET, (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
@@ -143,7 +141,7 @@ OTHERS = {
         {
             **dict.fromkeys(("adjudication", "api-adjudication", "api-dossier"), (403, 405)),
             "adjudicate": (403, 403),
-            **dict.fromkeys(("adjudicate-choose", "adjudicate-together", "unsettle", "undo"), (405, 403)),
+            **dict.fromkeys(("adjudicate-together", "unsettle", "undo"), (405, 403)),
             **dict.fromkeys(("api-settle", "api-discard", "api-unsettle", "api-undo"), (405, 403)),
         },
     ),
@@ -158,13 +156,12 @@ ADMIN = {
 # The forms that a logged-in person can submit.
 FORMS = (
     *("logout", "account", "password", "preferences", "languages", "disturbing", "reply-read", "note-read"),
-    *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "choose", "change"),
-    *("change-choose", "consent"),
-    *("adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
+    *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "change", "consent"),
+    *("adjudicate", "adjudicate-together", "unsettle"),
     *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
     *("manage-guidelines-preview", "manage-job-share", "manage-links"),
     *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
-    *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
+    *("qualification-practice", "qualification-test", "qualification-answer"),
 )
 
 

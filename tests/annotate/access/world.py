@@ -62,7 +62,7 @@ class World:
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
         records_task_maker()("toxic_pairs", name="hurting")
-        said, chosen, sought, unsettled = self.of_concepts(ann)
+        self.of_concepts(ann)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,
@@ -112,12 +112,8 @@ class World:
             "note-read": [note.pk],
             "manage-question": [asked.pk],
             **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
-            "choose": ["acts"],
-            "change-choose": ["acts", said.pk],
             "change": [task.name, judgment.pk],
             "consent": ["hurting"],
-            "qualification-choose": ["tested-acts", "en"],
-            "adjudicate-choose": ["acts", unsettled.pk],
             "adjudicate": [task.name, self.waiting.pk],
             "unsettle": [task.name, settled.pk],
             **{
@@ -148,12 +144,10 @@ class World:
             "judge": {"lease": lease.pk, "answer": "de"},
             "flag": {"lease": lease.pk, "flag": "disturbing"},
             "disturbing": {"takes": "no"},
-            "choose": {"lease": chosen.pk},
             "manage-question": {"do": "dismiss"},
             "manage-note": {"text": "Another note."},
             "change": {"answer": "de"},
             "consent": {"do": "agree"},
-            "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},
             "sheet-judge": {"lease": [each.pk for each in on_sheet]}
             | {f"answer-{each.pk}": "not-de" for each in on_sheet},
@@ -224,18 +218,13 @@ class World:
 
     @staticmethod
     def of_concepts(ann):
-        """For tasks whose answers are concepts, create an answer, a lease and a question by Ann, and a unit for an
-        adjudicator.
-        """
+        """For a task whose answers are concepts, create an answer and a lease by Ann."""
         ann.languages.create(language="en")
         labelling.import_eurovoc()
         labelling.import_acts()
         task = labelling.task_of(skip_limit=1, redundancy=1)
-        skip(ann, take(ann, task).pk)
-        tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
-        practice = begin(ann, tested, "en", Trial.PRACTICE)
-        unsettled = task.units.get(stage=stages.ADJUDICATION)
-        return labelling.choose(ann, task, "4689"), take(ann, task), next_question(practice), unsettled
+        labelling.choose(ann, task, "4689")
+        take(ann, task)
 
     @staticmethod
     def as_if_just_made():

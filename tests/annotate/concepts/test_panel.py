@@ -33,7 +33,7 @@ def page(client, task, reader):
 
     def press(do="", **fields):
         sent = {"lease": lease.pk, "do": do} | state | fields
-        html = client.post(f"/tasks/{task.name}/choose/", sent).content.decode()
+        html = client.post(f"/tasks/{task.name}/judge/", sent).content.decode()
         state.update({name: values_of(html, name) for name in ("answer", "way")})
         state.update({name: values_of(html, name)[0] for name in ("view", "at")})
         return html
@@ -71,7 +71,7 @@ def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_shown_with_i
     sent = {"lease": page.lease.pk, "do": "find"}
     for typed in ("fre mea", "p"):
         with django_assert_max_num_queries(8):
-            client.post(f"/tasks/{task.name}/choose/", sent | {"typed": typed}, headers={"HX-Request": "true"})
+            client.post(f"/tasks/{task.name}/judge/", sent | {"typed": typed}, headers={"HX-Request": "true"})
     text = sum(len(value.encode()) for value in page.lease.unit.item.fields.values())
     for do in ("show browse", "find"):
         assert len(page(do, typed="a").encode()) - text < 200_000
@@ -177,7 +177,7 @@ def test_an_adjudicator_sees_who_chose_what_and_settles_the_set(client, task, re
     html = client.get(address).content.decode()
     assert f"fresh meat 1 vote: {readers[0].pseudonym}" in words(html)
     assert sorted(button.split()[1] for button in buttons(html, "add")) == sorted(keys)
-    html = client.post(address + "choose/", {"do": "add 4689 "}).content.decode()
+    html = client.post(address, {"do": "add 4689 "}).content.decode()
     sent = {"answer": values_of(html, "answer"), "way": values_of(html, "way"), "reason": "as titled"}
     client.post(address, sent)
     assert Unit.objects.get(pk=unit.pk).label == "4689"
