@@ -112,7 +112,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     assert {row["left_out"] for row in left_out} <= {"no_class", "not_needed"}
     assert len(left_out) + len(found) == task.units.count()
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
-    assert "found by the predictor `mine@1`" in card
+    assert "The predictor `mine@1` sorted the documents" in card
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
     assert manifest["sets"]["standing"] == cells
     assert manifest["finished"] is True

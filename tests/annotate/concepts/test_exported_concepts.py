@@ -216,7 +216,7 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kep
     assert [pair["splits"] for pair in concepts["apart"]] == [["train", "dev"], ["train", "test"], ["dev", "test"]]
     assert all(0 < pair["low"] < pair["high"] < 1 and 0 < pair["value"] < 1 for pair in concepts["apart"])
     assert f"| train and dev | {concepts['apart'][0]['value']:.3f} | {concepts['apart'][0]['low']:.3f} to " in card
-    assert card.split("The most frequent labels")[1].split("\n## ")[0].count("\n| ") == 1 + 20
+    assert card.split("These are the most frequent labels")[1].split("\n## ")[0].count("\n| ") == 1 + 20
     assert len(card) < 6000
     # JSON lines and Parquet have the same lists.
     parquet = [row for split in SPLITS for row in pq.read_table(out / f"gold.{split}.parquet").to_pylist()]

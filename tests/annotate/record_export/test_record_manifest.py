@@ -99,7 +99,7 @@ def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
     header, card = card_of(out)
     assert header["license_name"] == "not stated"
     words = " ".join(card.split()).replace("The intervals (95%) are over records drawn anew.", "")
-    assert "5 judgments made elsewhere by 3 people, 2 to 3 to an item; the label is the answer of more" in words
+    assert "5 judgments made elsewhere by 3 people, 2 to 3 to an item. The label is the answer of more" in words
     untrue = "[Dd]rawn|who read the language|saw the others|tested|were asked|licence keeps"
     assert not re.search(untrue, words)
 
