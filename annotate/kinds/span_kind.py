@@ -58,6 +58,7 @@ class MarkedSpans(Spans):
         ("⇧ ← →", _lazy("choose more words or fewer")),
         (format_lazy("{} ← →", _lazy("Ctrl")), _lazy("move the end of what is chosen by a character")),
         (format_lazy("{} ⇧ ← →", _lazy("Ctrl")), _lazy("move its start by a character")),
+        (_lazy("Alt"), _lazy("while you select with the mouse: choose parts of words")),
         ("1 – 9", _lazy("mark what is chosen with a label")),
         ("⌫", _lazy("remove the mark")),
         (format_lazy("{} Z", _lazy("Ctrl")), _lazy("undo the last mark")),

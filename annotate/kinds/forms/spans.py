@@ -8,7 +8,6 @@ spans have a majority. The task's option `on_conflict` decides where such a unit
 """
 
 import json
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
@@ -18,9 +17,9 @@ from annotate.core.aggregation.answer_table import needed
 from annotate.core.agreement import coefficients
 from annotate.core.refusals import Wrong
 from annotate.kinds.forms.labels import RIGHT_FROM, Labels
+from corpora.core.graphemes import is_invisible, is_within_character
 
 NOTHING = "none"
-_JOINER = "\u200d"
 
 
 class Span(NamedTuple):
@@ -130,22 +129,13 @@ def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
             )
         if words != words.strip():
             raise Wrong("%(span)s begins or ends with a space. Leave it out.", span=str(span))
+        if is_invisible(words[0]) or is_invisible(words[-1]):
+            raise Wrong("%(span)s begins or ends with an invisible character. Leave it out.", span=str(span))
         if any(is_within_character(marked, place) for place in (span.start, span.end)):
             raise Wrong("%(span)s cuts a character from its accents or signs. Move its ends.", span=str(span))
     for first, second in pairwise(spans):
         if not overlap and second.start < first.end:
             raise Wrong("%(first)s and %(second)s overlap. Remove one.", first=str(first), second=str(second))
-
-
-def is_within_character(text: str, place: int) -> bool:
-    """Return whether a place in a text separates a letter or emoji from marks or joiners that belong to it."""
-    if not 0 < place < len(text):
-        return False
-    previous, following = text[place - 1], text[place]
-    if unicodedata.category(previous) in ("Cc", "Zl", "Zp"):
-        return False
-    is_mark = unicodedata.category(following) in ("Mn", "Me") or following == _JOINER
-    return is_mark or (previous == _JOINER and unicodedata.category(following) == "So")
 
 
 class Spans(Labels):

@@ -7,7 +7,15 @@
   const ROOM = 96; // pixels kept free above and below what is chosen
   const find = (selector, from = document) => from.querySelector(selector);
   const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
-  const say = (words) => { find("#span-said").textContent = words; };
+  // Screen readers hear everything; what needs an answer is also shown, in place of the legend.
+  const say = (words, isShown = false) => {
+    const region = find("#span-said");
+    region.textContent = words;
+    region.classList.toggle("unseen", !isShown);
+    region.parentElement.classList.toggle("says", isShown);
+  };
+  // White space, and format characters such as marks of direction; but no joiner, number sign or tag, which belong to a character.
+  const BLANK = /^(?![\u200c\u200d\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}\u{e0020}-\u{e007f}])[\s\p{Cf}]$/u;
 
   let at = null; // the text on the screen; see begin
   let chosen = null; // what the next label marks: { start, end }, and the words between which it was chosen: { anchor, head }
@@ -28,12 +36,13 @@
       .map(({ index, segment: word }) => snapped(text, bounds, index, index + word.length));
     return { text, ends, points, bounds, words };
   };
-  // Whole characters without spaces around them; null if nothing is left.
+  // Whole characters without blanks around them; null if nothing is left.
   const snapped = (text, bounds, from, to) => {
-    const inside = text.slice(from, to);
-    const start = from + inside.length - inside.trimStart().length;
-    const end = to - (inside.length - inside.trimEnd().length);
-    if (start >= end) return null;
+    const [letters, length] = [[...text.slice(from, to)], (kept) => kept.join("").length];
+    const first = letters.findIndex((letter) => !BLANK.test(letter));
+    if (first < 0) return null;
+    const start = from + length(letters.slice(0, first));
+    const end = to - length(letters.slice(letters.findLastIndex((letter) => !BLANK.test(letter)) + 1));
     return { start: bounds.findLast((bound) => bound <= start), end: bounds.find((bound) => bound >= end) };
   };
   const paragraphs = (text, nodes) => {
@@ -142,7 +151,7 @@
     const moved = { start: chosen.start, end: chosen.end };
     do {
       moved[name] = step > 0 ? at.bounds.find((bound) => bound > moved[name]) : at.bounds.findLast((bound) => bound < moved[name]);
-    } while (moved[name] !== undefined && /\s/.test(isStart ? at.text[moved.start] : at.text[moved.end - 1]));
+    } while (moved[name] !== undefined && BLANK.test(isStart ? at.text[moved.start] : at.text[moved.end - 1]));
     if (moved.start < moved.end) choose(moved);
   };
   // The word that is nearest on the line above or below.
@@ -187,13 +196,16 @@
     field.dispatchEvent(new CustomEvent("input", { bubbles: true, detail: "spans" })); // drafts.js keeps it
     draw();
   };
+  const isolated = (words) => `\u2068${words}\u2069`; // in any direction of writing
+  const named = ({ start, end, label }) => `${labelled(label).name}: ${isolated(at.text.slice(start, end))}`;
   const mark = (label) => {
-    const { one, overlap, choose: words } = find("#spans").dataset;
-    if (!chosen) return say(words);
+    const { one, overlap, choose: words, replaced } = find("#spans").dataset;
+    if (!chosen) return say(words, true);
     const { start, end } = chosen;
     const kept = one !== undefined ? [] : spans.filter((span) => (overlap !== undefined ? !isSame(span, { start, end, label }) : !meets(span, chosen)));
+    const gone = spans.filter((span) => !kept.includes(span) && (span.start !== start || span.end !== end)).map(named);
     set([...kept, { start, end, label }]);
-    return say(`${labelled(label).name}: ${at.text.slice(start, end)}`);
+    return say([named({ start, end, label }), ...(gone.length ? [`${replaced} ${gone.join(", ")}`] : [])].join(". "), gone.length > 0);
   };
   const remove = (isGone) => {
     if (!spans.some(isGone)) return;
@@ -244,13 +256,23 @@
     const covers = ({ start, end }) => start <= unit && unit < end;
     choose(spans.findLast(covers) || at.words.find(covers) || at.words.find(({ start, end }) => start <= unit && unit <= end) || null);
   };
+  // A mouse chooses whole words, unless Alt is held; the handles of touch choose characters.
+  let byWords = false;
+  for (const type of ["pointerdown", "pointermove", "pointerup"]) {
+    document.addEventListener(type, ({ pointerType, altKey }) => { byWords = pointerType === "mouse" && !altKey; }, { capture: true, passive: true });
+  }
+  const widened = ({ start, end }) => {
+    const around = (unit) => at.words.find((word) => word.start < unit && unit < word.end);
+    return { start: (around(start) || { start }).start, end: (around(end) || { end }).end };
+  };
   document.addEventListener("selectionchange", () => {
     const selection = getSelection();
     if (!at || selection.isCollapsed || !selection.rangeCount) return;
     const range = selection.getRangeAt(0);
     const [from, to] = [unitAt(range.startContainer, range.startOffset), unitAt(range.endContainer, range.endOffset)];
-    const span = from === null || to === null ? null : snapped(at.text, at.bounds, from, to);
-    if (!span) return;
+    const exact = from === null || to === null ? null : snapped(at.text, at.bounds, from, to);
+    if (!exact) return;
+    const span = byWords ? widened(exact) : exact;
     chosen = { ...span, anchor: span, head: span };
     show();
   });
@@ -283,7 +305,7 @@
   };
   // Elsewhere on the page a span is called by its label and offsets; here its text is at hand.
   const CALLED = /(^|[;.] )([^;.]+?) (\d+)–(\d+)(?=[;:,]|$)/gu;
-  const withWords = (name) => name.replace(CALLED, (all, before, label, start, end) => `${before}“${at.text.slice(at.ends.get(Number(start)), at.ends.get(Number(end)))}” ${label}`);
+  const withWords = (name) => name.replace(CALLED, (all, before, label, start, end) => `${before}${isolated(`“${at.text.slice(at.ends.get(Number(start)), at.ends.get(Number(end)))}”`)} ${isolated(label)}`);
   const nameByWords = () => {
     for (const node of document.querySelectorAll(".why bdi, .compared th bdi, .dossier aside td b, .notice b")) node.textContent = withWords(node.textContent);
   };

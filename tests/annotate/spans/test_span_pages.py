@@ -61,48 +61,6 @@ def marks_on(page, selector=".markable mark"):
     return page.eval_on_selector_all(selector, "nodes => nodes.map(node => `${node.textContent}:${node.dataset.tag}`)")
 
 
-def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work, person, spans_task):
-    ann = person("ann", "en")
-    page = at_work(spans_task(["Ada Lovelace met Noe\u0308l in Rome."]), ann, {}).page
-    let_guard_pass(page)
-    at = "['.markable p', '#answers'].map(name => document.querySelector(name).getBoundingClientRect().height).join()"
-    before = page.evaluate(at)
-    page.keyboard.press("Digit1")
-    assert page.inner_text("#span-said").startswith("Select words first")
-    page.keyboard.press("ArrowRight")
-    assert page.inner_text("#span-said") == "Ada"
-    page.keyboard.press("Shift+ArrowRight")
-    page.keyboard.press("Digit1")
-    assert page.inner_text("#span-said") == "Person: Ada Lovelace"
-    page.keyboard.press("Digit2")
-    assert marks_on(page) == ["Ada Lovelace:ORG"]
-    page.keyboard.press("Control+z")
-    assert marks_on(page) == ["Ada Lovelace:PER"]
-    page.keyboard.press("Control+ArrowLeft")
-    assert page.evaluate(CHOSEN) == "Ada Lovelac"
-    page.keyboard.press("Delete")
-    assert marks_on(page) == []
-    assert page.inner_text("#span-said") == "Removed"
-    # A drag ends within a word, whose last letter has an accent; what is marked are whole characters.
-    page.evaluate(
-        """() => { const [text] = document.querySelector('.markable p').childNodes;
-                   getSelection().setBaseAndExtent(text, 16, text, 20); }"""
-    )
-    page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noe\u0308")
-    page.keyboard.press("Digit1")
-    page.dblclick(".markable p", position={"x": 20, "y": 20})
-    page.click(".spans button:has-text('Person')")
-    assert marks_on(page) == ["Ada:PER", "Noe\u0308:PER"]
-    assert page.evaluate(at) == before
-    assert worst_contrast(page) >= 4.5
-    page.reload()  # what was marked is kept
-    page.wait_for_function("() => document.querySelectorAll('.markable mark').length === 2")
-    let_guard_pass(page)
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#work > .empty")
-    assert [judgment.label for judgment in Judgment.objects.all()] == ["0:3:PER 17:21:PER"]
-
-
 def click_on(page, words):
     """Click on words of the text that is shown, which are a piece of their own."""
     box = page.evaluate(
@@ -116,6 +74,67 @@ def click_on(page, words):
         words,
     )
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def drag(page, words, *modifiers):
+    """Select words with the mouse, from the middle of their first letter to the middle of their last one."""
+    ends = page.evaluate(
+        """words => { const range = document.createRange(), [text] = document.querySelector('.markable p').childNodes;
+             return [0, words.length - 1].map(index => { const at = text.data.indexOf(words) + index;
+               range.setStart(text, at); range.setEnd(text, at + 1);
+               const { left, right, y, height } = range.getBoundingClientRect();
+               return [index ? right - 1 : left + 1, y + height / 2]; }); }""",
+        words,
+    )
+    for key in modifiers:
+        page.keyboard.down(key)
+    page.mouse.move(*ends[0])
+    page.mouse.down()
+    page.mouse.move(*ends[1], steps=4)
+    page.mouse.up()
+    for key in modifiers:
+        page.keyboard.up(key)
+
+
+def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work, person, spans_task):
+    ann = person("ann", "en")
+    page = at_work(spans_task(["Ada Lovelace met Noe\u0308l in Rome."]), ann, {}).page
+    let_guard_pass(page)
+    at = "['.markable p', '#answers'].map(name => document.querySelector(name).getBoundingClientRect().height).join()"
+    before = page.evaluate(at)
+    page.keyboard.press("Digit1")
+    assert page.inner_text("#span-said").startswith("Select words first")
+    assert page.evaluate(at) == before
+    page.wait_for_selector("#span-said:not(.unseen)")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#span-said") == "Ada"
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Digit1")
+    assert page.inner_text("#span-said") == "Person: \u2068Ada Lovelace\u2069"
+    page.keyboard.press("Digit2")
+    assert marks_on(page) == ["Ada Lovelace:ORG"]
+    page.keyboard.press("Control+z")
+    assert marks_on(page) == ["Ada Lovelace:PER"]
+    page.keyboard.press("Control+ArrowLeft")
+    assert page.evaluate(CHOSEN) == "Ada Lovelac"
+    page.keyboard.press("Delete")
+    assert marks_on(page) == []
+    assert page.inner_text("#span-said") == "Removed"
+    # A drag ends within a word, whose last letter has an accent; what is marked are whole characters.
+    drag(page, "Noe", "Alt")
+    page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noe\u0308")
+    page.keyboard.press("Digit1")
+    page.dblclick(".markable p", position={"x": 20, "y": 20})
+    page.click(".spans button:has-text('Person')")
+    assert marks_on(page) == ["Ada:PER", "Noe\u0308:PER"]
+    assert page.evaluate(at) == before
+    assert worst_contrast(page) >= 4.5
+    page.reload()  # what was marked is kept
+    page.wait_for_function("() => document.querySelectorAll('.markable mark').length === 2")
+    let_guard_pass(page)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#work > .empty")
+    assert [judgment.label for judgment in Judgment.objects.all()] == ["0:3:PER 17:21:PER"]
 
 
 def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks(
@@ -154,6 +173,35 @@ def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks
     assert Judgment.objects.live().get().label == "0:3:PER 8:12:PER 16:20:PER"
 
 
+def test_the_mouse_chooses_words_or_with_alt_their_parts_and_replaced_marks_are_told(at_work, person, spans_task):
+    page = at_work(spans_task(["\u200eAda\u200e met Noëlle in Rome."]), person("ann", "en"), {}).page
+    let_guard_pass(page)
+    drag(page, "met Noëll")
+    page.wait_for_function(f"words => ({CHOSEN})() === words", arg="met Noëlle")
+    page.keyboard.press("Digit1")
+    page.evaluate("getSelection().empty()")
+    click_on(page, "Rome")
+    page.keyboard.press("Digit3")
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    drag(page, "Noël", "Alt")
+    page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noël")
+    page.keyboard.press("Digit1")
+    page.evaluate("getSelection().empty()")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Digit2")
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Digit4")
+    assert page.inner_text("#span-said:not(.unseen)").endswith(
+        "Replaced: Organization: \u2068Ada\u2069, Person: \u2068Noël\u2069"
+    )
+    page.click("button:has-text('Done')")
+    page.wait_for_selector("#work > .empty")
+    assert Judgment.objects.get().label == "1:19:MISC"  # without the mark of direction before the first word
+
+
 @pytest.mark.slow
 def test_on_a_phone_words_are_tapped_and_everything_fits_a_thumb(at_work, person, spans_task):
     page = at_work(spans_task(["Ada met Noël in Rome."]), person("ann", "en"), {}, **PHONE).page
@@ -183,6 +231,7 @@ def test_without_scripts_spans_are_typed(new_page, person, spans_task):
     page.goto(f"/tasks/{task.name}/")
     page.click("button:has-text('Start')")
     assert "start:end:label" in page.inner_text(".typed-spans")
+    assert "LOC Place" in page.inner_text(".typed-spans")
     page.fill(".typed-spans textarea", "8:12:PER\n16:20:LOC")
     page.click("button:has-text('Done')")
     assert Judgment.objects.get().label == "8:12:PER 16:20:LOC"
@@ -197,7 +246,7 @@ def test_an_adjudicator_sees_each_persons_marks_on_the_text_and_decides_with_mar
     page.goto(f"/tasks/{task.name}/adjudication/{task.units.get().pk}/")
     page.wait_for_selector(".of-one mark")
     assert sorted(marks_on(page, ".of-one mark.differs")) == ["Ada met:PER", "Ada:PER", "Rome:LOC", "Rome:ORG"]
-    assert "“Ada met” Person" in page.inner_text(".compared")
+    assert "\u2068“Ada met”\u2069 \u2068Person\u2069" in page.inner_text(".compared")
     page.click("[data-take='0:7:PER 16:20:LOC']")
     assert marks_on(page) == ["Ada met:PER", "Rome:LOC"]
     let_guard_pass(page)
