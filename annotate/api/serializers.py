@@ -140,7 +140,7 @@ def offered(task: Task) -> list[dict[str, Any]]:
             "asked": asked,
             "name": kind.called_in(ENGLISH, label),
             "names": {language: kind.called_in(language, label) for language in task.languages},
-            "autonym": "" if kind.answers or label not in LANGUAGES else LANGUAGES[label].autonym,
+            "autonym": LANGUAGES[label].autonym if kind.labels_are_languages and label in LANGUAGES else "",
         }
         for asked in (task.labels if kind.asks_each else [""])
         for label in kind.rules.offered(Unit(task=task, asked=asked))

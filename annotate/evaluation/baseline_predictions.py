@@ -114,7 +114,7 @@ def _problem(train: Sequence[Document], test: Sequence[Document], **more: Any) -
 
 
 def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Document]:
-    """Yield the rows of a set. A negative label, such as not-es, cannot be learnt, so it is left out.
+    """Yield the rows of a set. A negative label of a language, such as not-es, cannot be learnt, so it is left out.
 
     Raises EvaluationError if the rows lack a field, or have no texts.
     """
@@ -123,13 +123,14 @@ def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str])
     names = list(fields) or sorted({name for _, row in rows for name, value in row.items() if is_text(name, value)})
     texts = {} if names else _texts_of_corpus(manifest, [row["id"] for _, row in rows])
     together = (manifest.get("task") or {}).get("together", "")
+    has_negatives = not manifest.get("task") or _asks_language(manifest)
     for location, row in rows:
         if missing := [name for name in names if name not in row]:
             raise EvaluationError(f"{location} has no field {missing[0]!r}. Choose other fields with --fields.")
         key = get(location, row, "id", str)
         text = "\n".join(str(row[name] or "") for name in names) if names else texts[key]
         labels = row["concepts"] if "concepts" in row else [row["label"]]
-        kept = tuple(label for label in labels if not is_negative(label))
+        kept = tuple(label for label in labels if not (has_negatives and is_negative(label)))
         group = [str(row.get(together))] if together else row.get("apart") or []
         yield Document(key, row.get("language") or "", text, kept, row.get("split") or "", (text, *map(str, group)))
 

@@ -14,7 +14,7 @@ from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SEC
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, in_points, percent, rounded
 from annotate.reports.square_plots import Spot, lines
-from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table
+from annotate.reports.tables import ALL, LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table
 
 WHY = {
     "few": "the corpus has too few posts for this interval width",
@@ -29,7 +29,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
     `missing` explains the remaining languages.
     """
     possible = [row for row in plan["rows"] if row["measure"] == measure and row["needs"]]
-    rows = [row | {"language": row["language"] or "all"} for row in possible]
+    rows = [row if row["language"] else row | {"language": ALL, "name": ALL} for row in possible]
     heads = (
         *LANGUAGE,
         Column("share", "share", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
@@ -300,7 +300,7 @@ def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
     if any(row["able"] < row["readers"] for row in work["queues"]):
         people |= {"able": "may work now"}
     rows = [{**row, "language": row["queue"]} for row in work["queues"]]
-    total = {**dict.fromkeys(people), **{key: _sum(work, key) for key in headings}, "language": "all", "name": ""}
+    total = {**dict.fromkeys(people), **{key: _sum(work, key) for key in headings}, "language": ALL, "name": ALL}
     heads = (*LANGUAGE, *numbers(some), *numbers(people), Column("note", "note", NOTE, _note))
     return table("Expected work", heads, rows, total=[{**total, "needs": 0}] if len(rows) > 1 else [])
 

@@ -13,6 +13,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
 from annotate.reports.plots import Mark, Row, forest, whole_axis
 from annotate.reports.tables import (
+    ALL,
     LANGUAGE,
     NUMBER,
     ONE_LANGUAGE,
@@ -27,7 +28,6 @@ from annotate.reports.tables import (
     table,
 )
 
-ALL = "all"
 NONE = SafeString("")
 Section = Mapping[str, Any]
 Address = Callable[[int], str]  # returns the address of the page for the key of a person or a unit
@@ -107,7 +107,7 @@ def _language(row: dict[str, Any]) -> Cell:
 def _parts(report: Section) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the figures for each language, and those for all languages if there is not exactly one language."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
-    return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
+    return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL, "name": ALL}]
 
 
 def label_table(

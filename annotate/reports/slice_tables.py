@@ -18,7 +18,7 @@ from annotate.kinds.forms import FORMS
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
 from annotate.reports.plots import Mark, axis_of, forest
 from annotate.reports.plots import Row as PlotRow
-from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, beside, dense, many, numbered
+from annotate.reports.tables import ALL, NAME, NOTE, NUMBER, Cell, Column, Table, beside, dense, many, numbered
 
 # Maximum number of marks in a picture, so that it fits on a printed page: for a single series, and for several series.
 # Additional rows continue in the next picture, on the same axis.
@@ -205,7 +205,7 @@ class _Layout(NamedTuple):
             return Section(part["slug"], part["title"], (f"{capital(*notes)}.",))
         slices: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
         for row in rows:
-            slices.setdefault(tuple(row["of"].get(name, "all") for name in part["of"]), {})[row["measure"]] = row
+            slices.setdefault(tuple(row["of"].get(name, ALL) for name in part["of"]), {})[row["measure"]] = row
         measures = list(dict.fromkeys(row["measure"] for row in rows))
         # If all figures are based on the same number of units, show the number only once.
         units = {row["units"] for row in rows}
@@ -214,7 +214,7 @@ class _Layout(NamedTuple):
         for values, by_measure in slices.items():
             table_rows.append({"note": _notes(by_measure)})
             for index, value in enumerate(values):
-                name = self.names.get(value, "") if self.names else beside(value)
+                name = self.names.get(value, "") if self.names else "" if value == ALL else beside(value)
                 table_rows[-1] |= {f"of{index}": shown_value(value), f"name{index}": name}
             for measure in measures:
                 row = by_measure.get(measure, {})

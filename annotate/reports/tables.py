@@ -30,6 +30,7 @@ FEW = 12  # maximum number of rows of a folded table that a page contains; longe
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter
 CELLS = 650  # maximum number of a table's cells on one page of the site, in whole rows
+ALL = "all"  # the row of all languages; it has this name, although `all` is also the code of a language
 Called = Callable[[str], str]  # function that returns the name of a label
 Row = Any  # mostly a dict in a report
 

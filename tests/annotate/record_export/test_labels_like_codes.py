@@ -1,0 +1,118 @@
+"""Labels of records that are also codes of languages, such as `all` (Allar), are no languages anywhere."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.urls import reverse
+
+from annotate.actions.commands import call_command
+from annotate.evaluation.baseline_predictions import plan_of
+from annotate.evaluation.text_classifiers import majority
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judgments import judge
+from annotate.work.queue import take
+from corpora.core.languages import LANGUAGES
+from tests.annotate.classified_sets import classified_set
+from tests.annotate.programs import Program
+
+LABELS = ("all", "bad", "dev", "good", "not", "not-bad")
+NAMES = {LANGUAGES[label].name for label in LABELS if label in LANGUAGES}
+KIND = """\
+title = "How good is it?"
+form = "choice"
+
+[[layout]]
+style = "passage"
+fields = ["body"]
+""" + "".join(f'\n[[answers]]\ncode = "{label}"\nname = "{label}"\n' for label in LABELS)
+
+
+@pytest.fixture
+def task(db, tmp_path, person):
+    """A task in two languages that two people have answered. The label of a record is in its id."""
+    kind, rows = tmp_path / "goodness.toml", tmp_path / "bodies.jsonl"
+    kind.write_text(KIND)
+    records = [
+        {"id": f"{code}:{label}:{number}", "language": code, "body": f"Text {number} {label} in {code}"}
+        for code in ("en", "de")
+        for label in LABELS
+        for number in range(5)
+    ]
+    rows.write_text("".join(json.dumps(row) + "\n" for row in records))
+    call_command("import_corpus", "bodies", rows, fields="body", licence="CC0-1.0", source="made", verbosity=0)
+    how = {
+        "kind": str(kind),
+        "corpus": "bodies",
+        "languages": "en de",
+        "seed": "1",
+        "redundancy": 2,
+        "on_conflict": "ADJUDICATION",
+    }
+    call_command("open_task", "goodness", **how, test_items=0, gold_share=0, verbosity=0)
+    task = Task.objects.get()
+    for annotator in (person("ann", "en de"), person("ben", "en de")):
+        while lease := take(annotator, task):
+            said = lease.unit.item.key.split(":")[1]
+            # They differ on a few records, so that there is something to measure and to decide.
+            differs = annotator.user.username == "ben" and lease.unit.item.key.endswith(":0")
+            judge(annotator, lease.pk, Answer(LABELS[LABELS.index(said) - 1] if differs else said))
+    return task
+
+
+def names_in(text):
+    return sorted(name for name in NAMES if name in text)
+
+
+def test_labels_that_are_also_codes_of_languages_keep_their_names(task, tmp_path):
+    assert {"Allar"} <= NAMES
+    out, predictions = tmp_path / "gold", tmp_path / "predicted.csv"
+    call_command("export_gold", "goodness", out=out, splits="train=0,dev=0,test=1", seed="1", verbosity=0)
+    card = (out / "README.md").read_text()
+    assert "| all | |" in card.replace("|  |", "| |")
+    assert names_in(card) == []
+    rows = [json.loads(line) for line in (out / "gold.unfinished.jsonl").read_text().splitlines()]
+    assert {row["label"] for row in rows} == {*LABELS}
+    said = (f"{row['id']},{LABELS[number % len(LABELS)]}\n" for number, row in enumerate(rows))
+    predictions.write_text("id,label\n" + "".join(said))
+    for options in ({"out": str(tmp_path / "report")}, {"json": True}):
+        printed = StringIO()
+        call_command("evaluate", str(predictions), gold=[str(out)], unfinished=True, stdout=printed, **options)
+        assert names_in(printed.getvalue()) == []
+    for report in (tmp_path / "report").glob("report.*"):
+        assert names_in(report.read_text()) == [], report
+    printed = StringIO()
+    call_command("agreement", "goodness", stdout=printed)
+    assert names_in(printed.getvalue()) == []
+
+
+def test_pages_and_programs_show_such_labels_as_they_are(task, client, manager, ada, person):
+    client.force_login(manager)
+    pages = [f"/manage/tasks/goodness/{page}" for page in ("", "items/", "people/", "quality/", "agreement/")]
+    for address in pages:
+        response = client.get(address)
+        assert (address, response.status_code, names_in(response.text)) == (address, 200, [])
+    client.force_login(ada.user)
+    unit = task.units.filter(stage="ADJUDICATION")[0]
+    for address in (reverse("adjudication", args=["goodness"]), reverse("adjudicate", args=["goodness", unit.pk])):
+        response = client.get(address)
+        assert (address, response.status_code, names_in(response.text)) == (address, 200, [])
+    offered = Program(client, person("cem", "en")).get("tasks/goodness/").json()["answers"]
+    assert [(row["label"], row["name"], row["autonym"]) for row in offered] == [(code, code, "") for code in LABELS]
+
+
+def test_judgments_with_such_labels_are_imported_as_they_are(db, tmp_path):
+    file, out = tmp_path / "crowd.csv", StringIO()
+    file.write_text("task,worker,label\n" + "".join(f"i{n},w,{label}\n" for n, label in enumerate(LABELS)))
+    call_command("import_judgments", "crowd", str(file), stdout=out)
+    crowd = Task.objects.get(name="crowd")
+    assert sorted(crowd.labels) == sorted(LABELS)
+    assert names_in(out.getvalue()) == []
+
+
+def test_baselines_learn_labels_that_look_like_negatives_of_languages(tmp_path):
+    rows = [(f"i{n}", "en", "train" if n < 20 else "test", "not-bad", f"Text {n}") for n in range(30)]
+    plan = plan_of(classified_set(tmp_path / "texts", rows, ("bad", "not-bad")), (), "1")
+    predictions = plan.write(majority, tmp_path / "majority").read_text()
+    assert predictions.count("not-bad") >= 10
