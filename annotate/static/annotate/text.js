@@ -28,6 +28,8 @@
     save.click();
   });
   document.addEventListener("htmx:afterSwap", ({ target }) => { if (target.id === "work") begin(); });
+  // htmx would copy the size of a field that somebody has dragged as an inline style, which the page's policy forbids.
+  document.addEventListener("htmx:beforeSwap", () => find("#text")?.removeAttribute("style"));
   document.addEventListener("htmx:afterSettle", count); // settling puts attributes back
   begin();
 })();

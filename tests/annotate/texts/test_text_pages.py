@@ -81,6 +81,19 @@ def test_a_text_is_written_reviewed_and_decided_on_with_the_keyboard_alone(opene
 
 
 @pytest.mark.slow
+def test_a_refused_text_stays_in_its_field_and_obeys_the_policy_of_the_page(opened, person, new_page, console_errors):
+    opened(size="1")
+    page = at_work(new_page(user=person("wim", "en").user))
+    page.fill("#text", "Why?")
+    page.evaluate("document.querySelector('#text').style.height = '9rem'")  # as if its corner was dragged
+    page.click("#save")
+    page.wait_for_function("() => document.querySelector('#notice').innerText.includes('needs at least 8')")
+    assert page.input_value("#text") == "Why?"
+    assert [error for error in console_errors if "400 (Bad Request)" not in error] == []
+    console_errors.clear()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, PHONE], ids=["light", "dark", "phone"])
 def test_an_arabic_text_reads_from_right_to_left_and_everything_fits(opened, person, new_page, options):
     task = opened(language="ar", texts=ARABIC, size="1")
