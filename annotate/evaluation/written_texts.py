@@ -12,7 +12,15 @@ from typing import Any
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import apart
 from annotate.core.measures.figure_rows import Row, averaged, difference_row, holm_corrected, row
-from annotate.core.measures.generated_texts import BLEU4, METRICS, counts, scores
+from annotate.core.measures.generated_texts import (
+    BLEU4,
+    BLEU4_CHAR,
+    METRICS,
+    bleu_for,
+    counts,
+    scores,
+    signature,
+)
 from annotate.evaluation import xglue_tasks
 from annotate.evaluation.prediction_files import described, rows_of, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
@@ -33,6 +41,10 @@ class Texts:
     language: str
     said: list[str]
     references: list[list[str]]
+
+    @property
+    def bleu(self) -> str:
+        return bleu_for(self.references)
 
 
 def grade(
@@ -68,7 +80,9 @@ def grade(
     return {
         "unit": "text",
         "head": [{"measure": measure, "of": {}} for measure in METRICS],
-        "words": {"gold": [_measured(len(references), split, most), *xglue_tasks.signatures()]},
+        "words": {
+            "gold": [_measured(len(references), split, most), *xglue_tasks.signatures(), *_by_character(systems[0])]
+        },
         "reading": xglue_tasks.TEXTS.reading,
         "predictor": described(names[0]),
         "rows": main,
@@ -82,6 +96,16 @@ def grade(
 def _measured(number: int, split: str, most: int) -> str:
     several = f", each with up to {most} texts by people" if most > 1 else ""
     return f"Measured on {many(number, 'record')} of the split {split}{several}."
+
+
+def _by_character(system: Sequence[Texts]) -> list[str]:
+    """Return a sentence about the languages whose BLEU is computed by character, if there are any."""
+    if not (languages := [texts.language for texts in system if texts.bleu == BLEU4_CHAR]):
+        return []
+    return [
+        f"BLEU-4 in {' '.join(languages)} compares characters instead of words, because these languages are written "
+        f"without spaces. It is higher than BLEU-4 of words. Its signature: {signature(BLEU4_CHAR)}."
+    ]
 
 
 def _references(sets: Sequence[PublishedSet], split: str) -> dict[tuple[str, str], list[str]]:
@@ -123,7 +147,11 @@ def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row
         figure
         for texts in system
         for figure in xglue_tasks.generated_rows(
-            texts.said, texts.references, {"language": texts.language}, seed=f"{digest}:{texts.language}"
+            texts.said,
+            texts.references,
+            {"language": texts.language},
+            seed=f"{digest}:{texts.language}",
+            bleu=texts.bleu,
         )
         if figure["measure"] == measure
     ]
@@ -135,7 +163,7 @@ def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Ro
     """Return the differences between two systems in BLEU-4, with Holm-corrected p-values."""
     rows: list[Row] = []
     for first, second in zip(*systems, strict=True):
-        own, other = (counts(texts.said, texts.references) for texts in (first, second))
+        own, other = (counts(texts.said, texts.references, first.bleu) for texts in (first, second))
         difference, p = apart(own, other, scores, seed=f"{gold.digest}:{first.language}")
         note = "" if difference else xglue_tasks.NO_INTERVAL
         rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))

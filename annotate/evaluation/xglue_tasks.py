@@ -200,16 +200,23 @@ def signatures() -> list[str]:
 
 
 def generated_rows(
-    said: Sequence[str], references: Sequence[Sequence[str]], slice_keys: Mapping[str, str], *, seed: str
+    said: Sequence[str],
+    references: Sequence[Sequence[str]],
+    slice_keys: Mapping[str, str],
+    *,
+    seed: str,
+    bleu: str = BLEU4,
 ) -> Iterator[Row]:
     """Yield BLEU-4 and chrF of generated texts.
 
     references: the references for each text.
     slice_keys: names of the slice, for the rows.
+    bleu: the variant of BLEU-4 to report.
     """
     for measure in METRICS:
         try:
-            score = corpus_score(said, references, seed=seed, measure=measure)
+            variant = bleu if measure == BLEU4 else measure
+            score = corpus_score(said, references, seed=seed, measure=variant)
         except MissingExtra as error:
             raise EvaluationError(str(error)) from error
         yield row(measure, slice_keys, score, score.texts, NO_INTERVAL if score.low is None else "")

@@ -35,6 +35,7 @@ _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
 # Characters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Kana and Han.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 _WORD = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+")
 
 
@@ -66,6 +67,11 @@ def word_count(text: str) -> int:
     In scripts without spaces between words, each character counts.
     """
     return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
+
+
+def is_unspaced(letter: str) -> bool:
+    """Return whether a character is of a script without spaces between words."""
+    return _UNSPACED_LETTER.match(letter) is not None
 
 
 def is_removed(text: str) -> bool:

@@ -1,11 +1,12 @@
 """BLEU-4 and chrF of generated texts as sacrebleu computes them, between 0 and 1, with bootstrap intervals over texts.
 
-BLEU is lower-cased, as in XGLUE's evaluation, and tokenized by mteval v13a, so it is meaningless for languages written
-without spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). chrF compares characters,
-so it suits all languages (Popović 2015). A text can have several references.
+BLEU is lower-cased, as in XGLUE's evaluation, and tokenized by mteval v13a, so it is meaningless for scripts without
+spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). BLEU4_CHAR compares sequences of
+characters instead. chrF compares characters too, so it suits all languages (Popović 2015). A text can have several
+references.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -16,13 +17,15 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.resampling import bootstrap
+from corpora.core.values import is_unspaced
 
-BLEU4, CHRF = "bleu4", "chrf"
+BLEU4, BLEU4_CHAR, CHRF = "bleu4", "bleu4_char", "chrf"
 # Each measure with sacrebleu's module and class, and the options of the class.
 METRICS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     BLEU4: ("sacrebleu.metrics.bleu", "BLEU", {"lowercase": True, "force": True}),
     CHRF: ("sacrebleu.metrics.chrf", "CHRF", {}),
 }
+_VARIANTS = {BLEU4_CHAR: ("sacrebleu.metrics.bleu", "BLEU", {"lowercase": True, "force": True, "tokenize": "char"})}
 
 
 class MissingExtra(Exception):
@@ -40,11 +43,11 @@ class MissingExtra(Exception):
 @cache
 def _metric(measure: str) -> Any:
     """Return sacrebleu's metric. Raise MissingExtra if it is not installed."""
-    module, name, options = METRICS[measure]
+    module, name, options = {**METRICS, **_VARIANTS}[measure]
     try:
         return getattr(import_module(module), name)(**options)
     except ImportError:
-        raise MissingExtra("BLEU" if measure == BLEU4 else "chrF", "sacrebleu", "text") from None
+        raise MissingExtra("chrF" if measure == CHRF else "BLEU", "sacrebleu", "text") from None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,12 @@ def corpus_score(
     rows = counts(hypotheses, references, measure)
     low, high = bootstrap(rows, lambda total: float(scores(total[:, None], measure)[0]), seed=seed)
     return Generated(float(scores(rows.sum(axis=0)[:, None], measure)[0]), low, high, len(hypotheses))
+
+
+def bleu_for(references: Iterable[Sequence[str]]) -> str:
+    """Return BLEU4_CHAR if more than half of the references' letters are of scripts without spaces, otherwise BLEU4."""
+    letters = [letter for texts in references for text in texts for letter in text if letter.isalpha()]
+    return BLEU4_CHAR if 2 * sum(map(is_unspaced, letters)) > len(letters) else BLEU4
 
 
 def signature(measure: str = BLEU4) -> str:

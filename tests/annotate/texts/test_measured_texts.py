@@ -14,6 +14,7 @@ from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from tests.annotate.classified_sets import classified_set
 from tests.annotate.evaluation.figures import figures
 from tests.annotate.texts.conftest import PASSAGES
 
@@ -101,3 +102,38 @@ def test_a_report_compares_two_systems_and_wrong_files_are_refused(gold, system,
     assert (difference["measure"], difference["units"], difference["value"]) == ("bleu4", 3, None)
     call_command("evaluate", str(system), gold=[str(one)], out=str(tmp_path / "report"), stdout=out)
     assert "chrF" in (tmp_path / "report" / "report.md").read_text()
+
+
+@pytest.mark.on_sqlite
+def test_bleu_of_scripts_without_spaces_compares_characters(tmp_path):
+    truth = {
+        ("en", "a"): "How many strings does a violin have?",
+        ("ja", "b"): "バイオリンの弦は何本ですか？",
+        ("th", "c"): "ไวโอลินมีกี่สาย",
+    }
+    said = {"a": truth["en", "a"], "b": "バイオリンには弦が何本ありますか？", "c": "ไวโอลินมีสายกี่สาย"}
+    rows = [(key, code, "test", text, "A passage.") for (code, key), text in truth.items()]
+    task = {"name": "questions", "title": "", "form": "text", "type": "question_writing", "labels": [], "languages": []}
+    folder = classified_set(tmp_path / "gold", rows, form="text", task=task)
+    predictions = tmp_path / "said.jsonl"
+    predictions.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in said.items()))
+    report = evaluate(str(predictions), [folder])
+    by_character = BLEU(lowercase=True, force=True, tokenize="char")
+    expected_ones = {"en": 1.0} | {
+        code: by_character.corpus_score([said[key]], [[truth[code, key]]]).score / 100
+        for code, key in truth
+        if code != "en"
+    }
+    for code, value in expected_ones.items():
+        assert figures(report, "bleu4", language=code)["value"] == pytest.approx(value), code
+        assert value > 0.1
+    mean = figures(report, "bleu4")["value"]
+    assert mean == pytest.approx(sum(expected_ones.values()) / 3)
+    [sentence] = [words for words in report["words"]["gold"] if "characters instead of words" in words]
+    assert sentence.startswith("BLEU-4 in ja th compares characters")
+    assert "tok:char" in sentence
+    # Two systems are compared in the same way.
+    other = tmp_path / "other.jsonl"
+    other.write_text(predictions.read_text())
+    differences = evaluate(str(predictions), [folder], against=str(other))["comparison"]["rows"]
+    assert {row["of"]["language"] for row in differences} == {"en", "ja", "th"}
