@@ -20,7 +20,8 @@ from annotate.manager_pages.dashboard import done, log_change
 from annotate.models import Annotator, Membership, Task
 from annotate.pages.access import UserRequest, may, text_of, whole_number
 from annotate.work import membership
-from annotate.work.accounts import is_manager
+from annotate.work.accounts import check_may_change, is_manager, managers
+from annotate.work.adjudication import adjudicators
 from annotate.work.membership import EVERYBODY, MEMBERS
 
 ON_A_PAGE = 25
@@ -48,6 +49,8 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
         "groups": membership.groups(),
         "invites": may(request.user, "invite"),
         "manages_all": is_manager(request.user),
+        "is_adjudicator": adjudicators(task).filter(user=request.user).exists(),
+        "without_account": [] if found is None else _managers_without_account(search["find"]),
     }
 
 
@@ -55,7 +58,7 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     """Change who works on a task.
 
     POST fields:
-    do: open, add, change or remove
+    do: open, add, change, remove, or join, which adds the manager who sends the form
     open_to: everybody or members, if `do` is open
     person: primary key of an annotator to add, change or remove; repeated to add several
     everybody: present to add all people that the search with find, language and group returns
@@ -65,9 +68,12 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     act = posted.get("do", "")
     if act == "open" and posted.get("open_to") in (EVERYBODY, MEMBERS):
         return _done(request, task, {"open_to": posted["open_to"]})
-    if act not in ("add", "change", "remove"):
+    if act not in ("add", "change", "remove", "join"):
         raise InvalidAnswer("The action is missing from the form. Reload the page and try again.")
-    if act == "add" and "everybody" in posted:
+    if act == "join":
+        check_may_change(request.user, [request.user])
+        people = [Annotator.objects.get_or_create(user=request.user)[0]]
+    elif act == "add" and "everybody" in posted:
         people = list(membership.candidates(task, *(text_of(posted, name) for name in SEARCH)))
     else:
         keys = [key for text in posted.getlist("person") if (key := whole_number(text)) is not None]
@@ -80,6 +86,14 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
         return _done(request, task, {"remove": _names(people)})
     options = {"add": _names(people), "quota": posted.get("quota", "").strip() or "none"}
     return _done(request, task, options | ({"role": role} if role else {}))
+
+
+def _managers_without_account(words: str) -> list[str]:
+    """Return the user names of managers with these words in their user name who have no annotator account."""
+    found = managers().filter(annotator=None).order_by("username")
+    for word in words.split():
+        found = found.filter(username__icontains=word)
+    return list(found.values_list("username", flat=True)[:ON_A_PAGE])
 
 
 def _names(people: Iterable[Annotator]) -> list[str]:

@@ -64,6 +64,26 @@ def test_people_are_found_and_all_of_them_added(desk, task, people):
     assert "No other people match." in desk.get(PAGE, {"language": "de", "find": "ann"}).text
 
 
+def test_a_manager_becomes_an_adjudicator_of_a_task_with_one_button(desk, task, manager):
+    assert "I will adjudicate" in desk.get(PAGE).text
+    assert f"{manager.username} manages tasks and has no annotator account." in desk.get(PAGE, {"find": ""}).text
+    reply = desk.post(MEMBERS, {"do": "join", "role": "adjudicator"}, follow=True)
+    assert "1 member added, 0 changed." in reply.text
+    assert "I will adjudicate" not in reply.text
+    assert roles(task) == {manager.username: ("adjudicator", None)}
+
+
+def test_managers_who_are_no_superusers_do_not_make_themselves_adjudicators(client, task, person):
+    clerk = person("clerk", "de").user
+    clerk.is_staff = True
+    clerk.save()
+    clerk.user_permissions.set(Permission.objects.all())
+    client.force_login(clerk)
+    assert "I will adjudicate" not in client.get(PAGE).text
+    assert client.post(MEMBERS, {"do": "join", "role": "adjudicator"}).status_code == 403
+    assert roles(task) == {}
+
+
 @pytest.mark.parametrize("fields", [{"do": "add"}, {"do": "fly"}, {"do": "open", "open_to": "some"}, {}])
 def test_a_form_that_chooses_nobody_changes_nothing(desk, task, fields):
     assert desk.post(MEMBERS, fields).status_code == 400
