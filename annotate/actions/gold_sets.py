@@ -91,7 +91,8 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
     # card mentions them.
     if values["splits"] or manifest.get("published"):
         warnings += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
-    warnings.append((manifest.get("published") or {}).get("refused", ""))
+    published = manifest.get("published") or {}
+    warnings += [published.get("refused", ""), published.get("note", "")]
     labels = many(len(counts["by_label"]), "label")
     written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."
     return Outcome([written], [sentence for sentence in warnings if sentence], manifest)

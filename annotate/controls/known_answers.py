@@ -28,6 +28,7 @@ from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
 from annotate.work.task_creation import Entry
 from annotate.work.unit_entry import add_units, shuffled
+from corpora.core.graphemes import UNSPACED
 from corpora.database.statements import prepared
 from corpora.draws.samples import items_of
 from corpora.models import as_read
@@ -261,10 +262,6 @@ EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
 # Minimum number of letters and digits that an item must have to be recognized in guidelines. A short item such as
 # "cheap flights" can occur there by chance.
 LEAST_LETTERS = 20
-# Characters of scripts that have no spaces between words: Thai and Lao, Myanmar, Khmer, Kana, Han.
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
 
 
 def _is_quoted(values: list[str], texts: list[str]) -> bool:

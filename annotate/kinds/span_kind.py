@@ -41,8 +41,8 @@ SPANS_KEYS: Mapping[str, str] = {
     "overlap": "whether spans may overlap (default false)",
     "one": "whether an answer has only one span, as the answer to a question has (default false)",
     "nothing": "whether people may answer that there is nothing to mark (default true)",
-    "tokens": "a kept field with the tokens of the text, separated by spaces, for CoNLL files (default: tokens are "
-    "separated by white space)",
+    "tokens": "a kept field with the tokens of the text, separated by spaces, for CoNLL files (default: "
+    "words, and single other characters)",
     "colours": f"a table with the colours of labels: {', '.join(COLOURS)} (default: in this order)",
     "right_from": "the minimum F1 of the marked characters with the known answer for an answer to count as correct "
     f"(default {RIGHT_FROM})",

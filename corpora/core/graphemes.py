@@ -1,11 +1,13 @@
-"""The characters that people see (grapheme clusters), after the rules GB3 to GB13 of Unicode Standard Annex 29.
+"""The words of a text, and the characters that people see.
 
-A cluster is, for example, a letter with its accents and vowel signs, a Hangul syllable of several jamo, a flag, or an
-emoji with its skin tone. Python's unicodedata has the general categories on which the rules build.
+These characters are the grapheme clusters after the rules GB3 to GB13 of Unicode Standard Annex 29. A cluster is, for
+example, a letter with its accents and vowel signs, a Hangul syllable of several jamo, a flag, or an emoji with its skin
+tone. Python's unicodedata has the general categories on which the rules build.
 """
 
 import re
 import unicodedata
+from itertools import pairwise
 
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
 # Characters that continue a cluster, beside those of the categories Mn, Me and Mc.
@@ -32,6 +34,10 @@ _CONSONANT = re.compile(
     "\u0b5d\u0b5f\u0b71\u0c15-\u0c28\u0c2a-\u0c39\u0c58-\u0c5a\u0d15-\u0d3a]"
 )
 _VIRAMAS = "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d"
+# Characters of scripts that have no spaces between words: Thai and Lao, Myanmar, Khmer, Kana, Han.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 _L, _V, _T, _LV, _LVT = "L", "V", "T", "LV", "LVT"
 # What may follow each type of Hangul syllable or jamo in the same cluster.
 _FOLLOWING = {_L: (_L, _V, _LV, _LVT), _LV: (_V, _T), _V: (_V, _T), _LVT: (_T,), _T: (_T,)}
@@ -51,6 +57,23 @@ def is_within_character(text: str, place: int) -> bool:
     if _FLAG_LETTER.match(before) and _FLAG_LETTER.match(after):
         return _number_of_flag_letters(text, place) % 2 == 1
     return _is_joined(text, place)
+
+
+def words_in(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each word and of each other character, without white space and format characters.
+
+    Words are runs of letters, digits and marks. In scripts without spaces, each character is a word.
+    """
+    places: list[tuple[int, int]] = []
+    is_in_word = False
+    for start, end in pairwise(place for place in range(len(text) + 1) if not is_within_character(text, place)):
+        is_word = unicodedata.category(text[start])[0] in "LNM" and not UNSPACED.match(text[start])
+        if is_word and is_in_word and places[-1][1] == start:
+            places[-1] = (places[-1][0], end)
+        elif not (text[start].isspace() or is_invisible(text[start])):
+            places.append((start, end))
+        is_in_word = is_word
+    return places
 
 
 def is_invisible(letter: str) -> bool:

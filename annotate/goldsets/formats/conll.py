@@ -2,8 +2,10 @@
 
     <KIND>/<language>.<split>      NER/en.train; a blank line follows each record, and nothing else is in the file
 
-The tokens are those of the record if its kind names a field with them; otherwise they are separated by white space. The
-first token that a span touches is B, the others are I. If spans overlap, a token keeps the tag of the longest one.
+The tokens are those of the record if its kind names a field with them. Otherwise they are words and other characters;
+in scripts without spaces, each character is a token. The first token that a span touches is B, the others are I. If
+spans overlap, a token keeps the tag of the longest one. Spans that begin or end within a token are widened and
+counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.goldsets.formats import Format, register
 from annotate.kinds.forms.spans import Span, spans_in
+from corpora.core.graphemes import words_in
 from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
@@ -29,12 +32,14 @@ class ConllError(ValueError):
 def tokens_in(text: str, tokens: str | None = None) -> list[tuple[int, int]]:
     """Return the start and end of each token.
 
-    tokens: the tokens of the text, separated by white space; None if those of the text are separated so
+    tokens: the tokens of the text, separated by white space; None for words and other characters
 
     Raise ConllError if a token is not in the text after the one before it.
     """
+    if tokens is None:
+        return words_in(text)
     places, end = [], 0
-    for token in (text if tokens is None else tokens).split():
+    for token in tokens.split():
         start = text.find(token, end)
         if start < 0:
             raise ConllError(f"The token {token!r} is not in the text after its character {end:,}.")
@@ -52,6 +57,12 @@ def tags(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
             for number in touched:
                 tagged[number] = f"{'B' if number == touched[0] else 'I'}-{span.label}"
     return tagged
+
+
+def widened(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> int:
+    """Return how many spans begin or end within a token."""
+    starts, ends = ({place[side] for place in places} for side in (0, 1))
+    return sum(span.start not in starts or span.end not in ends for span in spans)
 
 
 def spans_of(tags: Iterable[str]) -> list[Span]:
@@ -75,38 +86,49 @@ def write_conll(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's CoNLL files and return their manifest entry.
 
     refused: why the files are not written; empty if they are.
+    note: how many spans begin or end within a token; empty if none do.
     """
     marking = export.kind.publication.constants["marking"]
-    separated = f"the field {marking['tokens']}" if marking["tokens"] else "white space"
-    entry: dict[str, Any] = {"format": CONLL, "files": {}, "refused": "", "about": ABOUT.format(separated=separated)}
+    field, tokens = marking["field"], marking["tokens"]
+    tokens_are = f"those of the field {tokens}" if tokens else WORDS_ARE
+    entry: dict[str, Any] = {"format": CONLL, "files": {}, "refused": "", "about": ABOUT.format(tokens_are=tokens_are)}
     if not export.with_text:
         return entry | {"refused": "The texts must not be published, so CoNLL files are not written."}
     columns = ("id", "language", "split", "label", *export.kind.exported_fields)
     rows = list(export.written_rows(folder, columns))
     languages = {row["language"] for row in rows}
     files: dict[str, list[Tagged]] = {}
+    number = 0
     for row in rows:
-        place = published_code(row["language"], languages), row["split"]
+        text, spans = row[field], spans_in(row["label"])
         try:
-            tagged = _tagged(row[marking["field"]], row[marking["tokens"]] if marking["tokens"] else None, row["label"])
+            places = tokens_in(text, row[tokens] if tokens else None)
         except ConllError as error:
             return entry | {"refused": f"CoNLL files are not written, because of the record {row['id']}: {error}"}
-        files.setdefault(file_name(export.kind.slug, *place, export.mark), []).append(tagged)
+        number += widened(places, spans)
+        tagged = [(text[start:end], tag) for (start, end), tag in zip(places, tags(places, spans), strict=True)]
+        code = published_code(row["language"], languages)
+        files.setdefault(file_name(export.kind.slug, code, row["split"], export.mark), []).append(tagged)
     for name, items in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("".join(map(_block, items)), encoding="utf-8", newline="\n")
-    return entry | {"files": {name: len(files[name]) for name in sorted(files)}}
+    note = _note(number, sum(len(spans_in(row["label"])) for row in rows))
+    about = f"{entry['about']} {note}".rstrip()
+    return entry | {"files": {name: len(files[name]) for name in sorted(files)}, "note": note, "about": about}
 
 
+WORDS_ARE = (
+    "runs of letters and digits, and single other characters; in scripts without spaces, each character is a token"
+)
 ABOUT = (
-    "CoNLL files: each line has a token, a space and its IOB2 tag, and a blank line ends each record. "
-    "Tokens are separated by {separated}. A span that begins or ends within a token includes the whole token."
+    "CoNLL files: each line has a token, a space and its IOB2 tag, and a blank line ends each record. The tokens are "
+    "{tokens_are}. A span that begins or ends within a token includes the whole token."
 )
 
 
-def _tagged(text: str, tokens: str | None, label: str) -> Tagged:
-    places = tokens_in(text, tokens)
-    return [(text[start:end], tag) for (start, end), tag in zip(places, tags(places, spans_in(label)), strict=True)]
+def _note(number: int, of: int) -> str:
+    begin = "begins or ends" if number == 1 else "begin or end"
+    return f"{number:,} of {of:,} spans {begin} within a token; {CONLL} has the whole token." if number else ""
 
 
 def _block(tagged: Tagged) -> str:

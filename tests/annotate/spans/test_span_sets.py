@@ -9,13 +9,14 @@ from datasets import load_dataset
 from seqeval.metrics import classification_report, f1_score
 from seqeval.scheme import IOB2
 
+from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import import_judgments
 from annotate.core import stages
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.predicted_spans import word_scores
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.exporter import export
-from annotate.goldsets.formats.conll import ConllError, read_conll, spans_of, tags, tokens_in
+from annotate.goldsets.formats.conll import ConllError, read_conll, spans_of, tags, tokens_in, widened
 from annotate.kinds import Answer
 from annotate.kinds.forms.spans import NOTHING, Span, spans_in
 from annotate.models import Unit
@@ -102,8 +103,9 @@ def test_the_set_and_its_conll_files_are_read_by_datasets(labelled, tmp_path):
 
 
 def test_overlapping_and_partial_marks_become_whole_tokens_of_the_longest_span():
-    text = "New York-based firm"
-    assert tags(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 15:19:ORG")) == ["B-LOC", "I-LOC", "B-ORG"]
+    text = "New Yorkers firm"
+    assert tags(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 12:16:ORG")) == ["B-LOC", "I-LOC", "B-ORG"]
+    assert widened(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 12:16:ORG")) == 2
     assert spans_of(["B-LOC", "I-LOC", "B-LOC", "I-ORG", "O", "I-PER"]) == [Span(0, 2, "LOC"), Span(2, 3, "LOC")]
     text = TEXTS["ja"][0]
     places = tokens_in(text, "田中 さん は 東京 から 大阪")
@@ -111,6 +113,37 @@ def test_overlapping_and_partial_marks_become_whole_tokens_of_the_longest_span()
     assert tags(places, marks_of("ja")) == ["B-PER", "O", "O", "B-LOC", "O", "B-LOC"]
     with pytest.raises(ConllError, match="The token 'さ' is not in the text after its character 2"):
         tokens_in("田中", "田中 さ")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("“Google.” isn't 3,5", ["“", "Google", ".", "”", "isn", "'", "t", "3", ",", "5"]),
+        ("田中さん AI", ["田", "中", "さ", "ん", "AI"]),
+        ("กำลัง", ["กำ", "ลั", "ง"]),
+        ("می\u200cشود \u200f👍🏽x", ["می\u200cشود", "👍🏽", "x"]),
+    ],
+)
+def test_tokens_are_words_and_single_characters(text, tokens):
+    assert [text[start:end] for start, end in tokens_in(text)] == tokens
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_no_name_in_six_scripts_is_widened_unless_it_is_a_part_of_a_word(language):
+    text = TEXTS[language][0]
+    assert widened(tokens_in(text), marks_of(language)) == 0
+
+
+def test_spans_within_tokens_are_counted_by_the_command_and_on_the_card(person, spans_task, tmp_path, capsys):
+    task = spans_task(["Die Berliner lesen Zeitungen."], redundancy=1, language="de")
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("4:10:LOC 13:18:MISC"))
+    call_command("export_gold", task.name, out=str(tmp_path / "set"))
+    note = "1 of 2 spans begins or ends within a token; CoNLL has the whole token."
+    assert note in "".join(capsys.readouterr())
+    assert note in (tmp_path / "set" / "README.md").read_text("utf-8")
+    [file] = (tmp_path / "set" / "NER").iterdir()
+    assert file.read_text("utf-8") == "Die O\nBerliner B-LOC\nlesen B-MISC\nZeitungen O\n. O\n\n"
 
 
 # --- predictions
