@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from annotate.controls import checks
-from annotate.core.estimation.label_errors import AskedSet, contested
+from annotate.core.estimation.label_errors import LEAST_READ_IN_ALL, AskedSet, contested
 from annotate.core.estimation.proportions import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
 from annotate.figures.interval_width import (
     AUDITS,
@@ -43,6 +43,7 @@ CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # audit shares for which 
 FEWEST = 30  # a language with fewer posts in the draw has no figures
 # The audit shares to try: the share of posts to audit, among posts on which the detectors agree.
 AUDIT_SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
+SPARE = 1.2  # factor for the audits of a draw whose number of agreed posts is only expected
 LEAST_AUDITS = 5  # minimum number of audits per language
 MOST_ALONE = 1_000_000  # maximum number of posts in a set for one language
 ENLARGED_BY = 0.1  # additional work of each kind to compare, as a share of the current reading
@@ -129,6 +130,23 @@ def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
     draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
     place = bisect_left(draws, True, key=is_enough)
     return draws[place] if place < len(draws) else None
+
+
+def sufficient_share(task: Task, stream: Stream, size: int) -> float:
+    """Return the smallest audit share from the task's share on that audits enough posts to measure the detectors.
+
+    The result is a multiple of a hundredth, or the task's share if that is enough. If not all posts are drawn, the
+    number of agreed posts varies with the draw, so more audits are required.
+
+    size: number of posts to draw, at most the posts of the stream.
+    """
+    own = draw_of(task, size)
+    agreed = size / stream.posts * sum(stream.agreed.values())
+    wanted = min(agreed, LEAST_READ_IN_ALL * (1 if size == stream.posts else SPARE))
+    for draw in (own, *(own._replace(share=hundredths / 100) for hundredths in range(1, 101))):
+        if draw.share >= own.share and sum(stream.audits(draw).values()) >= wanted - 1e-6:
+            return draw.share
+    return 1.0
 
 
 class OwnSet(NamedTuple):

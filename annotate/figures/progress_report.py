@@ -332,7 +332,9 @@ def audit_warning(result: Result) -> str:
     """
     agreed, audits = (sum(row[name] for row in result["drawn"]) for name in ("agreed", "audits"))
     least = min(round(agreed), LEAST_READ_IN_ALL)
+    advice = "Raise “Audit least” under Advanced, or leave it empty."
     if round(audits) < least:
+        advice = "Raise “Audit share” under Advanced, or leave it empty."
         few = f"{round(audits):,} of at least {least:,}"
     else:
         short = [
@@ -343,7 +345,7 @@ def audit_warning(result: Result) -> str:
         few = ", ".join(short)
     if not few:
         return ""
-    return f"Too few audited items to measure the detectors: {few}. Raise “Audit share” under Advanced."
+    return f"Too few audited items to measure the detectors: {few}. {advice}"
 
 
 def _weekday(result: Result, days: float) -> str:

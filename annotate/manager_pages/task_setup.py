@@ -14,7 +14,7 @@ from annotate.actions.open_task import ASKED_HERE, kind_named, labels_entered, n
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import plan_report, progress_report
-from annotate.figures.draw_plan import stream_of, widths
+from annotate.figures.draw_plan import stream_of, sufficient_share, widths
 from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
 from annotate.kinds import KINDS, Kind
@@ -100,6 +100,7 @@ def new_task(request: UserRequest) -> HttpResponse:
     options: dict[str, Any] = {}
     try:
         options = action_forms.given_by("open_task", inbox.with_uploads(request))
+        options |= _raised_audit(kind, design, options)
         return action_forms.begin(request, "open_task", options)
     except ActionError as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
@@ -196,21 +197,54 @@ def _needed(kind: Kind, corpus: Mapping[str, Any]) -> str:
     return f"the field{'s'[: len(missing) > 1]} {', '.join(missing)}" if missing else ""
 
 
+def _imagined(kind: Kind, entered: Mapping[str, Any]) -> tuple[dict[str, Any], Task]:
+    """Return the values of the form, and an unsaved task with its options.
+
+    entered: input of the action that opens a task
+    """
+    # The action requires a name, which does not affect the forecast.
+    values = by_name()["open_task"].read({"name": "unnamed", **entered})
+    options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
+    return values, imagined_task(kind, labels_entered(kind, values["labels"]), options)
+
+
+def _raised_audit(kind: Kind, design: str, entered: Mapping[str, Any]) -> dict[str, str]:
+    """Return the audit share of a draw for which the default would audit too few posts to measure the detectors.
+
+    The result is empty if a share was entered or the default is enough. The share that is set can be seen in the job.
+
+    entered: input of the action that opens a task, with its corpus
+    """
+    if "audit_share" in entered or not _has_forecast(kind, design):
+        return {}
+    try:
+        values, task = _imagined(kind, entered)
+        if not values["size"] or not task.audit_share:
+            return {}
+        stream = stream_of(values["corpus"] or "", task)
+    except (ActionError, CorpusError, TaskError):
+        return {}  # the action reports the error
+    share = sufficient_share(task, stream, min(values["size"], stream.posts))
+    return {"audit_share": f"{share:g}"} if share > task.audit_share else {}
+
+
+def _has_forecast(kind: Kind, design: str) -> bool:
+    return design in DESIGNS and DESIGNS[design].population == STREAM and kind.audits_agreement
+
+
 def forecast(request: UserRequest) -> HttpResponse:
     """Show how many items of each language would be drawn, and when the task would be finished.
 
     The page requests this after each change in the form.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
-    if not (design in DESIGNS and DESIGNS[design].population == STREAM and kind.audits_agreement):
+    if not _has_forecast(kind, design):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
-        # The action requires a name, which does not affect the forecast.
-        values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
-        size = values["size"] or 0
-        options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
-        task = imagined_task(kind, labels_entered(kind, values["labels"]), options)
-        if not size:
+        entered = action_forms.given_by("open_task", request.GET)
+        raised = _raised_audit(kind, design, entered)
+        values, task = _imagined(kind, entered | raised)
+        if not (size := values["size"] or 0):
             return render(request, "annotate/manage/_foreseen.html", {"wants": "size"})
         stream = stream_of(request.GET.get("corpus", ""), task)
         outlook = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
@@ -223,6 +257,7 @@ def forecast(request: UserRequest) -> HttpResponse:
     all_drawn = f"The corpus contains only {many(stream.posts, 'item')}, fewer than {size:,}, so all are drawn."
     context = {
         "headline": progress_report.draw_headline(outlook),
+        "raised_audit": f"{float(raised['audit_share']):.0%}" if raised else "",
         "audit_warning": progress_report.audit_warning(outlook),
         "unadjudicated": 0 if adjudication["adjudicators"] else round(adjudication["chosen"]),
         "drawn": progress_report.drawn_table(outlook),

@@ -684,7 +684,7 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
 
 def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudicators(desk, demo_corpus, person):
     few, least = "Too few audited items to measure the detectors", {"audit_least": "0"}
-    assert f"{few}: 1 of at least 30. Raise “Audit share” under Advanced." in foreseen(
+    assert f"{few}: 1 of at least 30. Raise “Audit share” under Advanced, or leave it empty." in foreseen(
         desk, demo_corpus, size="50", audit_share="0.02", **least
     )
     assert few not in foreseen(desk, demo_corpus, audit_share="1")
@@ -693,6 +693,26 @@ def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudi
     assert unadjudicated not in foreseen(desk, demo_corpus, audit_recheck="0", check_share="0")
     person("ada", "de", adjudicates=True)
     assert unadjudicated not in foreseen(desk, demo_corpus)
+
+
+FEW_PER_LANGUAGE = {"size": "100", "audit_least": "0"}
+
+
+def test_a_small_draw_audits_enough_to_measure_the_detectors_unless_a_share_is_entered(desk, demo_corpus):
+    raised = re.compile(r"“Audit share” is (\d+)%, so that people read enough of them")
+    page = foreseen(desk, demo_corpus, **FEW_PER_LANGUAGE)
+    assert int(raised.search(page)[1]) > 15
+    assert int(re.search(r"people read (\d+) of them as a check", page)[1]) >= 30
+    assert not raised.search(foreseen(desk, demo_corpus, size="1000"))
+    assert not raised.search(foreseen(desk, demo_corpus, **FEW_PER_LANGUAGE, audit_share="0.2"))
+
+
+@pytest.mark.parametrize("entered", [{}, {"audit_share": "0.1"}])
+def test_a_task_is_opened_with_the_audit_share_that_its_forecast_shows(desk, demo_corpus, entered):
+    form = {"name": "t", "corpus": demo_corpus.name, "kind": "language", "design": "uniform", "seed": "1"}
+    desk.post(reverse("manage-new-task"), {**form, **FEW_PER_LANGUAGE, **entered})
+    share = float(Job.objects.get().given["audit_share"])
+    assert share == 0.1 if entered else share > 0.15
 
 
 def test_a_reload_restores_the_size_and_its_forecast(new_page, manager, demo_corpus):
