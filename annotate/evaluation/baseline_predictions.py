@@ -37,6 +37,7 @@ from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import get, manifest_of
 from annotate.kinds import KINDS
 from annotate.kinds.balanced_draw import JOINT
+from annotate.kinds.forms import FORMS
 from annotate.kinds.forms.text import Text
 from annotate.kinds.interface_language import is_negative
 from annotate.reports.tables import many
@@ -69,6 +70,14 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def has_baselines(form: str) -> bool:
+    """Return whether there are baselines for sets whose task has a form of answers.
+
+    form: name of the form; "" if there was no task
+    """
+    return form == Text.slug or not (form in FORMS and FORMS[form].measured_by)
+
+
 def plan_of(folder: Path, fields: Sequence[str], seed: str) -> Plan:
     """Return the baselines of a set.
 
@@ -86,7 +95,7 @@ def plan_of(folder: Path, fields: Sequence[str], seed: str) -> Plan:
         if gold.format == XGLUE and (plan := _of_xglue(gold, seed)):
             return plan
     form = (manifest.get("task") or {}).get("form", "")
-    if kind == OF_FORM and form != Text.slug:
+    if not has_baselines(form):
         raise EvaluationError(f"There are no baselines for answers of the form {form}, only for labels and texts.")
     documents = list(_documents(folder, manifest, fields))
     if kind == UNITS and (trained := _training_sets(gold, documents)):

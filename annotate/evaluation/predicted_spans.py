@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from annotate.evaluation.subjects import EvaluationError, first_of
 from annotate.goldsets.formats.conll import ConllError, Tagged, read_conll, spans_of
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import GoldSetError, get
-from annotate.kinds.forms.spans import Spans, spans_in
+from annotate.kinds.forms.spans import Spans, check_places, spans_in
 from annotate.reports.tables import many
 
 FORM = Spans()
@@ -106,8 +106,8 @@ def _measures(path: Path, gold: PublishedSet, split: str) -> "Measures":
 
 
 def _of_file(path: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
-    field = gold.manifest["task"]["marking"]["field"]
-    predicted = {get(location, raw, "id", str): _label(location, raw) for location, raw in objects_in(path)}
+    task, predicted = gold.manifest["task"], _predicted(path)
+    field = task["marking"]["field"]
     rows = [raw for _, raw in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if raw["split"] == split]
     if missing := [raw["id"] for raw in rows if raw["id"] not in predicted]:
         raise EvaluationError(
@@ -115,17 +115,72 @@ def _of_file(path: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
             "each, with an empty list if nothing is predicted."
         )
     for raw in rows:
-        place, text = (raw["language"], raw["id"]), raw.get(field) or ""
-        yield _in_text(place, raw["label"], text), _in_text(place, predicted[raw["id"]], text)
+        place, text, row = (raw["language"], raw["id"]), raw.get(field), predicted[raw["id"]]
+        _check(row, text, task)
+        yield _in_text(place, raw["label"], text or ""), _in_text(place, row.label, text or "")
 
 
-def _label(location: str, raw: Mapping[str, Any]) -> str:
-    """Return the canonical text of a row of predictions, as a row of the set has it."""
-    spans = raw.get("spans")
+class _Predicted(NamedTuple):
+    """A row of predictions.
+
+    location: file and line, for messages
+    label: canonical text of the spans
+    texts: the text that the row gives for each span, by the canonical text of the span
+    """
+
+    location: str
+    label: str
+    texts: dict[str, str]
+
+
+def _predicted(path: Path) -> dict[str, _Predicted]:
+    rows: dict[str, _Predicted] = {}
+    for location, raw in objects_in(path):
+        key, row = get(location, raw, "id", str), _read(location, raw)
+        first = rows.setdefault(key, row)
+        if first.label != row.label:
+            raise EvaluationError(
+                f"{location}: the record {key} has other spans in {first.location.rpartition(', ')[2]}. Keep one row."
+            )
+    return rows
+
+
+def _read(location: str, raw: Mapping[str, Any]) -> _Predicted:
+    """Read the spans of a row of predictions, which has them as a row of the set does."""
+    spans, label = raw.get("spans"), raw.get("label")
+    if spans is None and not isinstance(label, str):
+        raise EvaluationError(
+            f"{location} has neither `spans` nor `label`. Write a list of spans, empty if nothing is predicted."
+        )
     try:
-        return FORM.read([raw["label"]] if spans is None else [json.dumps(spans)])
-    except (ValueError, TypeError, KeyError) as error:
-        raise EvaluationError(f"{location}: {error}") from error
+        if spans is None:
+            return _Predicted(location, FORM.read([label]), {})
+        texts = {FORM.read([json.dumps([span])]): span["text"] for span in spans if span.get("text") is not None}
+        return _Predicted(location, FORM.read([json.dumps(spans)]), texts)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        sentence = str(error) if isinstance(error, ValueError) else "`spans` is not a list of objects. Correct it."
+        raise EvaluationError(f"{location}: {sentence}") from error
+
+
+def _check(row: _Predicted, text: str | None, task: Mapping[str, Any]) -> None:
+    """Raise EvaluationError if predicted spans cannot be right, because they do not fit the record or each other.
+
+    text: the text of the record; None if the set does not have it
+    """
+    marking, spans = task["marking"], spans_in(row.label)
+    try:
+        FORM.check(row.label, task["labels"])
+        length = max((span.end for span in spans), default=0) if text is None else len(text)
+        check_places(spans, length, overlap=marking["overlap"], one=marking["one"])
+    except ValueError as error:
+        raise EvaluationError(f"{row.location}: {error}") from error
+    for mark, said in row.texts.items() if text is not None else ():
+        [span] = spans_in(mark)
+        if said != (marked := text[span.start : span.end]):
+            raise EvaluationError(
+                f"{row.location}: {mark} is {marked!r} in the set, but its text is {said!r}. Count code points from 0, "
+                "as Python does, and not UTF-16 units, as JavaScript and Java do."
+            )
 
 
 def _in_text(place: tuple[str, str], label: str, text: str) -> Marked:

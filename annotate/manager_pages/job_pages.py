@@ -26,6 +26,7 @@ from annotate.actions.action import Action, ActionError
 from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
+from annotate.evaluation.baseline_predictions import has_baselines
 from annotate.goldsets.gold_set import spreadsheet
 from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
 from annotate.manager_pages.dashboard import MARK, done, manage_page, sort_of
@@ -294,8 +295,9 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
         options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         address = action_forms.address("evaluate", gold=str(_out(job)), **options)
         links.insert(0, (address, "Measure a classifier on this set"))
-        address = action_forms.address("baseline", gold=str(_out(job)), **options)
-        links.insert(1, (address, "Measure baselines on this set"))
+        if has_baselines((job.data.get("task") or {}).get("form", "")):
+            address = action_forms.address("baseline", gold=str(_out(job)), **options)
+            links.insert(1, (address, "Measure baselines on this set"))
     return links
 
 

@@ -110,32 +110,41 @@ def characters(text: str) -> set[tuple[int, str]]:
     return marked or {(-1, NOTHING)}
 
 
-def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
-    """Raise ValueError if the spans of a canonical text do not fit the text that they mark.
+def check_places(spans: Sequence[Span], length: int, *, overlap: bool, one: bool) -> None:
+    """Raise ValueError if sorted spans do not fit a text or each other.
 
+    length: number of characters of the text
     overlap: whether spans may overlap
     one: whether there may be only one span
     """
-    spans = spans_in(text)
     if one and len(spans) > 1:
         raise Wrong("%(number)s spans are marked, but only one is allowed. Keep the best.", number=len(spans))
     for span in spans:
-        words = marked[span.start : span.end]
-        if not span.start < span.end <= len(marked):
+        if not span.start < span.end <= length:
             raise Wrong(
                 "%(span)s is outside the text, which has %(number)s characters. Count characters (code points) from 0.",
                 span=str(span),
-                number=len(marked),
+                number=length,
             )
+    for first, second in pairwise(spans):
+        if not overlap and second.start < first.end:
+            raise Wrong("%(first)s and %(second)s overlap. Remove one.", first=str(first), second=str(second))
+
+
+def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
+    """Raise ValueError if the spans of a canonical text do not fit the text that they mark, as in `check_places`, or if
+    they do not have whole characters at their ends.
+    """
+    spans = spans_in(text)
+    check_places(spans, len(marked), overlap=overlap, one=one)
+    for span in spans:
+        words = marked[span.start : span.end]
         if words != words.strip():
             raise Wrong("%(span)s begins or ends with a space. Leave it out.", span=str(span))
         if is_invisible(words[0]) or is_invisible(words[-1]):
             raise Wrong("%(span)s begins or ends with an invisible character. Leave it out.", span=str(span))
         if any(is_within_character(marked, place) for place in (span.start, span.end)):
             raise Wrong("%(span)s cuts a character from its accents or signs. Move its ends.", span=str(span))
-    for first, second in pairwise(spans):
-        if not overlap and second.start < first.end:
-            raise Wrong("%(first)s and %(second)s overlap. Remove one.", first=str(first), second=str(second))
 
 
 class Spans(Labels):

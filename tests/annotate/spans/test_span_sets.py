@@ -2,10 +2,12 @@
 
 import json
 import random
+import re
 from functools import partial
 
 import pytest
 from datasets import load_dataset
+from django.utils import timezone
 from seqeval.metrics import classification_report, f1_score
 from seqeval.scheme import IOB2
 
@@ -19,7 +21,7 @@ from annotate.goldsets.exporter import export
 from annotate.goldsets.formats.conll import ConllError, read_conll, spans_of, tags, tokens_in, widened
 from annotate.kinds import Answer
 from annotate.kinds.forms.spans import NOTHING, Span, spans_in
-from annotate.models import Unit
+from annotate.models import Job, Unit
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import settle
@@ -146,6 +148,19 @@ def test_spans_within_tokens_are_counted_by_the_command_and_on_the_card(person, 
     assert file.read_text("utf-8") == "Die O\nBerliner B-LOC\nlesen B-MISC\nZeitungen O\n. O\n\n"
 
 
+def test_baselines_are_offered_for_sets_of_labels_and_not_of_spans(labelled, manager, client, tmp_path):
+    client.force_login(manager)
+    for form, is_offered in (("spans", False), ("choice", True)):
+        manifest = export(labelled, tmp_path / form, splits="test=1")
+        manifest["task"]["form"] = form
+        job = Job.objects.create(
+            action="export_gold", state=Job.DONE, data=manifest, began_at=timezone.now(), ended_at=timezone.now()
+        )
+        page = client.get(f"/manage/jobs/{job.pk}/").content.decode()
+        assert "Measure a classifier on this set" in page
+        assert ("Measure baselines on this set" in page) is is_offered
+
+
 # --- predictions
 
 
@@ -226,9 +241,35 @@ def test_predictions_that_do_not_fit_the_set_are_refused(large_set, tmp_path):
     path.write_text('{"id": "en-0", "spans": [{"start": 1}]}\n', encoding="utf-8")
     with pytest.raises(EvaluationError, match=r"some\.jsonl, line 1"):
         evaluate(str(path), [folder])
+    path.write_text('{"id": "en-0", "spans": null}\n', encoding="utf-8")
+    with pytest.raises(EvaluationError, match=r"line 1 has neither `spans` nor `label`\. Write a list"):
+        evaluate(str(path), [folder])
     (tmp_path / "en.test").write_text("a O\n", encoding="utf-8")
     with pytest.raises(EvaluationError, match="does not have the tokens of"):
         evaluate(str(tmp_path), [folder])
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('"label": "0:99:PER"', "line 1: 0:99:PER is outside the text, which has 28 characters"),
+        ('"label": "0:3:DOG"', "line 1: 'DOG' is not a label of this task. Its labels are PER, ORG, LOC, MISC."),
+        ('"label": "0:3:PER 2:5:LOC"', "line 1: 0:3:PER and 2:5:LOC overlap. Remove one."),
+        (
+            '"spans": [{"start": 24, "end": 28, "label": "LOC", "text": "today"}]',
+            "line 1: 24:28:LOC is 'oday' in the set, but its text is 'today'. Count code points from 0",
+        ),
+        ('"spans": 3', "line 1: `spans` is not a list of objects. Correct it."),
+        ('"label": "0:3:PER"}\n{"id": "en-0", "label": "none"', "line 2: the record en-0 has other spans in line 1."),
+    ],
+)
+def test_spans_that_cannot_be_right_are_refused_with_their_line(labelled, tmp_path, line, sentence):
+    export(labelled, tmp_path / "set", splits="test=1")
+    path = tmp_path / "said.jsonl"
+    rest = "".join(f'\n{{"id": "en-{number}", "spans": []}}' for number in (1, 2))
+    path.write_text(f'{{"id": "en-0", {line}}}{rest}\n', encoding="utf-8")
+    with pytest.raises(EvaluationError, match=re.escape(sentence)):
+        evaluate(str(path), [tmp_path / "set"])
 
 
 @pytest.mark.parametrize(
