@@ -14,7 +14,7 @@ from annotate.kinds.control import Permit, Unit
 from annotate.kinds.file_sections import by_language
 from annotate.kinds.forms import register
 from annotate.kinds.forms.text import ACCEPTED, REJECTED, Text, Writing, versions
-from annotate.kinds.interface_language import spoken
+from annotate.kinds.interface_language import interface_language, spoken
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED
 from annotate.kinds.toml_tables import Table, nearest
@@ -95,7 +95,7 @@ def answered_by_texts(kind: Kind, form: Text) -> Kind:
         written, own = form.texts_for(unit, permit.annotator)
         start = own or written or unit.item.fields.get(form.writing.start, "")
         texts = {"written": written, "start": written if start == REJECTED else start}
-        return {"writing": form.writing, **_MARKS, **texts, **_review(form.writing, unit)}
+        return {"writing": form.writing, **_MARKS, **texts, **_review(form.writing)}
 
     def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
         texts = versions(unit.judgments.live().answers().values_list("label", flat=True)) if usual is None else []
@@ -122,6 +122,7 @@ def answered_by_texts(kind: Kind, form: Text) -> Kind:
             "card": "annotate/card_texts.md",
             "columns": COLUMNS,
             "sections": SECTIONS,
+            "category": "text-generation",
             "constants": {"text": {name: getattr(form.writing, name) for name in ("least", "most", "reviewers")}},
         },
     )
@@ -136,12 +137,15 @@ def _faults(options: Mapping[str, Any]) -> str:
     )
 
 
-def _review(writing: Writing, unit: Unit) -> dict[str, str]:
-    """Return the template context with the question for reviewers and its language."""
+def _review(writing: Writing) -> dict[str, str]:
+    """Return the template context with the question for reviewers, and its language if the page has a different one.
+
+    Like every question, it is in the interface language if possible, whatever the language of the item.
+    """
     if not writing.review:
         return {"review": _("Would you keep this text?")}
-    language = spoken(writing.review, [unit.item.language])
-    return {"review": writing.review[language], "review_language": language}
+    language = spoken(writing.review)
+    return {"review": writing.review[language], "review_language": "" if language == interface_language() else language}
 
 
 def _called(code: str) -> str:

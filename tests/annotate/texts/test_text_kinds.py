@@ -7,9 +7,11 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core.text_difference import ADDED, REMOVED, SAME, differences
+from annotate.kinds import Answer
 from annotate.kinds.files import read_kind
 from annotate.kinds.forms.text import ACCEPTED, REJECTED, canonical
 from annotate.kinds.toml_tables import KindError
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 
 REWRITE = """
@@ -82,6 +84,19 @@ def test_people_edit_a_given_text(kind, opened, person, client):
     assert "3 to 60 characters" in page
     with pytest.raises(CommandError, match="--redundancy must be 1"):
         call_command("open_task", "more", "--kind", str(kind()), "--corpus", "passages", "--seed", "1", redundancy="3")
+
+
+@pytest.mark.on_sqlite
+def test_the_question_for_reviewers_is_in_the_language_of_the_page_like_every_question(opened, person, client):
+    task = opened(language="ar", texts={"p1": "الكمان له أربعة أوتار."}, size="1")
+    writer, reviewer = person("wim", "ar"), person("ria", "ar")
+    judge(writer, take(writer, task).pk, Answer("كم عدد أوتار الكمان؟"))
+    take(reviewer, task)
+    client.force_login(reviewer.user)
+    english = client.get("/tasks/questions/").text
+    assert "<bdi>Does the passage answer this question, and is it well written?</bdi>" in english
+    arabic = client.get("/tasks/questions/", headers={"accept-language": "ar"}).text
+    assert "<bdi>هل يجيب المقطع عن هذا السؤال" in arabic
 
 
 def test_a_text_is_stored_in_one_form(kind):
