@@ -28,6 +28,8 @@ KNOWN: Mapping[str, tuple[str, str]] = {
     "mt": ("mt", "trained on text that was machine-translated to the language of the test"),
     "multilingual": ("multilingual", "trained on several languages together"),
 }
+# Settings whose training language is not that of the test.
+ACROSS_LANGUAGES = ("zero-shot", "targeted")
 # The dimensions of the tables, for each measure in them.
 TABLES: Mapping[str, tuple[str, ...]] = {
     "accuracy": ("train", "test"),
@@ -96,6 +98,9 @@ def evaluate_settings(
         if any(row["measure"] == measure for row in rows)
     ]
     meant = [f"{name}: {about}." for name, path in settings.items() if (about := _known(Path(path))[1])]
+    across = [name for name in reports if name in ACROSS_LANGUAGES]
+    if any(_is_in_one_language(row) for name in across for row in reports[name]["rows"]):
+        meant.append(f"Pairs of a language with itself do not count in {' and '.join(across)}.")
     meant.append(f"All other sections are about {first}.")
     return report | {
         "predictor": described(Path(next(iter(settings.values()))).resolve().parent.name),
@@ -112,7 +117,8 @@ def _rows(report: Mapping[str, Any], setting: str) -> Iterator[Row]:
 
     A classifier that was trained on all languages is shown as trained on ALL.
     """
-    for row in report["rows"]:
+    rows = _across_languages(report["rows"]) if setting in ACROSS_LANGUAGES else report["rows"]
+    for row in rows:
         dimensions, of = TABLES.get(row["measure"], ()), row["of"]
         is_joint = of.get("train") == JOINT
         of = of | ({"train": ALL} if is_joint else {})
@@ -120,3 +126,16 @@ def _rows(report: Mapping[str, Any], setting: str) -> Iterator[Row]:
             yield row | {"of": {dimensions[0]: next(iter(of.values()), ALL), SETTING: setting}}
         elif len(dimensions) > 1 and tuple(of) == dimensions:
             yield row | {"of": of | {SETTING: setting}}
+
+
+def _across_languages(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows without pairs of a language with itself. The mean is over the other pairs."""
+    for row in rows:
+        if row["measure"] == "transfer":
+            yield row | {"measure": "mean_accuracy"}
+        if row["measure"] != "mean_accuracy" and not _is_in_one_language(row):
+            yield row
+
+
+def _is_in_one_language(row: Row) -> bool:
+    return "train" in row["of"] and row["of"]["train"] == row["of"].get("test")

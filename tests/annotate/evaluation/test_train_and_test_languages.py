@@ -194,6 +194,19 @@ def test_folders_named_after_settings_are_measured_in_one_table_and_the_schemes_
     )
 
 
+def test_a_language_with_itself_does_not_count_in_the_zero_shot_setting(gold, predict, tmp_path, run):
+    (tmp_path / "laser").mkdir()
+    own = {"en-en": (10, 10, 10), "en-de": (6, 6, 6), "de-en": (9, 5, 10)}
+    predict(gold, "laser/zero-shot", own)
+    predict(gold, "laser/joint", {"joint-en": (8, 8, 8)})
+    report = run("--gold", gold, tmp_path / "laser")
+    in_setting = {tuple(row["of"].values()): row for row in report["rows"] if "setting" in row["of"]}
+    assert ("en", "en", "zero-shot") not in in_setting
+    means = [row["value"] for row in report["rows"] if row["of"] == {"languages": "all", "setting": "zero-shot"}]
+    assert means == [pytest.approx((18 + 24) / 60)] * 2
+    assert "Pairs of a language with itself do not count in zero-shot." in report["words"]["settings-accuracy"]
+
+
 def test_translations_count_once_in_a_mean_over_test_languages(gold, tmp_path, run):
     """On half of the sentences all systems are right, each in its language, on the others none."""
     rows = {row["id"]: row for row in map(json.loads, (gold / "gold.jsonl").read_text().splitlines())}
