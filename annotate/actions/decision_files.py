@@ -177,7 +177,7 @@ def _check(values: Values) -> dict[str, Any]:
         raise ActionError(
             "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide.", option="file"
         )
-    if task.kind.form.refuses_files:
+    if task.kind.form.refuses_files and not values["list"]:
         raise ActionError(f"{task.name} {task.kind.form.refuses_files}")
     return {"adjudicator": annotator, "columns": named_columns(values["column"], COLUMNS)}
 

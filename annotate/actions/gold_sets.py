@@ -93,8 +93,8 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
         warnings += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
     published = manifest.get("published") or {}
     warnings += [published.get("refused", ""), published.get("note", "")]
-    labels = many(len(counts["by_label"]), "label")
-    written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."
+    labels = f", in {many(len(counts['by_label']), 'label')}" if counts["by_label"] else ""
+    written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}{labels}."
     return Outcome([written], [sentence for sentence in warnings if sentence], manifest)
 
 

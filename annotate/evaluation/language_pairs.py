@@ -89,7 +89,7 @@ def grade(
     if any(train == test for train, test in first_system):
         heads.insert(0, ("mean_accuracy", {}))
     return {
-        "unit": "document",
+        "unit": "document" if gold.manifest.get("sets") else "record",
         "head": [{"measure": measure, "of": slice_keys} for measure, slice_keys in heads],
         "sections": [
             section | {"across": across[section["slug"]]} if section["slug"] in across else section

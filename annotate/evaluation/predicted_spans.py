@@ -30,12 +30,13 @@ from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError, first_of
 from annotate.goldsets.formats.conll import ConllError, Tagged, read_conll, spans_of
 from annotate.goldsets.gold_set import objects_in
-from annotate.goldsets.set_folder import GoldSetError, get
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, get
 from annotate.kinds.forms.spans import Spans, check_places, spans_in
 from annotate.reports.tables import many
 
 FORM = Spans()
 WORDS = ("token_f1", "exact_match")
+COMPLETE = "Write one complete JSON object with an id per line."
 READING = (
     "x [a, b] is an estimate with its 95% interval, for other records like these: from the bootstrap over records for "
     "span figures, and Jeffreys’ at the effective size for means over records."
@@ -106,8 +107,12 @@ def _measures(path: Path, gold: PublishedSet, split: str) -> "Measures":
 
 
 def _of_file(path: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
-    task, predicted = gold.manifest["task"], _predicted(path)
+    task = gold.manifest["task"]
     field = task["marking"]["field"]
+    try:
+        predicted = _predicted(path)
+    except GoldSetError as error:  # its advice is for files of sets
+        raise EvaluationError(str(error).replace(RESTORE, COMPLETE)) from error
     rows = [raw for _, raw in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if raw["split"] == split]
     if missing := [raw["id"] for raw in rows if raw["id"] not in predicted]:
         raise EvaluationError(
@@ -193,7 +198,7 @@ def _of_folder(folder: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
         if not name.endswith(f".{split}"):
             continue
         base = Path(name).name.replace(gold.mark, "", 1) if gold.mark else Path(name).name
-        path = folder / name if (folder / name).exists() else folder / base
+        path = folder / base if (folder / base).exists() and not (folder / name).exists() else folder / name
         true, said = read_conll(gold.folder / name), read_conll(path)
         tokens, said_tokens = ([[token for token, _ in item] for item in items] for items in (true, said))
         if tokens != said_tokens:
@@ -249,6 +254,10 @@ class Measures:
             part = [pair for pair in self.pairs if pair[0].place[0] == language]
             yield from replace(self, pairs=part)._rows({"language": language})
 
+    @property
+    def _few(self) -> str:
+        return f"fewer than {LEAST_UNITS} records" if len(self.pairs) < LEAST_UNITS else ""
+
     def _with(self, label: str) -> "Measures":
         """Return the measures of the spans with one label."""
 
@@ -260,7 +269,9 @@ class Measures:
     def _rows(self, of: Mapping[str, str]) -> Iterator[Row]:
         if self.is_one:
             for name, values in zip(WORDS, self.word_scores.T, strict=True):
-                yield row(name, of, mean([Drawn(1.0, values)]), len(values))
+                score = mean([Drawn(1.0, values)])
+                is_few = len(values) < LEAST_UNITS
+                yield row(name, of, score.value if is_few else score, len(values), self._few)
         yield from self._span_rows(of)
 
     def _span_rows(self, of: Mapping[str, str]) -> Iterator[Row]:
@@ -271,8 +282,7 @@ class Measures:
             ("recall", micro.recall, f"{micro.hits:,} of {micro.gold:,}"),
         )
         for name, share, counts in figures:
-            few = f"fewer than {LEAST_UNITS} records" if units < LEAST_UNITS else ""
-            why = NO_UNITS if share.value is None else few
+            why = NO_UNITS if share.value is None else self._few
             yield row(f"span_{name}", of, share, units, "; ".join(filter(None, (counts, why))))
 
     def compared(self, other: "Measures") -> list[Row]:

@@ -97,7 +97,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
         "draw": manifest["draws"][0],
         # Kinds whose answers are imported have no random draws to disclose.
         "lots": manifest["lots"] if kind.answered_here else {},
-        **{"noun": f"{kind.noun}s", "one": kind.noun},
+        **{"noun": f"{kind.noun}s", "one": kind.noun, "category": kind.publication.category},
         "needed": needed(task["redundancy"]),
         "shares": {
             name: whole_percent(task[name])

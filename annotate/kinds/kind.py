@@ -321,6 +321,7 @@ class Publication:
     splits: whether the set is split into train, dev and test
     tells_why: whether rows without a label state the reason
     constants: numbers for the manifest that are the same in all tasks
+    category: the task category of the card, as Hugging Face names it
     """
 
     card: str
@@ -331,6 +332,7 @@ class Publication:
     splits: bool = False
     tells_why: bool = False
     constants: Mapping[str, Any] = field(default_factory=dict)
+    category: str = "text-classification"
 
 
 @dataclass(frozen=True)

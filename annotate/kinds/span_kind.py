@@ -165,6 +165,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
         },
         publication={
             "card": "annotate/card_spans.md",
+            "category": "question-answering" if one else "token-classification",
             "columns": COLUMNS,
             "formats": {"conll": kind.slug},
             "constants": {"marking": dict(marking)},

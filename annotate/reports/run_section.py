@@ -23,10 +23,10 @@ def run_section(runs: Mapping[str, Any]) -> Section:
         }
         for index, run in enumerate(runs["runs"])
     ]
-    first = heads[0]["measure"] if heads else ""
+    first, on_dev = (heads[0]["measure"], f"{heads[0]['name']} on dev") if heads else ("", "dev")
     columns = [
         Column("name", "run"),
-        *([Column("dev", "dev", NUMBER, partial(_plain, first, "dev"))] if runs["chosen"] else []),
+        *([Column("dev", on_dev, NUMBER, partial(_plain, first, "dev"))] if runs["chosen"] else []),
         *(Column(row["name"], row["name"], NUMBER, partial(_plain, row["measure"], row["name"])) for row in heads),
     ]
     means = [

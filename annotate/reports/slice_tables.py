@@ -4,6 +4,7 @@ A table has either a row for each slice and a column for each measure, or a sing
 dimension as columns.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,7 +100,8 @@ def shown_value(value: str) -> str:
 
 
 def capital(string: str) -> str:
-    return string if string[1:2].isupper() else string[:1].upper() + string[1:]
+    """Return a text that starts with a capital letter, unless its first word has one in it, as in chrF and nDCG."""
+    return string if re.match(r"[a-z]+[A-Z]", string) else string[:1].upper() + string[1:]
 
 
 def figure(row: Figure) -> Cell:

@@ -1,6 +1,9 @@
 """A text is written by one person and reviewed by two others; without both, an adjudicator decides."""
 
+from io import StringIO
+
 import pytest
+from django.core.management import CommandError
 from django.urls import reverse
 
 from annotate.actions.commands import call_command
@@ -52,6 +55,13 @@ def test_a_question_is_written_accepted_corrected_adjudicated_and_exported(opene
     assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
     assert take(roy, task) is None
 
+    # Cases can be listed, but not be decided on in a file.
+    printed = StringIO()
+    call_command("adjudicate", "questions", list=True, **{"as": "ada"}, stdout=printed)
+    assert "Task questions: 1 record to be decided by ada." in printed.getvalue()
+    with pytest.raises(CommandError, match="shows versions of a text, which a file cannot do"):
+        call_command("adjudicate", "questions", out=str(tmp_path / "cases.csv"), **{"as": "ada"})
+
     client.force_login(ada.user)
     bench = reverse("adjudicate", args=["questions", unit.pk])
     page = client.get(bench).text
@@ -62,13 +72,15 @@ def test_a_question_is_written_accepted_corrected_adjudicated_and_exported(opene
     unit.refresh_from_db()
     assert (unit.stage, unit.label) == (stages.LABELLED, BETTER)
 
-    out = tmp_path / "gold"
-    call_command("export_gold", "questions", out=out, splits="train=0,dev=0,test=1", seed="1", verbosity=0)
+    out, printed = tmp_path / "gold", StringIO()
+    call_command("export_gold", "questions", out=out, splits="train=0,dev=0,test=1", seed="1", stdout=printed)
+    assert printed.getvalue() == f"1 of 1 records written to {out}.\n"
     assert (out / "xglue.qg.en.src.test").read_text() == "A violin has four strings.\n"
     assert (out / "xglue.qg.en.tgt.test").read_text() == f"{BETTER}\n"
     [row] = json_lines(out / "gold.jsonl")
     assert [judgment["label"] for judgment in row["judgments"]] == [FIRST, FIRST, BETTER, BETTER]
     card = (out / "README.md").read_text()
+    assert "task_categories:\n- text-generation\n" in card
     assert "## Review of the texts\n\nAccepted by all 2 reviewers: 0 of 1 text." in card
     assert "2 others then accepted, corrected or rejected it" in card
 
