@@ -143,6 +143,7 @@ SHADES = (
     (float("inf"), 1, ON_ACCENT),
 )
 NUMBERED = 21  # maximum number of labels for which a heat map shows numbers in its cells
+UPRIGHT_FROM, LETTER = 5, 8  # longest label that fits above a cell with a number, and the width of a letter
 OTHERS = "others"
 
 
@@ -165,6 +166,10 @@ def heat_map(labels: Sequence[str], cells: Iterable[Cell], *, title: str, predic
     positions = {label: number for number, label in enumerate(axis_labels)}
     numbered = len(axis_labels) <= NUMBERED
     side, left, top = (44, 72, 44) if numbered else (12, 64, 64)
+    longest = max(map(len, axis_labels), default=0)
+    upright = not numbered or longest > UPRIGHT_FROM
+    if upright and numbered:
+        left, top = max(left, LETTER * longest + 12), LETTER * longest + 32
     size = side * len(axis_labels)
     parts = [text(f"{predicted} →", left, 12, fill=QUIET), text("gold ↓", 0, top - 6, fill=QUIET)]
     for n in range(len(axis_labels) + 1):
@@ -173,7 +178,7 @@ def heat_map(labels: Sequence[str], cells: Iterable[Cell], *, title: str, predic
     for label, number in positions.items():
         middle = side * (number + 0.5)
         above: dict[str, Any] = {"x": left + middle, "y": top - 6, "text_anchor": "middle"}
-        if not numbered:
+        if upright:
             above = {"x": 0, "y": 0, "transform": f"translate({left + middle + 4:g} {top - 6}) rotate(-90)"}
         parts += [text(label, left - 6, top + middle + 4, text_anchor="end"), text(label, **above)]
     for (gold, predicted_label), weight in sums.items():

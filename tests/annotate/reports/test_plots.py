@@ -156,6 +156,15 @@ def test_a_small_heat_map_has_its_numbers_in_the_cells_and_the_rest_as_others():
     assert sum(int(re.search(r": (\d+), ", tooltip)[1]) for tooltip in tooltips) == len(CELLS)
 
 
+def test_long_labels_of_a_small_heat_map_stand_upright_so_that_they_do_not_overlap():
+    def upright(labels):
+        plot = parsed(heat_map(labels, [(labels[0], labels[1], 1.0)], title="Confusions", predicted="by x"))
+        return [node.text for node in plot.iter(f"{SVG}text") if "rotate" in node.get("transform", "")]
+
+    assert upright(["positive", "negative", "neutral"]) == ["positive", "negative", "neutral"]
+    assert upright(["de", "en"]) == []
+
+
 def test_a_heat_map_of_seventy_labels_keeps_its_numbers_in_tooltips():
     labels = [f"l{number:02}" for number in range(70)]
     cells = [(label, label, 100.0) for label in labels] + [("l03", "l69", 7.0)]
