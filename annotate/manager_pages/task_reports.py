@@ -45,6 +45,8 @@ from annotate.quality import agreement_report, agreement_statistics, preference_
 from annotate.reports.tables import Cell, Table, many
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
+from annotate.work.adjudication import waiting_in
+from annotate.work.permit import adjudicates_in
 from annotate.work.task_settings import is_extendable
 
 # Number of bootstrap replicates. Pages must be fast, so `assay agreement` uses more.
@@ -93,7 +95,14 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         extendable=is_extendable(task),
         decides=may(request.user, "decide", task.name),
         starts=may(request.user, "start"),
+        to_adjudicate=_to_adjudicate(request, task),
     )
+
+
+def _to_adjudicate(request: UserRequest, task: Task) -> int:
+    """Return the number of cases that the user may decide, or 0 if the user is not an adjudicator of the task."""
+    annotator = Annotator.objects.filter(user=request.user).first()
+    return waiting_in(annotator, [task]).get(task.pk, 0) if annotator and adjudicates_in(annotator, task) else 0
 
 
 def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -20,7 +20,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import case_summary, concept_picker, item_view
-from annotate.pages.access import CONFLICT, UserRequest, status_of, whole_number
+from annotate.pages.access import CONFLICT, UserRequest, may, status_of, whole_number
 from annotate.pages.item_view import record, sets, sides_of
 from annotate.work import adjudication, answer_changes
 from annotate.work.moves import seen
@@ -342,6 +342,9 @@ def cases(
         "page": page,
         "rows": rows,
         "some_agree": any(row.agreed for row in rows),
+        "some_blind": any(row.unit.blind for row in rows),
+        "manages": not rows and may(request.user, "manage", task.name),
+        "decides": not rows and may(request.user, "decide", task.name),
         "own_reasons": adjudication.own_reasons(annotator, task),
         "posted": request.POST,
         "marked": request.POST.getlist("case"),

@@ -18,6 +18,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Transition, Unit
 
 MOST_USUAL = 9  # number of languages, one for each digit key
+COMMON = 5  # number of agreed units from which a language is offered, so that it reveals nothing about one unit
 # Event that sends a unit to an adjudicator -> why the unit needs a decision.
 REASONS = {
     "exhausted": gettext_lazy("No reader left."),
@@ -48,15 +49,21 @@ EVENTS = {
 def usual_languages(task: Task, annotator: Annotator) -> list[str]:
     """Return the languages that are offered first for every unit that an adjudicator reviews blind.
 
-    The languages that the adjudicator reads come first, best first, followed by the languages with the most readers.
-    The list must not depend on the unit's queue, votes or answers, nor on the unit itself.
+    The languages that the adjudicator reads come first, best first, followed by the languages with the most readers
+    and those on which the detectors often agree in the task. The list must not depend on the unit's queue, votes or
+    answers, nor on the unit itself. The languages of few units are therefore left out, and the others are not sorted
+    by their number.
     """
     own_levels = dict(annotator.languages.values_list("language", "level"))
     readers = AnnotatorLanguage.objects.filter(language__in=task.labels).order_by()
     counts = dict(readers.values_list("language").annotate(Count("pk")))
+    common = set()
+    if len({*task.labels} & {*own_levels, *counts}) < MOST_USUAL:
+        agreed = task.units.exclude(agreed_label="").order_by().values_list("agreed_label")
+        common = {code for code, number in agreed.annotate(Count("pk")) if number >= COMMON}
 
-    def order(code: str) -> tuple[int, int]:
-        return -own_levels.get(code, 0), -counts.get(code, 0)
+    def order(code: str) -> tuple[int, int, bool]:
+        return -own_levels.get(code, 0), -counts.get(code, 0), code not in common
 
     return sorted(task.labels, key=order)[:MOST_USUAL]
 

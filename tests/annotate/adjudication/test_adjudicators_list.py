@@ -2,7 +2,12 @@
 
 import re
 
+from django.contrib.auth.models import User
+from django.urls import reverse
+
 from annotate.kinds import Answer
+from annotate.models import Annotator
+from annotate.pages.case_summary import COMMON, usual_languages
 from annotate.work.adjudication import (
     AGREEING,
     BLIND,
@@ -17,10 +22,42 @@ from annotate.work.adjudication import (
 from annotate.work.judgments import skip
 from annotate.work.queue import take
 from tests.annotate.adjudication.acts import LIST, positions
-from tests.annotate.conftest import DISPUTED
+from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import let_guard_pass
 
 # --- what the list may be cut to
+
+
+def test_the_list_says_why_cases_are_checked_blind(checked, eve, client):
+    client.force_login(eve.user)
+    assert "a second look at random, so that the error rate is known" in client.get(LIST).text
+
+
+def test_an_empty_list_leads_a_manager_on_to_the_task_and_its_export(two_say, ada, client):
+    two_say("de de")
+    overview, export = reverse("manage-task", args=["task"]), reverse("manage-export", args=["task"])
+    client.force_login(ada.user)
+    assert overview not in client.get(LIST).text
+    ada.user.is_staff = ada.user.is_superuser = True
+    ada.user.save()
+    page = client.get(LIST).text
+    assert f'href="{overview}"' in page
+    assert f'href="{export}"' in page
+
+
+def test_the_overview_of_a_task_offers_its_cases_to_its_adjudicator(two_say, ada, desk):
+    task, manager = two_say("de en", "de -"), User.objects.get(is_staff=True)
+    page = reverse("manage-task", args=[task.name])
+    assert f'href="{LIST}"' not in desk.get(page).text
+    Annotator.objects.create(user=manager, adjudicates=True)
+    assert re.search(rf'href="{LIST}">.*?Adjudicate 2 items<', desk.get(page).text)
+
+
+def test_blind_cases_offer_languages_on_which_detectors_often_agree_before_the_alphabet(make_task, ada):
+    for posts, is_first in ((COMMON, True), (COMMON - 1, False)):
+        task = make_task([AGREED] * posts, name=f"task-{posts}")
+        task.units.update(agreed_label="fr")
+        assert (usual_languages(task, ada)[0] == "fr") == is_first
 
 
 def test_the_list_can_be_cut_to_what_people_answered(two_say, ada):
