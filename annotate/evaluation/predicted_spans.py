@@ -28,7 +28,7 @@ from annotate.core.measures.ranked_labels import Answered
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError, first_of
-from annotate.goldsets.formats.conll import ConllError, Tagged, read_conll, spans_of
+from annotate.goldsets.formats.conll import CONLL, ConllError, Tagged, read_conll, spans_of
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get
 from annotate.kinds.forms.spans import Spans, check_places, spans_in
@@ -194,6 +194,8 @@ def _in_text(place: tuple[str, str], label: str, text: str) -> Marked:
 
 
 def _of_folder(folder: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
+    if gold.format != CONLL:
+        raise EvaluationError(f"{gold.folder} has no CoNLL files. Give a JSONL file instead of the folder {folder}.")
     for name in gold.files:
         if not name.endswith(f".{split}"):
             continue

@@ -167,10 +167,18 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
             "card": "annotate/card_spans.md",
             "category": "question-answering" if one else "token-classification",
             "columns": COLUMNS,
-            "formats": {"conll": kind.slug},
+            "formats": _formats(kind, marking),
             "constants": {"marking": dict(marking)},
         },
     )
+
+
+def _formats(kind: Kind, marking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the published format: SQuAD's for the answer to a question, otherwise CoNLL."""
+    others = [field for field in kind.fields if field != marking["field"]]
+    if marking["one"] and others:
+        return {"squad": {"context": marking["field"], "question": others[0]}}
+    return {"conll": kind.slug}
 
 
 def _called(code: str, kind: Kind, *, one: bool) -> str:

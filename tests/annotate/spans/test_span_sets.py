@@ -299,6 +299,24 @@ def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tm
         judge(ann, lease.pk, Answer(answers[lease.unit.item.fields["question"]]))
     manifest = export(task, tmp_path / "set", splits="test=1")
     assert manifest["task"]["marking"]["one"]
+    file = tmp_path / "set" / "MLQA" / "test-context-en-question-en.json"
+    [entry] = json.loads(file.read_text("utf-8"))["data"]
+    [paragraph] = entry["paragraphs"]
+    assert paragraph["context"] == passage
+    assert sorted(paragraph["qas"], key=lambda qa: qa["id"]) == [
+        {
+            "id": "en-0",
+            "question": "Where?",
+            "answers": [{"text": passage[32:36], "answer_start": 32}],
+            "is_impossible": False,
+        },
+        {"id": "en-1", "question": "Why?", "answers": [], "is_impossible": True},
+    ]
+    [read] = load_dataset("json", data_files=str(file), field="data", split="train", cache_dir=str(tmp_path / "cache"))
+    assert [qa["question"] for paragraph in read["paragraphs"] for qa in paragraph["qas"]]
+    assert "`MLQA/test-context-en-question-en.json`" in (tmp_path / "set" / "README.md").read_text("utf-8")
+    with pytest.raises(EvaluationError, match="has no CoNLL files"):
+        evaluate(str(tmp_path), [tmp_path / "set"])
     path = tmp_path / "said.jsonl"
     path.write_text('{"id": "en-0", "label": "20:36:answer"}\n{"id": "en-1", "label": "none"}\n', encoding="utf-8")
     report = evaluate(str(path), [tmp_path / "set"])
