@@ -159,7 +159,7 @@ def _read(location: str, raw: Mapping[str, Any]) -> _Predicted:
         )
     try:
         if spans is None:
-            return _Predicted(location, FORM.read([label]), {})
+            return _Predicted(location, FORM.read([str(label)]), {})
         texts = {FORM.read([json.dumps([span])]): span["text"] for span in spans if span.get("text") is not None}
         return _Predicted(location, FORM.read([json.dumps(spans)]), texts)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -179,7 +179,9 @@ def _check(row: _Predicted, text: str | None, task: Mapping[str, Any]) -> None:
         check_places(spans, length, overlap=marking["overlap"], one=marking["one"])
     except ValueError as error:
         raise EvaluationError(f"{row.location}: {error}") from error
-    for mark, said in row.texts.items() if text is not None else ():
+    if text is None:
+        return
+    for mark, said in row.texts.items():
         [span] = spans_in(mark)
         if said != (marked := text[span.start : span.end]):
             raise EvaluationError(

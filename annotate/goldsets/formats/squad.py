@@ -3,8 +3,8 @@
     <KIND>/<split>-context-<language>-question-<language>.json      MLQA/test-context-de-question-de.json
 
 Each file has `data`, a list of entries with `title` and `paragraphs`. A paragraph has its text as `context`, and `qas`
-with `id`, `question` and `answers` (`text`, and `answer_start` in Unicode code points, as Python counts). If questions of
-the set have no answer, all have `is_impossible`, as in SQuAD 2.0.
+with `id`, `question` and `answers` (`text`, and `answer_start` in Unicode code points, as Python counts). If questions
+of the set have no answer, all have `is_impossible`, as in SQuAD 2.0.
 """
 
 import json
