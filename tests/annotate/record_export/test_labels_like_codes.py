@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from annotate.actions.commands import call_command
 from annotate.evaluation.baseline_predictions import plan_of
+from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.text_classifiers import majority
 from annotate.kinds import Answer
 from annotate.models import Task
@@ -15,6 +16,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 from tests.annotate.classified_sets import classified_set
+from tests.annotate.evaluation.figures import figures
 from tests.annotate.programs import Program
 
 LABELS = ("all", "bad", "dev", "good", "not", "not-bad")
@@ -116,3 +118,15 @@ def test_baselines_learn_labels_that_look_like_negatives_of_languages(tmp_path):
     plan = plan_of(classified_set(tmp_path / "texts", rows, ("bad", "not-bad")), (), "1")
     predictions = plan.write(majority, tmp_path / "majority").read_text()
     assert predictions.count("not-bad") >= 10
+
+
+@pytest.mark.slow
+def test_an_imported_predictor_keeps_such_labels(task, tmp_path):
+    out, predicted = tmp_path / "gold", tmp_path / "predicted.csv"
+    call_command("export_gold", "goodness", out=out, splits="train=0,dev=0,test=1", seed="1", verbosity=0)
+    keys = list(task.units.values_list("item__key", flat=True))
+    predicted.write_text("id,label\n" + "".join(f"{key},{key.split(':')[1]}\n" for key in keys))
+    call_command("import_predictions", "bodies", predicted, name="mine", version="1", verbosity=0)
+    report = evaluate("mine", [out], unfinished=True)
+    assert figures(report, "accuracy")["value"] == 1.0
+    assert {cell[1] for cell in report["confusion"]["cells"]} == {*LABELS}
