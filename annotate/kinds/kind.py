@@ -269,6 +269,8 @@ class Pages:
         returns how a language code is shown
     called: function that returns the display name of a code
     short: function that returns a short name of a label, for managers and the admin
+    told: function that returns what a person answered to a unit, from the label and the unit; None to show the names of
+        the label's codes. Only people who may read the unit's text see it
     searches_languages: whether any of the task's languages can be found by name, with the key W
     question: template of the question in the queue; "" if all answers are imported
     sheet: template that shows many units at once; "" if units are shown one at a time
@@ -285,6 +287,7 @@ class Pages:
     sheet: str = ""
     adjudication: str = ""
     searches_languages: bool = False
+    told: Callable[[str, Unit], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,8 @@ def decision(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
         return _("Discarded.")
     [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
-    return _("Decided: %(label)s.") % {"label": task.kind.name(label)}
+    told = task.kind.pages.told
+    return _("Decided: %(label)s.") % {"label": told(label, judgment.unit) if told else task.kind.name(label)}
 
 
 @dataclass(frozen=True)

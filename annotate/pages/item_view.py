@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -302,16 +302,22 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
     return sentences
 
 
-def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind) -> list[str]:
-    """Return a short description of each judgment. For None, the description is an empty string."""
+def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:
+    """Return a short description of each judgment. For None, the description is an empty string.
+
+    may_read: whether the descriptions may contain words of the units' texts
+    """
     judgment_list = list(judgments)
     labels = iter(seen(annotator, ((judgment.unit, judgment.label) for judgment in judgment_list if judgment)))
-    return [_description(judgment, next(labels), kind) if judgment else "" for judgment in judgment_list]
+    told = kind.pages.told if may_read else None
+    return [_description(judgment, next(labels), kind, told) if judgment else "" for judgment in judgment_list]
 
 
-def _description(judgment: Judgment, label: str, kind: Kind) -> str:
+def _description(judgment: Judgment, label: str, kind: Kind, told: Callable[[str, Unit], str] | None) -> str:
     if judgment.kind == Judgment.FLAG:
         return _("Flagged as disturbing")
+    if told and label:
+        return told(label, judgment.unit)
     return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
 
 
