@@ -14,7 +14,7 @@ from annotate.kinds import record_kind
 from annotate.kinds.control import Permit, Task, Unit
 from annotate.kinds.forms import register
 from annotate.kinds.forms.labels import RIGHT_FROM
-from annotate.kinds.forms.spans import NOTHING, Spans, check_marks, spans_in
+from annotate.kinds.forms.spans import NOTHING, Span, Spans, check_marks, spans_in
 from annotate.kinds.kind import Answer, Kind, Named
 from annotate.kinds.toml_tables import Table, nearest
 
@@ -29,6 +29,7 @@ COLUMNS = (
 )
 # Classes of the stylesheet spans.css, in the order in which labels get them.
 COLOURS = ("blue", "gold", "green", "red", "violet", "teal", "orange", "grey")
+MOST_TOLD = 40  # characters of a span that are shown elsewhere than in its text
 # The label of a kind that lists no answers.
 ANSWER = {
     "answer": Named(
@@ -147,6 +148,12 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
     def called(code: str) -> str:
         return _called(code, kind, one=one)
 
+    def told(label: str, unit: Unit) -> str:
+        if kind.sensitive or label == NOTHING:
+            return kind.name(label)
+        text = unit.item.fields[marking["field"]]
+        return "; ".join(_in_words(span, text, kind) for span in spans_in(label))
+
     kind = replace(kind, defaults=DEFAULTS)
     return kind.with_parts(
         rules={
@@ -161,6 +168,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
             "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
             "list_row": _list_row,
             "called": called,
+            "told": told,
             "short": kind.name,
         },
         publication={
@@ -191,6 +199,13 @@ def _called(code: str, kind: Kind, *, one: bool) -> str:
         return code
     name = kind.answers[span.label].name() if span.label in kind.answers else span.label
     return f"{name} {span.start}–{span.end}"
+
+
+def _in_words(span: Span, text: str, kind: Kind) -> str:
+    """Return a span's words and label, isolated from each other's direction of writing."""
+    words, name = text[span.start : span.end], kind.answers[span.label].name() if span.label in kind.answers else ""
+    cut = words if len(words) <= MOST_TOLD else f"{words[:MOST_TOLD]}…"
+    return f"\u2068“{cut}”\u2069 \u2068{name or span.label}\u2069"
 
 
 def _list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:

@@ -155,6 +155,7 @@ def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks
     page.click("button:has-text('Done')")
     page.wait_for_function("text => document.querySelector('.record .passage dd').innerText !== text", arg=text)
     let_guard_pass(page)
+    assert "\u2068“Ada”\u2069 \u2068Person\u2069; \u2068“Rome”\u2069" in page.inner_text(".tally .last")
     click_on(page, "Noël")
     page.click(".spans button:has-text('Place')")
     assert marks_on(page) == ["Noël:LOC"]
@@ -257,6 +258,7 @@ def test_an_adjudicator_sees_each_persons_marks_on_the_text_and_decides_with_mar
     page.click("button:has-text('Decide on the marks')")
     page.wait_for_url("**/adjudication/**")
     assert task.units.get().label == "0:3:PER 16:20:LOC"
+    assert "“Ada”\u2069 \u2068Person" in page.inner_text(".toast")
     page.click(".toast button")  # what was decided is marked again after Undo
     page.wait_for_selector("#settle")
     assert marks_on(page) == ["Ada:PER", "Rome:LOC"]

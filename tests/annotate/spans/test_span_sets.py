@@ -21,7 +21,7 @@ from annotate.goldsets.exporter import export
 from annotate.goldsets.formats.conll import ConllError, read_conll, spans_of, tags, tokens_in, widened
 from annotate.kinds import Answer
 from annotate.kinds.forms.spans import NOTHING, Span, spans_in
-from annotate.models import Job, Unit
+from annotate.models import Job, Task, Unit
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import settle
@@ -146,6 +146,17 @@ def test_spans_within_tokens_are_counted_by_the_command_and_on_the_card(person, 
     assert note in (tmp_path / "set" / "README.md").read_text("utf-8")
     [file] = (tmp_path / "set" / "NER").iterdir()
     assert file.read_text("utf-8") == "Die O\nBerliner B-LOC\nlesen B-MISC\nZeitungen O\n. O\n\n"
+
+
+def test_own_answers_are_shown_in_words_while_the_task_is_the_persons(person, spans_task, client):
+    task, ann = spans_task(["Ada met Noël"], redundancy=1), person("ann", "en")
+    judge(ann, take(ann, task).pk, Answer("8:12:PER"))
+    client.force_login(ann.user)
+    assert "\u2068“Noël”\u2069 \u2068Person\u2069" in client.get("/history/").content.decode()
+    Task.objects.update(members_only=True)
+    shown = client.get("/history/").content.decode()
+    assert "Person 8–12" in shown
+    assert "Noël" not in shown
 
 
 def test_baselines_are_offered_for_sets_of_labels_and_not_of_spans(labelled, manager, client, tmp_path):
