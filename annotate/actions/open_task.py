@@ -106,8 +106,7 @@ OPTIONS = (
         "open_to",
         default=EVERYBODY,
         choices=OPEN_TO,
-        help="who works on the task: everybody who reads its languages, or only the members that you add with `assay "
-        "members` or on the task's page People",
+        help="who works on the task: everybody who reads its languages, or only the members that you add to it",
         group=QUESTION,
     ),
     Option(

@@ -224,9 +224,19 @@ def is_detail(paragraph: str) -> bool:
 
 
 def _report(job: Job, action: Action) -> dict[str, Any]:
-    """Return the template context for an evaluation report. In the caveats, form labels replace option names."""
-    warnings = [action_forms.as_on_page(warning, action.options) for warning in job.data["warnings"]]
-    return report_renderer.as_context(job.data | {"warnings": warnings})
+    """Return the template context for an evaluation report. Except in commands, form labels replace option names."""
+    options = (*action.options, *by_name()["open_task"].options)
+
+    def on_page(sentences: Iterable[str]) -> list[str]:
+        return [
+            sentence if "assay " in sentence else action_forms.as_on_page(sentence, options).replace("`", "")
+            for sentence in sentences
+        ]
+
+    words = {slug: on_page(sentences) for slug, sentences in job.data["words"].items()}
+    return report_renderer.as_context(
+        job.data | {"warnings": on_page(job.data["warnings"]), "reading": on_page(job.data["reading"]), "words": words}
+    )
 
 
 # Action -> (path in the job's data, label) for each figure on the page of such a job.

@@ -20,7 +20,9 @@ from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.kinds.kind import STYLES
 from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Texts
+from annotate.kinds.options import OPTIONS
 from annotate.manager_pages import inbox
+from annotate.manager_pages.action_forms import label_of
 from annotate.manager_pages.corpus_setup import records_address, unused
 from annotate.manager_pages.dashboard import manage_page
 from annotate.pages.access import UserRequest
@@ -350,6 +352,8 @@ def _sentence(fault: KindError, place: str) -> str:
     """Return an error as a sentence. The sentence includes the line number unless it is shown next to the field."""
     text = fault.sentence if place else str(fault)
     text = text.replace(f"{inbox.folder()}/", "")
+    if place == "redundancy":
+        text = text.replace(place, f"“{label_of(OPTIONS[place])}”")
     return text[0].upper() + text[1:]
 
 

@@ -1,5 +1,6 @@
 """Pages for setting up a new task with a forecast of the work, and the page with the preview of a kind."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,7 @@ TOTAL_SIZES = ("uniform", "compare")  # designs whose size covers all languages 
 DESIGN_LABELS = {"triggers": "further posts"}
 UNCHOSEN = "a language that you choose"  # stands for the languages on the card of a question about languages
 
+NOT_FOR = re.compile("^not for [^:]*: ")  # start of a help text that names kinds
 LABELS_HELP = "the languages that annotators can choose, as codes such as de en fr; by default all 70 languages"
 
 
@@ -135,7 +137,8 @@ def _for_design(field: action_forms.Field, kind: Kind, design: str) -> action_fo
     if field.name == "labels" and kind.routing.is_routed:
         return replace(field, help=LABELS_HELP)
     option = DRAW_OPTIONS.get(field.name) or OPTIONS.get(field.name)
-    return replace(field, help=option.help.replace("`", "")) if option else field
+    # The form has only options that fit the kind, so it does not name the kinds that lack an option.
+    return replace(field, help=NOT_FOR.sub("", option.help.replace("`", ""))) if option else field
 
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:

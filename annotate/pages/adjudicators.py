@@ -343,7 +343,7 @@ def cases(
         "page": page,
         "rows": rows,
         "some_agree": any(row.agreed for row in rows),
-        "some_blind": any(row.unit.blind for row in rows),
+        "some_blind": any(unit.blind for unit in page),
         "manages": not rows and may(request.user, "manage", task.name),
         "decides": not rows and may(request.user, "decide", task.name),
         "own_reasons": adjudication.own_reasons(annotator, task),

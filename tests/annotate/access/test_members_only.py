@@ -119,7 +119,7 @@ def test_a_manager_of_one_task_exports_it_and_sees_its_jobs_alone(world):
     membership.add(world.task, [Annotator.objects.get(user__username="bea")], role=Membership.MANAGER)
     client, other = world.client("bea"), Task.objects.get(name="crowd")
     page = client.get(reverse("manage-task", args=["task"])).text
-    assert reverse("manage-export", args=["task"]) in page
+    assert f'method="post" action="{reverse("manage-export", args=["task"])}"' in page
     assert reverse("manage-extend", args=["task"]) not in page
     assert client.post(reverse("manage-export", args=["task"]), {"task": other.name}).status_code == 302
     export = Job.objects.filter(action="export_gold").get()

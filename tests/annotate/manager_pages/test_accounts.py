@@ -327,6 +327,19 @@ def test_a_link_is_marked_whole_and_copied_by_a_button(new_page, manager):
     assert page.evaluate("getSelection().toString()") == page.input_value("#link-1")
 
 
+def test_all_links_are_copied_by_one_button(new_page, manager):
+    page = new_page(user=manager)
+    page.goto(NEW)
+    page.fill("#people", "eve\nfay")
+    page.locator("[name=language]").first.fill("German")
+    page.locator("[name=level]").first.select_option("5")
+    page.press("#groups", "Enter")
+    page.click("text=Copy all links")
+    page.wait_for_selector("text=Copied")
+    links = [page.input_value(f"#link-{number}") for number in (1, 2)]
+    assert page.input_value("#all-links") == f"eve\t{links[0]}\nfay\t{links[1]}\n"
+
+
 def test_without_a_script_the_link_is_there_and_no_button_and_a_reload_sends_no_form_again(new_page, manager):
     page = new_page(user=manager, java_script_enabled=False)
     page.goto(NEW)

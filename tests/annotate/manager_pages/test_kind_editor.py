@@ -149,6 +149,8 @@ def test_an_error_stands_beside_its_field_and_nothing_is_saved(desk, reviews):
         assert f'<a href="#{target}">' in response.text, changes
         assert response.text.count('id="refused"') == (place != "answers"), changes
     assert inbox.files() == []
+    [sentence] = fault(do(desk, page, "save", redundancy="many")).values()
+    assert sentence == "“Answers per item” is 'many'. It must be a number of people."
 
 
 def test_the_preview_is_the_page_of_the_queue_in_its_language(desk):

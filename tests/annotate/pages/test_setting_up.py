@@ -435,6 +435,7 @@ def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, na
 def test_what_an_action_cannot_do_without_has_no_place_to_be_left_empty(desk, demo_corpus):
     form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform"}
     assert re.search(r'<input name="size"[^>]* required', desk.get(reverse("manage-new-task"), form).text)
+    assert "not for language" not in desk.get(reverse("manage-new-task"), form | {"kind": "qa_match"}).text.lower()
     lists = desk.get(reverse("manage-new-task"), form | {"kind": "verify", "design": "recall"}).text
     assert not re.search(r'<input name="size"[^>]* required', lists)
     assert desk.post(reverse("manage-new-task"), form | {"name": "t", "size": "5", "seed": "1"}).status_code == 302
@@ -795,6 +796,22 @@ def test_a_refused_map_is_named_as_its_field_is():
         f"“{action_forms.label_of(option)}” a=b: a label occurs twice."
     )
     assert action_forms.label_of(option) == "Renamed labels"
+
+
+def test_a_report_on_a_job_page_names_options_as_forms_do(monkeypatch):
+    reports = []
+    monkeypatch.setattr(job_pages.report_renderer, "as_context", reports.append)
+    words = {
+        "commands": ["Open the next task with `--check-share`.", "Run `assay audit t --add 5`."],
+        "all": ["Posts."],
+    }
+    data = {"warnings": [], "reading": ["To look while people are reading, use --sequential."], "words": words}
+    job_pages._report(Job(data=data), by_name()["evaluate"])
+    assert reports[0]["reading"] == ["To look while people are reading, use “Sequential”."]
+    assert reports[0]["words"] == {
+        "commands": ["Open the next task with “Check share”.", "Run `assay audit t --add 5`."],
+        "all": ["Posts."],
+    }
 
 
 def test_the_list_of_jobs_shows_one_sentence_of_an_outcome():
