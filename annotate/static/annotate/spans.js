@@ -205,7 +205,7 @@
     const kept = one !== undefined ? [] : spans.filter((span) => (overlap !== undefined ? !isSame(span, { start, end, label }) : !meets(span, chosen)));
     const gone = spans.filter((span) => !kept.includes(span) && (span.start !== start || span.end !== end)).map(named);
     set([...kept, { start, end, label }]);
-    return say([named({ start, end, label }), ...(gone.length ? [`${replaced} ${gone.join(", ")}`] : [])].join(". "), gone.length > 0);
+    return say([...(gone.length ? [`${replaced} ${gone.join(", ")}`] : []), named({ start, end, label })].join(". "), gone.length > 0);
   };
   const remove = (isGone) => {
     if (!spans.some(isGone)) return;
