@@ -278,7 +278,7 @@ def _words(text: str) -> str:
 
     If the script has no spaces between words, each character is treated as a word.
     """
-    return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())
+    return " ".join(re.sub(r"[\W_]+", " ", re.sub(f"[{UNSPACED}]", r" \g<0> ", text.casefold())).split())
 
 
 register(GoldAnswers())

@@ -14,9 +14,9 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import by_seed, place
 from annotate.core.measures.generated_texts import MissingExtra
+from corpora.core.graphemes import UNSPACED
 
-# Scripts without spaces between words. Each of their characters counts as a word.
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+# Each character of a script without spaces counts as a word.
 WORDS = {"token_pattern": rf"[{UNSPACED}]|[^\W{UNSPACED}]+", "ngram_range": (1, 2)}
 CHARACTERS = {"analyzer": "char", "ngram_range": (1, 4)}
 C = 10.0  # inverse strength of the regularization

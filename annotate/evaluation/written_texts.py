@@ -4,7 +4,7 @@ Predictions are a table with the columns id and text, or a folder with XGLUE's f
 same records, all of them are references for a table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from annotate.core.measures.generated_texts import (
     BLEU4,
     BLEU4_CHAR,
     METRICS,
-    bleu_for,
     counts,
     scores,
     signature,
@@ -28,6 +27,7 @@ from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
 from annotate.goldsets.gold_set import objects_in
 from annotate.kinds.forms.text import canonical
 from annotate.reports.tables import many
+from corpora.core.graphemes import is_unspaced
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, named_columns
 
@@ -44,7 +44,7 @@ class Texts:
 
     @property
     def bleu(self) -> str:
-        return bleu_for(self.references)
+        return _bleu_for(self.references)
 
 
 def grade(
@@ -168,3 +168,9 @@ def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Ro
         note = "" if difference else xglue_tasks.NO_INTERVAL
         rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))
     return holm_corrected(rows)
+
+
+def _bleu_for(references: Iterable[Sequence[str]]) -> str:
+    """Return BLEU4_CHAR if more than half of the references' letters are of scripts without spaces, otherwise BLEU4."""
+    letters = [letter for texts in references for text in texts for letter in text if letter.isalpha()]
+    return BLEU4_CHAR if 2 * sum(map(is_unspaced, letters)) > len(letters) else BLEU4

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotate.core import stages
-from annotate.core.text_difference import differences
 from annotate.kinds.control import Permit, Unit
 from annotate.kinds.file_sections import by_language
 from annotate.kinds.forms import register
@@ -17,6 +16,7 @@ from annotate.kinds.forms.text import ACCEPTED, REJECTED, Text, Writing, version
 from annotate.kinds.interface_language import interface_language, spoken
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED
+from annotate.kinds.text_difference import differences
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.languages import LANGUAGES
 

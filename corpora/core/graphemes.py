@@ -34,10 +34,9 @@ _CONSONANT = re.compile(
     "\u0b5d\u0b5f\u0b71\u0c15-\u0c28\u0c2a-\u0c39\u0c58-\u0c5a\u0d15-\u0d3a]"
 )
 _VIRAMAS = "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d"
-# Characters of scripts that have no spaces between words: Thai and Lao, Myanmar, Khmer, Kana, Han.
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+# The characters of scripts without spaces between words, for a set in a pattern: Thai, Lao, Myanmar, Khmer, Kana, Han.
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _L, _V, _T, _LV, _LVT = "L", "V", "T", "LV", "LVT"
 # What may follow each type of Hangul syllable or jamo in the same cluster.
 _FOLLOWING = {_L: (_L, _V, _LV, _LVT), _LV: (_V, _T), _V: (_V, _T), _LVT: (_T,), _T: (_T,)}
@@ -67,13 +66,18 @@ def words_in(text: str) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     is_in_word = False
     for start, end in pairwise(place for place in range(len(text) + 1) if not is_within_character(text, place)):
-        is_word = unicodedata.category(text[start])[0] in "LNM" and not UNSPACED.match(text[start])
+        is_word = unicodedata.category(text[start])[0] in "LNM" and not is_unspaced(text[start])
         if is_word and is_in_word and places[-1][1] == start:
             places[-1] = (places[-1][0], end)
         elif not (text[start].isspace() or is_invisible(text[start])):
             places.append((start, end))
         is_in_word = is_word
     return places
+
+
+def is_unspaced(letter: str) -> bool:
+    """Return whether a character is of a script that has no spaces between words."""
+    return _UNSPACED.match(letter) is not None
 
 
 def is_invisible(letter: str) -> bool:

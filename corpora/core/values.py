@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from corpora.core import NAMED
+from corpora.core.graphemes import UNSPACED
 
 # What pandas, R, databases and spreadsheets write for a missing value. The list deliberately excludes `none`, because
 # people use it as a label.
@@ -33,10 +34,7 @@ _EXACT = 1 << 53  # Up to this number, a float can represent every integer.
 # Runs of plain spaces and of characters that look like one.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
-# Characters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Kana and Han.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
-_WORD = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+")
+_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 
 
 class ValueFault(ValueError):
@@ -67,11 +65,6 @@ def word_count(text: str) -> int:
     In scripts without spaces between words, each character counts.
     """
     return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
-
-
-def is_unspaced(letter: str) -> bool:
-    """Return whether a character is of a script without spaces between words."""
-    return _UNSPACED_LETTER.match(letter) is not None
 
 
 def is_removed(text: str) -> bool:

@@ -6,7 +6,7 @@ characters instead. chrF compares characters too, so it suits all languages (Pop
 references.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -17,7 +17,6 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.resampling import bootstrap
-from corpora.core.values import is_unspaced
 
 BLEU4, BLEU4_CHAR, CHRF = "bleu4", "bleu4_char", "chrf"
 # Each measure with sacrebleu's module and class, and the options of the class.
@@ -85,12 +84,6 @@ def corpus_score(
     rows = counts(hypotheses, references, measure)
     low, high = bootstrap(rows, lambda total: float(scores(total[:, None], measure)[0]), seed=seed)
     return Generated(float(scores(rows.sum(axis=0)[:, None], measure)[0]), low, high, len(hypotheses))
-
-
-def bleu_for(references: Iterable[Sequence[str]]) -> str:
-    """Return BLEU4_CHAR if more than half of the references' letters are of scripts without spaces, otherwise BLEU4."""
-    letters = [letter for texts in references for text in texts for letter in text if letter.isalpha()]
-    return BLEU4_CHAR if 2 * sum(map(is_unspaced, letters)) > len(letters) else BLEU4
 
 
 def signature(measure: str = BLEU4) -> str:

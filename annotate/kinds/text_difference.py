@@ -4,9 +4,11 @@ import difflib
 import re
 from typing import NamedTuple
 
+from corpora.core.graphemes import UNSPACED
+
 SAME, ADDED, REMOVED = "same", "added", "removed"
-# Thai, Lao, Myanmar, Khmer, kana, and Chinese characters, each with the vowel signs and tone marks that follow it.
-_UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+# Characters of scripts without spaces, each with the vowel signs and tone marks that follow it.
+_UNSPACED = f"[{UNSPACED}]"
 _SIGNS = r"[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b6-\u17d3\u3099\u309a]"
 _MARKS = r"""[.,;:!?؟،؛।。！？、¿¡…"“”„«»‹›()\[\]]"""
 _WORD = re.compile(rf"\s+|{_UNSPACED}{_SIGNS}*|{_MARKS}|(?:(?!\s|{_UNSPACED}|{_MARKS}).)+", re.DOTALL)
