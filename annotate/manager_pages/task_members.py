@@ -18,11 +18,11 @@ from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages.dashboard import done, log_change
 from annotate.models import Annotator, Membership, Task
-from annotate.pages.access import UserRequest, may, text_of, whole_number
+from annotate.pages.access import UserRequest, annotator_of, may, text_of, whole_number
 from annotate.work import membership
 from annotate.work.accounts import check_may_change, is_manager, managers
-from annotate.work.adjudication import adjudicators
 from annotate.work.membership import EVERYBODY, MEMBERS
+from annotate.work.permit import adjudicates_in
 
 ON_A_PAGE = 25
 SEARCH = ("find", "language", "group")  # fields of the search for people to add
@@ -38,6 +38,7 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
     search = {name: text_of(request.GET, name) for name in SEARCH}
     is_asked = request.GET.keys() & set(SEARCH)
     found = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
+    annotator = annotator_of(request.user)
     return {
         "members_page": page,
         "members": annotator_statistics.members(task, task.memberships.filter(pk__in=[each.pk for each in page])),
@@ -49,7 +50,7 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
         "groups": membership.groups(),
         "invites": may(request.user, "invite"),
         "manages_all": is_manager(request.user),
-        "is_adjudicator": adjudicators(task).filter(user=request.user).exists(),
+        "is_adjudicator": bool(annotator and adjudicates_in(annotator, task)),
         "without_account": [] if found is None else _managers_without_account(search["find"]),
     }
 

@@ -40,7 +40,7 @@ from annotate.manager_pages import task_members
 from annotate.manager_pages.action_forms import address
 from annotate.manager_pages.dashboard import done, manage_page, shows_figures, sort_of
 from annotate.models import Annotator, Flag, Job, Judgment, Pause, Task
-from annotate.pages.access import UserRequest, may
+from annotate.pages.access import UserRequest, annotator_of, may
 from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
 from annotate.reports.tables import Cell, Table, many
 from annotate.work import interventions
@@ -101,7 +101,7 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
 
 def _to_adjudicate(request: UserRequest, task: Task) -> int:
     """Return the number of cases that the user may decide, or 0 if the user is not an adjudicator of the task."""
-    annotator = Annotator.objects.filter(user=request.user).first()
+    annotator = annotator_of(request.user)
     return waiting_in(annotator, [task]).get(task.pk, 0) if annotator and adjudicates_in(annotator, task) else 0
 
 
