@@ -20,6 +20,7 @@ from django.utils.text import slugify
 from annotate.controls import honeypots
 from annotate.controls.honeypots import rule as rule_of
 from annotate.controls.replenishment import standing, standing_table
+from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import (
     annotator_statistics,
@@ -95,7 +96,7 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         extendable=is_extendable(task),
         decides=may(request.user, "decide", task.name),
         starts=may(request.user, "start"),
-        to_adjudicate=_to_adjudicate(request, task),
+        to_adjudicate=_to_adjudicate(request, task) if progress["all"][stages.ADJUDICATION] else 0,
     )
 
 
