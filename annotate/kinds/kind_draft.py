@@ -155,6 +155,10 @@ def _texts(value: object) -> Texts:
     return {code: text for code, text in _dict(value).items() if isinstance(text, str)}
 
 
+# Tables with a key that names a field. If the field is no longer shown, the first field takes its place.
+FIELD_KEYS = {"spans": "field", "text": "start"}
+
+
 # --- Writing. Only values that differ from the draft are changed, so that the rest keeps its layout and comments.
 
 
@@ -231,7 +235,10 @@ def _set_in(document: MutableMapping[str, Any], key: str, values: Mapping[str, A
 
 
 def _write_fields(document: MutableMapping[str, Any], rows: Sequence[FieldRow], before: Sequence[str]) -> None:
-    """Write the layout and the names of fields. The keys `apart` and `together` follow fields that were renamed."""
+    """Write the layout and the names of fields.
+
+    Keys that name a field follow fields that were renamed: `apart`, `together`, and those in FIELD_KEYS.
+    """
     blocks: list[dict[str, Any]] = []
     rows = [row for row in rows if row.name]
     for row in rows:
@@ -244,6 +251,10 @@ def _write_fields(document: MutableMapping[str, Any], rows: Sequence[FieldRow], 
         _set(document, "together", names.get(together, ""))
     if isinstance(apart := document.get("apart"), list):
         _set(document, "apart", [names.get(name, name) for name in apart if name in names or name not in before])
+    for key, name in FIELD_KEYS.items():
+        table = document.get(key)
+        if isinstance(table, MutableMapping) and (used := table.get(name)) in before:
+            _set(table, name, names.get(used, rows[0].name if rows else used))
     _set_in(document, "fields", {row.name: row.names for row in rows}, before)
 
 

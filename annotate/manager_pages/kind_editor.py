@@ -178,7 +178,7 @@ def _opened(query: Mapping[str, str]) -> Edited:
     for source in path.parent.glob("*.md"):
         for code in [code for code, entry in draft.guidelines.items() if entry == source.name]:
             draft.guidelines[code] = source.read_text(encoding="utf-8-sig", errors="replace").strip()
-    if row := _corpus(corpus) if query.get("template") in TEMPLATES else None:
+    if row := None if query.get("file") else _corpus(corpus):
         manifest = read_manifest(row["corpus"])
         _rename_fields(draft, row["fields"], manifest.sources[0].columns if manifest and manifest.sources else {})
     return Edited(kind_draft.write(text, draft), draft, slug, file or "", corpus)

@@ -264,3 +264,13 @@ def test_the_preview_shows_an_item_of_the_corpus_if_there_is_one_and_an_example_
     page = desk.get(EDITOR, {"template": "sentiment", "corpus": "reviews"})
     assert "Text 0" in page.text
     assert "The battery lasts two days" not in page.text
+
+
+@pytest.mark.parametrize("name", ["marked_words", "ner"])
+def test_words_are_marked_in_the_field_that_the_corpus_has(desk, reviews, name):
+    page = desk.get(EDITOR, {"template": name, "corpus": "reviews"})
+    assert fault(page) == {}
+    saved(desk, page)
+    [path] = inbox.files()
+    assert read_kind(path).fields == ("words",)
+    assert 'field = "words"' in path.read_text(encoding="utf-8")
