@@ -40,12 +40,24 @@ from corpora.storage.layout import read_manifest
 
 # Field -> other common column names for the field. The form preselects a column with such a name.
 ALSO: Mapping[str, tuple[str, ...]] = {
-    "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key"),
-    "text": ("body", "content", "tweet", "message", "sentence", "full_text", "document"),
+    "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key", "nr", "nummer", "numéro", "número"),
+    "text": (
+        "body",
+        "content",
+        "tweet",
+        "message",
+        "sentence",
+        "full_text",
+        "document",
+        "beitrag",
+        "satz",
+        "texte",
+        "texto",
+    ),
     "author": ("user", "user_id", "author_id", "username", "screen_name"),
-    "posted_at": ("created_at", "date", "time", "timestamp", "published_at"),
+    "posted_at": ("created_at", "date", "time", "timestamp", "published_at", "datum", "fecha"),
     "url": ("link", "permalink", "uri"),
-    "language": ("lang", "locale", "iso"),
+    "language": ("lang", "locale", "iso", "sprache", "langue", "idioma"),
     "labels": ("label", "gold", "topic", "category", "eurovoc_concepts"),
 }
 NEEDED = ("id", "text")
@@ -447,6 +459,6 @@ def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
 
 def _guess(field: str, columns: Sequence[str]) -> str:
     columns_by_lower_name = {column.lower(): column for column in reversed(columns)}
-    return next(
-        (columns_by_lower_name[name] for name in (field, *ALSO.get(field, ())) if name in columns_by_lower_name), ""
-    )
+    ending = [name for name in columns_by_lower_name if name.endswith(f"_{field}")]  # such as review_id
+    names = (field, *ALSO.get(field, ()), *(ending if len(ending) == 1 else ()))
+    return next((columns_by_lower_name[name] for name in names if name in columns_by_lower_name), "")

@@ -150,6 +150,14 @@ def test_columns_are_guessed_by_their_names_and_what_the_form_says_is_what_the_j
     assert by_name()["import_corpus"].perform(job.given).data["accepted"] == 1
 
 
+@pytest.mark.parametrize("columns", [("Nr", "Beitrag", "Sprache"), ("review_id", "texte", "langue")])
+def test_columns_are_guessed_in_other_languages_and_by_their_endings(desk, columns):
+    lay("t.tsv", "\t".join(columns).encode() + b"\n7\tHallo\tde\n")
+    page = desk.get(NEW, {"file": "t.tsv"}).text
+    for column in columns:
+        assert f'<option value="{column}" selected>' in page
+
+
 def test_records_need_fields_and_are_imported_with_them(desk):
     lay("r.csv", b"id,query,title,lang\n1,a,b,en\n")
     form = {"file": "r.csv", "holds": "records", "column-text": "", "column-language": "lang"}
