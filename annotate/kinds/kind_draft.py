@@ -65,6 +65,7 @@ class Draft:
 
     has_base: whether the kind changes a built-in one, whose form, fields and answers are fixed
     redundancy: number of answers per item, as written; "" for the default
+    on_conflict: what happens to an item if its answers differ; "" for the default
     languages: languages of the texts, English first
     """
 
@@ -74,6 +75,7 @@ class Draft:
     fields: list[FieldRow] = field(default_factory=list)
     answers: list[AnswerRow] = field(default_factory=list)
     redundancy: str = ""
+    on_conflict: str = ""
     guidelines: Texts = field(default_factory=dict)
     languages: list[str] = field(default_factory=list)
     has_base: bool = False
@@ -122,6 +124,7 @@ def read(text: str) -> Draft:
             for row in _tables(raw.get("answers"))
         ],
         redundancy=str(_dict(raw.get("options")).get("redundancy", "")),
+        on_conflict=str(_dict(raw.get("options")).get("on_conflict", "")),
         guidelines={code: text.strip() for code, text in _texts(raw.get("guidelines")).items()},
         has_base="base" in raw,
     )
@@ -178,7 +181,8 @@ def write(text: str, draft: Draft) -> str:
         kept = FORMS[draft.form].tables if draft.form in FORMS else ()
         for key in {key for form in FORMS.values() for key in form.tables}.difference(kept):
             document.pop(key, None)
-    _set_in(document, "options", {"redundancy": _number(draft.redundancy)}, ["redundancy"])
+    answered = {"redundancy": _number(draft.redundancy), "on_conflict": draft.on_conflict}
+    _set_in(document, "options", answered, list(answered))
     changed = {code: text for code, text in draft.guidelines.items() if before.guidelines.get(code) != text}
     _set_in(
         document,

@@ -253,6 +253,7 @@ def _draft(posted: QueryDict) -> Draft:
             AnswerRow(code, key, texts("name", row), texts("meaning", row)) for row, (code, key) in enumerate(answers)
         ],
         redundancy=posted.get("redundancy", "").strip(),
+        on_conflict=posted.get("on_conflict", ""),
         guidelines={code: text.replace("\r\n", "\n") for code, text in texts("guidelines", 0).items()},
         languages=languages,
         has_base="has_base" in posted,
@@ -353,7 +354,8 @@ def _sentence(fault: KindError, place: str) -> str:
     text = fault.sentence if place else str(fault)
     text = text.replace(f"{inbox.folder()}/", "")
     if place == "redundancy":
-        text = text.replace(place, f"“{label_of(OPTIONS[place])}”")
+        for name in (place, "stop_early", "on_conflict"):
+            text = text.replace(name, f"“{label_of(OPTIONS[name])}”")
     return text[0].upper() + text[1:]
 
 

@@ -274,3 +274,12 @@ def test_words_are_marked_in_the_field_that_the_corpus_has(desk, reviews, name):
     [path] = inbox.files()
     assert read_kind(path).fields == ("words",)
     assert 'field = "words"' in path.read_text(encoding="utf-8")
+
+
+def test_two_people_and_an_adjudicator_are_chosen_in_the_form(desk, reviews):
+    page = desk.get(EDITOR, {"template": "sentiment", "corpus": "reviews"})
+    refused = fault(do(desk, page, "save", redundancy="2"))["redundancy"]
+    assert "send conflicts to an adjudicator with “On conflict”" in refused
+    saved(desk, page, redundancy="2", on_conflict="ADJUDICATION")
+    kind = read_kind(inbox.folder() / "sentiment.toml")
+    assert (kind.defaults["redundancy"], kind.defaults["on_conflict"]) == (2, "ADJUDICATION")
