@@ -257,7 +257,7 @@ def _write_fields(document: MutableMapping[str, Any], rows: Sequence[FieldRow], 
         _set(document, "apart", [names.get(name, name) for name in apart if name in names or name not in before])
     for key, name in FIELD_KEYS.items():
         table = document.get(key)
-        if isinstance(table, MutableMapping) and (used := table.get(name)) in before:
+        if isinstance(table, MutableMapping) and isinstance(used := table.get(name), str) and used in before:
             _set(table, name, names.get(used, rows[0].name if rows else used))
     _set_in(document, "fields", {row.name: row.names for row in rows}, before)
 
