@@ -218,11 +218,16 @@ class World:
 
     @staticmethod
     def of_concepts(ann):
-        """For a task whose answers are concepts, create an answer and a lease by Ann."""
+        """For tasks whose answers are concepts, create an answer, a lease and a question by Ann, and a unit for an
+        adjudicator.
+        """
         ann.languages.create(language="en")
         labelling.import_eurovoc()
         labelling.import_acts()
         task = labelling.task_of(skip_limit=1, redundancy=1)
+        skip(ann, take(ann, task).pk)
+        tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
+        next_question(begin(ann, tested, "en", Trial.PRACTICE))
         labelling.choose(ann, task, "4689")
         take(ann, task)
 
