@@ -12,7 +12,7 @@ from tests.running import ROOT
 FLOORS = (
     ("corpora", "annotate.core", "annotate.job_watcher"),
     ("annotate.kinds", "annotate.exit_status"),
-    ("annotate.models", "annotate.reports"),
+    ("annotate.models", "annotate.reports", "annotate.exchange"),
     ("annotate.quality", "annotate.manual"),
     ("annotate.work",),
     ("annotate.controls",),

@@ -36,6 +36,7 @@ COMMANDS = {
     },
     "Corpora": {
         "import_corpus": ("import_corpus", "Import files of posts or records into a corpus."),
+        "import": ("import_project", "Import a project of another annotation tool, with its answers."),
         "import_threads": ("message_pairs", "Create a corpus of message-reply pairs."),
         "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of message-reply pairs."),
         "prelabel": ("label_sources", "Have the detectors label the language of each post."),

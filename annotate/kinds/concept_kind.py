@@ -160,8 +160,6 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
             "check_label": check_label,
             "check": check,
             "agrees": agrees,
-            "refuses_imports": "asks for concepts, but imported judgments have only one label each. Let people answer "
-            "on the pages or through the API.",
         },
         pages={
             "ask": lambda unit, permit: {},

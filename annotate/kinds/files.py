@@ -269,7 +269,8 @@ def _declared(slug: str, top: Table, language_codes: Collection[str], reserved: 
     """
     titles = _titles(top, language_codes, 'Write the question, such as title = "Is the ad relevant?"')
     form, layout, from_draw = _form(top), _layout(top, reserved), _from_draw(top)
-    file_answers = file_sections.answers(top, language_codes, least=1 if from_draw else 2) if form.lists else {}
+    least = 1 if from_draw else form.least_answers
+    file_answers = file_sections.answers(top, language_codes, least=least) if form.lists else {}
     answers = file_answers or form.answers(top)
     fields = tuple(name for block in layout for name in block.fields)
     kept_fields = _kept_fields(top, fields, reserved)

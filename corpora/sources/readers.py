@@ -162,6 +162,23 @@ def read_rows(
                 yield from _table(path, _cells(lines, text_format, max_line), format, columns)
 
 
+def objects_of(path: Path, format: str, max_size: int) -> Iterator[Row]:
+    """Yield each non-blank row of a file with all of its columns, as (line, object) or (line, Fault).
+
+    max_size: the maximum size of an object (bytes)
+
+    Raise CorpusError if the file cannot be read.
+    """
+    if format != "jsonl":
+        header = list(dict.fromkeys(header_of(path, format)))
+        yield from read_rows(path, format, Columns({name: name for name in header}, needed=()), max_size)
+        return
+    with damage_explained(path, format):
+        for number, line in text.values_of(path, max_size, encoding=text.text_format_of(path, format).encoding):
+            if isinstance(line, text.Fault) or not line.isspace():
+                yield number, line if isinstance(line, text.Fault) else text.object_of(line, ())
+
+
 def _jsonl(path: Path, lines: Iterator[text.Line], columns: Columns) -> Iterator[Row]:
     named = tuple(columns.named.items())
     missing = [columns.named[field] for field in columns.needed]

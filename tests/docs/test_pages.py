@@ -291,7 +291,7 @@ ASKED = {
     "toxic": "how-to/pairs/#drop-what-is-toxic",
     "upload file too large": "how-to/set-up-in-the-browser/#how-jobs-work",
     "multi-label": "how-to/several-labels/",
-    "Label Studio": "how-to/publish/#import-judgments-from-label-studio-and-other-tools",
+    "Label Studio": "how-to/publish/#import-a-project-of-label-studio-or-another-tool",
     "semicolon": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",
     "encoding": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",
     "Latin-1": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",

@@ -20,6 +20,7 @@ class Form:
     slug: name of the form in kinds' files and in manifests
     tables: tables of a kind's file that only this form reads
     lists: whether the possible answers come from the kind's file or the draw; if not, they are from an open list
+    least_answers: minimum number of answers that a kind lists, if it lists any
     several: whether an answer is a set of labels. If so, there are no annotator models and no AC1, because these need
         one label per answer. Reports also show only the most frequent labels, instead of all.
     controls: names of quality controls that the form adds to those of a kind
@@ -42,6 +43,7 @@ class Form:
     tables: tuple[str, ...] = ()
     lists: bool = True
     several: bool = False
+    least_answers: int = 2
     controls: tuple[str, ...] = ()
     aggregations: Mapping[str, Aggregation] = {"majority": majority}
     Measures: Any = None

@@ -152,6 +152,7 @@ class Spans(Labels):
 
     slug = "spans"
     tables = ("spans",)
+    least_answers = 1
     aggregations = {"majority": majority, "characters": by_character}
     template = "annotate/spans.html"
     bench = "annotate/bench_spans.html"

@@ -1,0 +1,103 @@
+"""The action `import`: import a project of another annotation tool, with its items, question and answers."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from annotate.actions.action import LICENCE, MAX_REJECTS, SOURCE, TEXT_MAY_LEAVE, Outcome, Progress, Values, action
+from annotate.actions.registry import action_named
+from annotate.core.option import Option, whole_number
+from annotate.exchange import export_files
+from annotate.exchange.export_files import CONCEPTS, JUDGMENTS, RECORDS, TOOLS
+from annotate.exchange.label_config import read_config
+from annotate.exchange.project import Project, ProjectError, project_of
+from annotate.models import Task
+from annotate.reports.tables import many
+from corpora.storage.layout import corpus_dir, read_manifest
+
+
+def _check(values: Values) -> None:
+    name = values["name"]
+    if Task.objects.filter(name=name).exists() or read_manifest(name):
+        raise ProjectError(f"There is already a task or corpus {name!r}. Choose another name.")
+
+
+@action(
+    "import",
+    f"Import an export of another annotation tool: {', '.join(tool.name for tool in TOOLS)}. The tool is recognized. "
+    "The items become a corpus and the question a kind. The answers of people and the predictions of models are kept, "
+    "and what cannot be kept is listed. The task is open afterwards, so that people can go on with it.",
+    Option("name", required=True, argument=True, help="the name of the new corpus and task"),
+    Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="the files of the export"),
+    LICENCE,
+    TEXT_MAY_LEAVE,
+    SOURCE,
+    Option("question", default="", help="the question to import, if the project has several"),
+    Option("language", default="", shown="CODE", help="the language of the items, if the export does not state it"),
+    Option(
+        "config",
+        Path,
+        shown="FILE",
+        help="the configuration of the project's labels, which adds labels that nobody has chosen, names and "
+        "guidelines: the labeling interface of Label Studio (XML), label_config.json of doccano, or settings.json of "
+        "Argilla",
+    ),
+    Option(
+        "redundancy",
+        whole_number,
+        least=1,
+        help="the number of answers that each item needs; by default the largest number that an item has",
+    ),
+    MAX_REJECTS,
+    checks=_check,
+)
+def import_project_action(values: Values, progress: Progress) -> Outcome:
+    name = values["name"]
+    tool, objects = export_files.tool_of(values["files"])
+    configs = read_config(values["config"]) if values["config"] else []
+    options = {option: values[option] for option in ("question", "language")}
+    project = project_of(tool, objects, **options, configs=configs)
+    folder = settings.DATA_DIR / "exchange" / name
+    export_files.write(project, folder, name)
+    try:
+        with transaction.atomic():
+            outcomes = [
+                action_named(action).perform(inputs, progress)
+                for action, inputs in _steps(project, folder, name, values)
+            ]
+    except BaseException:
+        # The files of the corpus are written before its task is opened, and must not remain without it.
+        shutil.rmtree(corpus_dir(name), ignore_errors=True)
+        raise
+    said = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
+    said += [sentence for outcome in outcomes for sentence in outcome.said]
+    lost = {what: count for what, count in project.lost.items() if count}
+    if lost:
+        said.append(f"Not kept: {'; '.join(f'{what} ({count:,})' for what, count in lost.items())}.")
+    warned = [sentence for outcome in outcomes for sentence in outcome.warned]
+    counts = {"items": len(project.records), "answers": len(project.judgments), "lost": lost}
+    return Outcome(said, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})
+
+
+def _steps(project: Project, folder: Path, name: str, values: Values) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the actions that import the written files, each with its inputs."""
+    terms = {option: values[option] for option in ("licence", "text_may_leave", "source", "max_rejects")}
+    terms["source"] = terms["source"] or f"a project of {project.tool}"
+    fields = {"fields": list(project.fields), "files": [folder / RECORDS]}
+    steps: list[tuple[str, Mapping[str, Any]]] = [("import_corpus", {"corpus": name, **fields, **terms})]
+    if project.form == "labels":
+        steps.append(("import_vocabulary", {"name": name, "files": [folder / CONCEPTS]}))
+    for model in map(export_files.predictor_name, project.predictions):
+        steps.append(
+            ("import_predictions", {"corpus": name, "file": folder / f"{model}.jsonl", "name": model, "version": "1"})
+        )
+    kind = {"kind": str(folder / f"{name}.toml"), "design": "records", "languages": "all", "seed": name}
+    steps.append(("open_task", {"name": name, "corpus": name, **kind, "redundancy": values["redundancy"]}))
+    if project.judgments:
+        judged = {"task": name, "file": folder / JUDGMENTS, "max_rejects": values["max_rejects"]}
+        steps.append(("import_judgments", judged))
+    return steps

@@ -1,0 +1,119 @@
+"""Reading an export of another tool, and writing it as files that Assay's commands import."""
+
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from annotate.exchange.argilla import ARGILLA
+from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK, POTATO
+from annotate.exchange.doccano import DOCCANO
+from annotate.exchange.label_studio import LABEL_STUDIO
+from annotate.exchange.prodigy import PRODIGY
+from annotate.exchange.project import FILE_NAME, Object, Project, ProjectError, Tool
+from corpora.sources.compression import check_file, entries_of, format_of
+from corpora.sources.readers import objects_of
+from corpora.sources.text import Fault, object_of
+
+# The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
+TOOLS: tuple[Tool, ...] = (LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, DOCCANO)
+LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
+TITLE = "Which answer fits the text?"
+RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
+
+
+# --- Reading
+
+
+def tool_of(paths: Sequence[Path]) -> tuple[Tool, Iterator[Object]]:
+    """Return the tool whose export the files are, and the objects of all files.
+
+    Raise ProjectError if no tool is recognized or a line cannot be read, and CorpusError if a file cannot be read.
+    """
+    objects = chain.from_iterable(map(_objects, paths))
+    if (first := next(objects, None)) is None:
+        raise ProjectError(f"{paths[0]} contains no rows.")
+    for tool in TOOLS:
+        if tool.recognizes(first):
+            return tool, chain([first], objects)
+    keys = ", ".join(name for name in first if name != FILE_NAME)
+    raise ProjectError(
+        f"{paths[0]} is not recognized as an export of {', '.join(tool.name for tool in TOOLS[:-1])} or "
+        f"{TOOLS[-1].name}. Its columns are: {keys}. Import its texts with import_corpus and its answers with "
+        "import_judgments."
+    )
+
+
+def _objects(path: Path) -> Iterator[Object]:
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file() and format_of(file) in ("jsonl", "parquet"))
+        if not files:
+            raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
+        yield from chain.from_iterable(map(_objects, files))
+    elif zipfile.is_zipfile(path):
+        for name, content in entries_of(path, ".jsonl", LONGEST_OBJECT):
+            # doccano's files are named for the people who gave the answers.
+            for number, line in enumerate((content or b"").splitlines(), 1):
+                yield _sound(object_of(line, ()), f"{path}, {name}", number) | {FILE_NAME: name.stem}
+    else:
+        check_file(path, None)
+        for number, row in objects_of(path, format_of(path) or "", LONGEST_OBJECT):
+            yield _sound(row, str(path), number)
+
+
+def _sound(row: Object | Fault, place: str, line: int) -> Object:
+    if isinstance(row, Fault):
+        raise ProjectError(f"{place}, line {line:,}: {row.reason}")
+    return row
+
+
+# --- Writing
+
+
+def write(project: Project, folder: Path, name: str) -> None:
+    """Write the project's records, kind, judgments, vocabulary and predictions to a folder.
+
+    name: name of the kind's file and of the vocabulary
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_lines(folder / RECORDS, project.records)
+    (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind(project, name)), encoding="utf-8")
+    judgments = ({"task": key, "worker": worker, "label": label} for key, worker, label in project.judgments)
+    _write_lines(folder / JUDGMENTS, judgments)
+    if project.form == "labels":
+        lines = ["id\tlabel", *(f"{code}\t{answer}" for code, answer in project.answers.items())]
+        (folder / CONCEPTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for model, labels in project.predictions.items():
+        rows = ({"id": key, "label": label} for key, label in labels.items())
+        _write_lines(folder / f"{predictor_name(model)}.jsonl", rows)
+
+
+def predictor_name(model: str) -> str:
+    return "".join(character if character.isalnum() or character in "-_." else "-" for character in model)
+
+
+def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _kind(project: Project, name: str) -> dict[str, Any]:
+    """Return the tables of the kind's file."""
+    title = project.title or (project.question if " " in project.question else TITLE)
+    kept = [field for field in project.fields if field not in project.shown]
+    kind: dict[str, Any] = {"title": title, "form": project.form, **({"kept": kept} if kept else {})}
+    kind["layout"] = [{"style": "passage", "fields": [field]} for field in project.shown]
+    kind["fields"] = {field: project.fields[field] for field in project.shown}
+    if project.form == "labels":
+        kind["vocabulary"] = {"name": name, "least": 1, "beside_broader": "allow"}
+    else:
+        kind["answers"] = [{"code": code, "name": answer} for code, answer in project.answers.items()]
+    if project.form == "spans":
+        kind["spans"] = {"field": project.marked, "overlap": True}
+    conflicts = {"on_conflict": "ADJUDICATION", "redundancy": project.redundancy}
+    kind["options"] = {**conflicts, "test_items": 0, "gold_share": 0.0}
+    return kind | ({"guidelines": {"en": f"{project.guidelines}\n"}} if project.guidelines else {})

@@ -1,0 +1,128 @@
+"""Exports of Label Studio: JSON with its tasks (also with the older `completions`), JSON_MIN and CSV.
+
+In JSON, an annotation has a `result` for each question (`from_name`). JSON_MIN and CSV have one row for each
+annotation, with a column for each question.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from annotate.exchange.project import FILE_NAME, Item, Object, Said, Tool
+from annotate.kinds.forms.spans import Span
+
+# Columns that JSON_MIN and CSV have beside the data and the questions.
+_OF_ROWS = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id", "agreement", "ground_truth")
+# Types of results that are ranges or one of some labels -> the key of their labels.
+_KINDS = {"choices": "choices", "labels": "labels", "hypertextlabels": "hypertextlabels", "rating": "rating"}
+_PAIRWISE = {"left": "first", "right": "second", "none": "tie"}
+
+
+def _is_export(first: Object) -> bool:
+    has_results = any(isinstance(first.get(name), list) for name in ("annotations", "completions"))
+    return (isinstance(first.get("data"), dict) and has_results) or {"annotation_id", "annotator"} <= first.keys()
+
+
+def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+    objects = iter(objects)
+    first = next(objects)
+    everything = chain([first], objects)
+    if not isinstance(first.get("data"), dict):
+        yield from _of_rows(list(everything))
+        return
+    for number, task in enumerate(everything, 1):
+        item = Item(str(task.get("id", number)), task["data"])
+        for annotation in task.get("annotations") or task.get("completions") or ():
+            if annotation.get("was_cancelled"):
+                lost["skipped answers"] += 1
+            else:
+                lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth"))
+                item.answers += _results(annotation, _person(annotation.get("completed_by")), lost)
+        for prediction in task.get("predictions") or ():
+            item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), lost)
+        yield item
+
+
+def _person(completed_by: Any) -> str:
+    if isinstance(completed_by, dict):
+        return str(completed_by.get("email") or completed_by.get("id"))
+    return "unknown" if completed_by is None else str(completed_by)
+
+
+def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iterator[Said]:
+    """Yield what an annotation or a prediction says about each question. Ranges of one question become one answer."""
+    labels: dict[tuple[str, str], list[Any]] = {}
+    for result in annotation.get("result") or ():
+        kind, value = str(result.get("type", "")).lower(), result.get("value") or {}
+        place = (str(result.get("from_name") or ""), str(result.get("to_name") or ""))
+        if kind in _KINDS and "start" in value:
+            names = value.get(_KINDS[kind]) or ()
+            labels.setdefault(place, []).extend(Span(int(value["start"]), int(value["end"]), name) for name in names)
+        elif kind in _KINDS:
+            chosen = value.get(_KINDS[kind])
+            labels.setdefault(place, []).extend(map(str, chosen if isinstance(chosen, list) else [chosen]))
+        elif kind == "pairwise":
+            labels.setdefault(place, []).append(_PAIRWISE.get(str(value.get("selected")), str(value.get("selected"))))
+        else:
+            lost[f"answers of the type {kind or 'unknown'}"] += 1
+    for (question, _), chosen in labels.items():
+        yield Said(by, question, tuple(chosen))
+
+
+def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:
+    """Yield the items of JSON_MIN or CSV, which have one row for each annotation."""
+    questions = _questions(rows)
+    by_key: dict[str, Item] = {}
+    for number, row in enumerate(rows, 1):
+        values = {name: _cell(value) for name, value in row.items() if name not in _OF_ROWS and name != FILE_NAME}
+        key = str(row.get("id") or number)
+        texts = {name: value for name, value in values.items() if name not in questions}
+        item = by_key.setdefault(key, Item(key, texts))
+        by = str(row.get("annotator") or "unknown")
+        answers = ((name, _labels(values.get(name))) for name in questions)
+        item.answers += [Said(by, name, labels) for name, labels in answers if labels]
+    yield from by_key.values()
+
+
+def _questions(rows: Sequence[Object]) -> list[str]:
+    """Return the columns that contain answers.
+
+    In JSON_MIN, they stand between `id` and `annotator`. The columns of CSV are in no order. There, a question is a
+    column with ranges, with different values in rows of the same item, or with few different values.
+    """
+    columns = [name for name in rows[0] if name != FILE_NAME]
+    if "id" in columns and (between := columns[columns.index("id") + 1 : columns.index("annotator")]):
+        return [name for name in between if name not in _OF_ROWS]
+    columns = [name for name in columns if name not in _OF_ROWS]
+    by_key: dict[str, list[Object]] = {}
+    for row in rows:
+        by_key.setdefault(str(row.get("id")), []).append(row)
+    varied = [name for name in columns if any(len({str(row[name]) for row in same}) > 1 for same in by_key.values())]
+    structured = [name for name in columns if any(not isinstance(_cell(row[name]), str) for row in rows)]
+    few = [name for name in columns if 2 * len({str(row[name]) for row in rows}) <= len(rows)]
+    return list(dict.fromkeys([*structured, *varied])) or few
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _labels(value: Any) -> tuple[Any, ...]:
+    """Return the labels in a cell of an answer."""
+    if isinstance(value, dict) and isinstance(value.get("choices"), list):
+        return tuple(map(str, value["choices"]))
+    if isinstance(value, list) and value and all(isinstance(mark, dict) and "start" in mark for mark in value):
+        return tuple(Span(int(mark["start"]), int(mark["end"]), name) for mark in value for name in mark["labels"])
+    if isinstance(value, list) and value and all(isinstance(mark, dict) and "rating" in mark for mark in value):
+        return tuple(str(mark["rating"]) for mark in value)
+    return () if value in (None, "", []) else (str(value),)
+
+
+LABEL_STUDIO = Tool("Label Studio", _is_export, _items)

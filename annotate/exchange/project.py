@@ -1,0 +1,327 @@
+"""An annotation project of another tool: its items, with the answers of people and the predictions of models.
+
+The module of a tool turns each object of an export into an Item, and `project_of` chooses the question to import and
+the form of its answers. What cannot be kept is counted in Project.lost, one sentence for each kind of loss.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotate.kinds.files import TAKEN
+from annotate.kinds.forms.spans import Span, text_of
+from corpora.core import CorpusError, listed
+from corpora.core.languages import code_of
+from corpora.core.records import FIELD_NAME
+
+LANGUAGE_NAMES = ("language", "lang", "locale")
+LONGEST_CODE = 64
+LONGEST_FIELD = 30
+
+
+class ProjectError(CorpusError):
+    """Raised if an export cannot be imported. The message states why and what to do. Nothing was imported."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a person or a model said about an item.
+
+    by: the person or the model
+    question: name of the question; "" if the tool has only one
+    labels: the chosen labels, or the labelled ranges
+    field: name of the text that the ranges mark; "" if unknown
+    """
+
+    by: str
+    question: str
+    labels: tuple[str, ...] | tuple[Span, ...]
+    field: str = ""
+
+    @property
+    def has_spans(self) -> bool:
+        return any(isinstance(label, Span) for label in self.labels)
+
+
+@dataclass
+class Item:
+    """An item of an export.
+
+    key: its id in the tool
+    texts: its texts and other data, by name
+    offered: the labels that people could choose, if the export states them
+    """
+
+    key: str
+    texts: Mapping[str, Any]
+    answers: list[Said] = field(default_factory=list)
+    predictions: list[Said] = field(default_factory=list)
+    offered: tuple[str, ...] = ()
+
+
+Object = dict[str, Any]
+FILE_NAME = "\0file"  # key under which an object has the name of its file, without the suffix
+
+
+@dataclass(frozen=True)
+class Tool:
+    """An annotation tool whose exports can be read.
+
+    recognizes: returns whether an object, the first of a file, is from this tool's export
+    items: yields the items of an export, and counts in the counter what each cannot keep
+    """
+
+    name: str
+    recognizes: Callable[[Object], bool]
+    items: Callable[[Iterable[Object], Counter[str]], Iterator[Item]]
+
+
+@dataclass(frozen=True)
+class LabelConfig:
+    """The configuration of a question.
+
+    question: its name; "" if the tool has only one
+    labels: mapping from each label, as it stands in answers, to its name
+    title: the question in words; "" if the tool has none
+    is_multiple: whether an answer may have several labels
+    guidelines: in Markdown
+    """
+
+    question: str
+    labels: dict[str, str]
+    title: str = ""
+    is_multiple: bool = False
+    guidelines: str = ""
+
+
+@dataclass
+class Project:
+    """A project that is ready to be written as files of Assay.
+
+    form: slug of the answer form: choice, labels or spans
+    fields: field of the records -> name in the export
+    shown: the fields that people see
+    title: the question in words; "" if it is unknown
+    guidelines: in Markdown; "" if there are none
+    marked: the field that spans mark; "" for other forms
+    answers: code of each answer -> its name in the export
+    records: the records, with id, language and fields
+    judgments: (id, worker, label)
+    predictions: model -> id -> label
+    lost: what was not kept, by sentence
+    """
+
+    tool: str
+    question: str
+    form: str
+    fields: dict[str, str]
+    shown: list[str]
+    title: str = ""
+    guidelines: str = ""
+    marked: str = ""
+    answers: dict[str, str] = field(default_factory=dict)
+    records: list[dict[str, str]] = field(default_factory=list)
+    judgments: list[tuple[str, str, str]] = field(default_factory=list)
+    predictions: dict[str, dict[str, str]] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def redundancy(self) -> int:
+        """The largest number of people who answered the same item."""
+        return max(Counter(key for key, _, _ in self.judgments).values(), default=1)
+
+
+def project_of(
+    tool: Tool, objects: Iterable[Object], *, question: str, language: str, configs: Sequence[LabelConfig] = ()
+) -> Project:
+    """Return the project in an export.
+
+    question: name of the question to import; "" if there is only one
+    configs: the configuration of the project's questions, if it is known
+    language: code of the items' language; "" if the items state it
+
+    Raise ProjectError if the question or the language must be stated, or if the export contains no texts.
+    """
+    lost: Counter[str] = Counter()
+    items = list(tool.items(objects, lost))
+    if not items:
+        raise ProjectError(f"The export from {tool.name} contains no items.")
+    question = _question(items, question, lost)
+    answers = [(item, said) for item in items for said in item.answers if said.question == question]
+    predicted = [(item, said) for item in items for said in item.predictions if said.question == question]
+    config = next((config for config in configs if config.question in ("", question)), LabelConfig(question, {}))
+    form = _form([*answers, *predicted], is_multiple=config.is_multiple)
+    project = Project(tool.name, question, form, _fields(items), [], config.title, config.guidelines, lost=lost)
+    _leave_gaps_out(project, items)
+    project.shown = _shown(items, project.fields)
+    if not project.shown:
+        raise ProjectError(f"The export from {tool.name} contains no texts. Assay labels texts, not images or sound.")
+    if form == "spans":
+        project.marked = _marked(project, [*answers, *predicted])
+    _read_records(project, items, language)
+    names = dict.fromkeys(label for item in items for label in item.offered) if form != "spans" else {}
+    _read_labels(project, answers, predicted, {name: name for name in names} | config.labels)
+    return project
+
+
+def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
+    found = dict.fromkeys(said.question for item in items for said in [*item.answers, *item.predictions])
+    if wanted and wanted not in found:
+        raise ProjectError(f"The export has no question {wanted!r}. Its questions are: {', '.join(found) or 'none'}.")
+    if len(found) > 1 and not wanted:
+        raise ProjectError(
+            f"The export has the questions {', '.join(found)}, and a task of Assay has one. Choose one with --question "
+            f"{next(iter(found))}, and import the others under other names."
+        )
+    chosen = wanted or next(iter(found), "")
+    for other in found.keys() - {chosen}:
+        lost[f"answers to the question {other!r}"] += sum(
+            said.question == other for item in items for said in item.answers
+        )
+    return chosen
+
+
+def _form(said: Sequence[tuple[Item, Said]], *, is_multiple: bool) -> str:
+    if any(each.has_spans for _, each in said):
+        return "spans"
+    return "labels" if is_multiple or any(len(each.labels) > 1 for _, each in said) else "choice"
+
+
+def _fields(items: Iterable[Item]) -> dict[str, str]:
+    """Return a mapping from a valid field name to each name in the export."""
+    fields: dict[str, str] = {}
+    for name in dict.fromkeys(name for item in items for name in item.texts):
+        if name.casefold() not in LANGUAGE_NAMES:
+            fields[_field_name(name, fields)] = name
+    return fields
+
+
+def _field_name(name: str, taken: Mapping[str, str]) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[: LONGEST_FIELD - 3] or "field"
+    plain = plain if FIELD_NAME.fullmatch(plain) else f"f_{plain}"[:LONGEST_FIELD]
+    plain = {"text": "body"}.get(plain, plain)
+    number, numbered = 1, plain
+    while numbered in TAKEN or numbered in taken:
+        number += 1
+        numbered = f"{plain}_{number}"
+    return numbered
+
+
+def _leave_gaps_out(project: Project, items: Sequence[Item]) -> None:
+    """Remove the fields that are empty in some items, because every record of a corpus has all of its fields.
+
+    If no field is complete, keep the one with the fewest gaps. Its items without a text will be rejected.
+    """
+    gaps = {
+        field: sum(not as_text(item.texts.get(name)).strip() for item in items)
+        for field, name in project.fields.items()
+    }
+    most = min(gaps.values(), default=0)
+    for incomplete in [name for name, number in gaps.items() if number > most]:
+        written = project.fields.pop(incomplete)
+        project.lost[f"values of {written!r}, which some items lack"] += len(items) - gaps[incomplete]
+
+
+def _shown(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
+    """Return the fields that people should see: those in which some value has several words."""
+    return [
+        field
+        for field, name in fields.items()
+        if any(isinstance(text := item.texts.get(name), str) and len(text.split()) > 1 for item in items)
+    ]
+
+
+def _marked(project: Project, said: Iterable[tuple[Item, Said]]) -> str:
+    name = next((each.field for _, each in said if each.field), "")
+    return next((field for field, written in project.fields.items() if written == name), project.shown[0])
+
+
+def _read_records(project: Project, items: Sequence[Item], language: str) -> None:
+    for item in items:
+        stated = {name.casefold(): value for name, value in item.texts.items()}
+        written = language or next((stated[name] for name in LANGUAGE_NAMES if stated.get(name)), "")
+        if not written:
+            raise ProjectError(
+                f"The export does not state the language of item {item.key}. Add --language with its code, such as "
+                "--language en."
+            )
+        texts = {field: as_text(item.texts.get(name)) for field, name in project.fields.items()}
+        project.records.append({"id": item.key, "language": code_of(str(written)) or str(written), **texts})
+
+
+def as_text(value: Any) -> str:
+    """Return a value as text. Lists are joined by line breaks."""
+    if isinstance(value, list):
+        return "\n".join(map(as_text, value))
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {as_text(content)}" for key, content in value.items())
+    return "" if value is None else str(value)
+
+
+def _read_labels(
+    project: Project,
+    answers: Sequence[tuple[Item, Said]],
+    predicted: Sequence[tuple[Item, Said]],
+    offered: Mapping[str, str],
+) -> None:
+    """Read the labels, the judgments and the predictions of a project.
+
+    offered: known labels in order, each with its name; further labels of answers follow
+    """
+    codes: dict[str, str] = {}
+    for name in offered:
+        codes[name] = _code(name, codes.values())
+    for _, said in [*answers, *predicted]:
+        for label in said.labels:
+            name = label.label if isinstance(label, Span) else label
+            codes.setdefault(name, _code(name, codes.values()))
+    further = sorted(codes.keys() - offered.keys(), key=_in_order)
+    project.answers = {codes[name]: offered.get(name, name) for name in [*offered, *further]}
+    if len(codes) < 2 and project.form == "choice":
+        raise ProjectError(
+            f"The answers of the export contain {listed([*codes], len(codes), 'label')}, but a question needs two. Add "
+            "the project's labels with --config FILE: the labeling interface of Label Studio as XML, "
+            "label_config.json of doccano, or settings.json of Argilla."
+        )
+    done: set[tuple[str, str]] = set()
+    for item, said in answers:
+        if (item.key, said.by) in done:
+            project.lost["further answers of a person to the same item"] += 1
+        elif label := _label(project, said, codes):
+            done.add((item.key, said.by))
+            project.judgments.append((item.key, said.by, label))
+    for item, said in predicted:
+        if label := _label(project, said, codes):
+            project.predictions.setdefault(said.by, {})[item.key] = label
+    for model, labels in list(project.predictions.items()):
+        if project.form == "spans" or len(labels) < len(project.records):
+            reason = "of spans" if project.form == "spans" else f"without a label for {_without(project, labels)}"
+            project.lost[f"predictions of {model} {reason}"] += len(project.predictions.pop(model))
+
+
+def _without(project: Project, labels: Mapping[str, str]) -> str:
+    missing = [record["id"] for record in project.records if record["id"] not in labels]
+    return listed(missing, len(missing), "item")
+
+
+def _in_order(name: str) -> tuple[int, int, str]:
+    return (0, int(name), name) if name.lstrip("-").isdecimal() else (1, 0, name)
+
+
+def _code(name: str, taken: Iterable[str]) -> str:
+    """Return a code without spaces for a label."""
+    code = "-".join(name.split())[: LONGEST_CODE - 3] or "empty"
+    number, numbered, used = 1, code, set(taken)
+    while numbered in used:
+        number += 1
+        numbered = f"{code}-{number}"
+    return numbered
+
+
+def _label(project: Project, said: Said, codes: Mapping[str, str]) -> str:
+    """Return the label of an answer in the form of a file of judgments; "" if it is empty."""
+    if project.form == "spans":
+        return text_of(span._replace(label=codes[span.label]) for span in said.labels if isinstance(span, Span))
+    return " ".join(sorted({codes[label] for label in said.labels if isinstance(label, str)}))

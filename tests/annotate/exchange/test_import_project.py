@@ -1,0 +1,160 @@
+"""Projects of other annotation tools: what `import` makes of their exports."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from annotate.actions.commands import call_command
+from annotate.models import Judgment, Task
+from corpora.models import Corpus, Item
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
+from corpora.storage.layout import read_manifest
+
+EXPORTS = Path(settings.BASE_DIR) / "fixtures" / "exchange"
+# export -> the form of the question; (item, person, answer), in order; the labels of the task; what is not kept
+READ = {
+    "label_studio.json": (
+        "choice",
+        {("11", "ann@example.org", "Very-positive"), ("11", "2", "Negative"), ("12", "2", "Negative")},
+        ["skipped answers (1)", "marks of answers as ground truth (1)"],
+    ),
+    "label_studio_1.0.json": ("choice", {("1", "3", "good"), ("2", "3", "bad")}, []),
+    "label_studio_spans.json": ("spans", {("1", "ann@example.org", "0:13:PER 22:27:LOC")}, []),
+    "label_studio_min.json": ("labels", {("7", "1", "good"), ("7", "2", "fast good"), ("8", "1", "bad")}, []),
+    "label_studio.csv": ("choice", {("7", "1", "good"), ("7", "2", "bad"), ("8", "1", "bad")}, []),
+    "doccano_classes.jsonl": ("choice", {("1", "unknown", "food"), ("2", "unknown", "sport")}, []),
+    "doccano_spans.jsonl": ("spans", {("1", "unknown", "0:13:PER 22:27:LOC")}, ["comments (1)"]),
+    "doccano_1.0.json": (
+        "choice",
+        {("1", "1", "3"), ("1", "2", "4"), ("2", "1", "4")},
+        ["values of 'source', which some items lack (1)"],
+    ),
+    "doccano.csv": ("labels", {("1", "unknown", "food sport"), ("2", "unknown", "sport")}, []),
+    "prodigy_choice.jsonl": (
+        "labels",
+        {("101", "db-ann", "food"), ("101", "db-bea", "food sport"), ("102", "db-ann", "sport")},
+        ["skipped answers (1)"],
+    ),
+    "prodigy_binary.jsonl": ("choice", {("1", "db-ann", "accept"), ("2", "db-ann", "reject")}, []),
+    "prodigy_spans.jsonl": ("spans", {("1", "db-ann", "0:13:PER")}, []),
+    "argilla_2.json": ("choice", {("r1", "u1", "good"), ("r1", "u2", "bad"), ("r2", "u1", "bad")}, []),
+    "argilla_2_flat.jsonl": ("choice", {("r1", "u1", "good"), ("r2", "u1", "bad")}, ["answers that were draft (1)"]),
+    "argilla_1_feedback.jsonl": (
+        "choice",
+        {("r1", "u1", "good"), ("r2", "u1", "bad")},
+        ["answers that were discarded (1)"],
+    ),
+    "argilla_1_classes.json": ("choice", {("r1", "ann", "good"), ("r2", "ann", "bad")}, []),
+    "mechanical_turk.csv": (
+        "choice",
+        {("H1", "W1", "good"), ("H1", "W2", "bad"), ("H2", "W1", "bad")},
+        ["rejected assignments (1)"],
+    ),
+    "mechanical_turk_boxes.csv": ("choice", {("H1", "W1", "good"), ("H2", "W1", "bad")}, []),
+    "mechanical_turk_json.csv": ("choice", {("H1", "W1", "good"), ("H2", "W1", "bad")}, []),
+    "appen.csv": (
+        "choice",
+        {("901", "44", "good"), ("901", "45", "bad"), ("902", "44", "bad")},
+        ["answers of workers whom the platform excluded (1)"],
+    ),
+    "potato.jsonl": ("choice", {("i1", "ann", "good"), ("i1", "bea", "bad"), ("i2", "ann", "bad")}, []),
+}
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def imported(data_dir, capsys):
+    """Return a function that imports an export as the task `kettle` and returns what the command says."""
+
+    def run(*files, **options):
+        options = {"licence": "CC0-1.0", "language": "en"} | options
+        call_command("import", "kettle", *(EXPORTS / file for file in files), **options)
+        return capsys.readouterr().out
+
+    return run
+
+
+def answers():
+    rows = Judgment.objects.values_list("unit__item__key", "annotator__user__username", "label")
+    return {(key, name.removeprefix("imported:kettle:"), label) for key, name, label in rows}
+
+
+@pytest.mark.parametrize(("export", "form", "given", "lost"), [(name, *read) for name, read in READ.items()])
+def test_the_answers_of_each_person_are_kept(imported, export, form, given, lost):
+    said = imported(export)
+    task = Task.objects.get()
+    assert (task.kind.form.slug, answers()) == (form, given)
+    assert set(lost) == set(re.findall(r"(?:Not kept: |; )([^;.]+ \(\d+\))", said))
+    assert task.is_open
+
+
+def test_items_without_enough_answers_wait_for_people(imported):
+    imported("label_studio.json")
+    assert dict(Task.objects.get().units.values_list("item__key", "stage")) == {"11": "ADJUDICATION", "12": "QUEUED"}
+
+
+@pytest.mark.parametrize("export", ["argilla_2.json", "argilla_2_flat.jsonl", "argilla_1_feedback.jsonl"])
+def test_suggestions_of_a_model_become_predictions(imported, export):
+    imported(export)
+    assert predicted_labels("kettle", find_predictor("kettle", "bert@1"), ["r1", "r2"]) == {"r1": "good", "r2": "bad"}
+
+
+def test_the_language_of_each_item_is_taken_from_its_data(imported):
+    imported("label_studio.json", language="")
+    assert set(Item.objects.values_list("language", flat=True)) == {"en"}
+
+
+def test_the_configuration_adds_names_labels_and_the_question(imported):
+    imported("label_studio.json", config=EXPORTS / "label_config.xml")
+    kind = Task.objects.get().kind
+    assert kind.title == "Which sentiment does the review express?"
+    assert [*kind.answers] == ["Very-positive", "Neutral", "Negative"]
+
+
+def test_settings_of_argilla_add_guidelines(imported):
+    imported("argilla_2.json", config=EXPORTS / "argilla_settings.json")
+    kind = Task.objects.get().kind
+    assert {code: answer.names["en"] for code, answer in kind.answers.items()} == {
+        "good": "Good", "neutral": "Neutral", "bad": "Bad",
+    }  # fmt: skip
+    assert Task.objects.get().guidelines.get(language="en").text.strip() == "Read the whole review."
+
+
+def test_a_zip_file_of_doccano_has_a_file_for_each_person(imported, tmp_path):
+    path = tmp_path / "doccano.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for person, label in (("ann", "food"), ("bea", "sport")):
+            packed.writestr(f"{person}.jsonl", f'{{"id": 1, "text": "Bake it for an hour", "label": ["{label}"]}}\n')
+    imported(path)
+    assert answers() == {("1", "ann", "food"), ("1", "bea", "sport")}
+
+
+@pytest.mark.parametrize(
+    ("export", "options", "refusal"),
+    [
+        ("label_studio_1.0.json", {"language": ""}, "does not state the language of item 1. Add --language"),
+        ("label_studio.json", {"question": "topic"}, "has no question 'topic'. Its questions are: sentiment."),
+        ("argilla_settings.json", {}, "is not recognized as an export of"),
+        ("potato.jsonl", {"config": EXPORTS / "potato.jsonl"}, "is neither XML nor JSON"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_and_leaves_nothing(imported, export, options, refusal):
+    with pytest.raises(CommandError, match=re.escape(refusal)):
+        imported(export, **options)
+    assert not Task.objects.exists()
+    assert not Corpus.objects.exists()
+    assert read_manifest("kettle") is None
+
+
+def test_a_failure_after_the_corpus_was_written_removes_it(imported, tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"id": 1, "text": "Bake it for an hour", "label": [[0, 99, "X"]]}\n')
+    with pytest.raises(CommandError, match="outside the text"):
+        imported(path)
+    assert read_manifest("kettle") is None
+    assert not Task.objects.exists()
