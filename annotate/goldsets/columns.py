@@ -345,7 +345,7 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
     The columns that quality controls add come last.
     """
     kind, built_in = task.kind, dict(COLUMNS)
-    if of_controls := [column for control in kind.hooks["judgment_columns"] for column in control.judgment_columns()]:
+    if of_controls := [column for control in task.hooks["judgment_columns"] for column in control.judgment_columns()]:
         names, types, functions = zip(*of_controls, strict=True)
         type = pa.struct([*JUDGMENT, *zip(names, types, strict=True)])
         judgments = partial(_judgments, functions=functions, type=type)
@@ -356,7 +356,7 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
             columns |= {field: _of_field(field) for field in kind.exported_fields}
         else:
             columns[name] = built_in[name]
-    for control in kind.hooks["columns"]:
+    for control in task.hooks["columns"]:
         for name, values in control.columns(task).items():
             if name in columns:
                 raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from annotate.controls import concept_suggestions, honeypots
+from annotate.controls import honeypots
 from annotate.controls.replenishment import standing
 from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
@@ -64,9 +64,9 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mappin
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}
-    names = dict.fromkeys((*kind.publication.sections, *controls))
-    # If the kind does not have a control, the control's section is None.
     sections = {name: control.section(task) for name, control in controls.items()}
+    # If the kind names a control's section but the control has no results, the section is None.
+    names = dict.fromkeys((*kind.publication.sections, *(name for name in controls if sections[name] is not None)))
     sections["published"] = next(iter(published.values()), None)
     sections |= {name: SECTIONS[name](export) for name in names if name in SECTIONS and name not in controls}
     draws = []
@@ -208,7 +208,6 @@ SECTIONS: Mapping[str, Callable[[Export], Any]] = {
     "sets": _sets,
     "systems": form_extras.section,
     "concepts": form_extras.summary,
-    "suggestions": lambda export: concept_suggestions.report(export.task),
     "people": _people,
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,

@@ -188,6 +188,10 @@ class QualityControl:
     def shown(self, unit: Unit, annotator: Annotator) -> None:
         """Handle a unit that is about to be shown to a person, or that the person has decided as an adjudicator."""
 
+    def beside(self, unit: Unit, annotator: Annotator) -> Mapping[str, Any]:
+        """Return template context that the control adds to the question about a unit, as a person sees it."""
+        return {}
+
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
         """Convert a submitted answer to the answer to store."""
         return answer

@@ -246,6 +246,11 @@ def question(
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **context,
         **(concept_picker.of_unit(lease.unit, permit, posted) if permit.task.vocabulary_id else {}),
+        **{
+            name: value
+            for control in permit.task.hooks["beside"]
+            for name, value in control.beside(lease.unit, permit.annotator).items()
+        },
     }
 
 
