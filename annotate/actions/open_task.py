@@ -16,12 +16,12 @@ from annotate.actions import opening_summary
 from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
-from annotate.core.option import Option, codes, flag, labels, whole_number
+from annotate.core.option import Option, codes, flag, labels, share, whole_number
 from annotate.kinds import KINDS, Kind, record_kind
 from annotate.kinds.designs import ALL, CLASSES, DESIGNS, DRAW, DRAW_OPTIONS, STREAM, Design, Wanted
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.files import KindError, read_kind
-from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
+from annotate.kinds.options import BLIND_SHARE, OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
 from annotate.models import AnnotatorLanguage
 from annotate.reports.tables import many
@@ -150,13 +150,21 @@ OPTIONS = (
         group=KNOWN,
     ),
     Option(
-        "suggest_from",
+        "suggest",
         default=(),
         several=True,
         shown="PREDICTOR",
-        help=f"for concepts: a ranked predictor of the corpus, such as nearest or mine@2. Its first {DEPTH} labels are "
-        "suggested for each document; several predictors are combined",
+        help="imported predictions whose labels people see beside the answers, such as mine@2; not for questions about "
+        f"languages, spans and texts. For concepts, the first {DEPTH} labels of one or more ranked predictors",
         group=SUGGESTIONS,
+    ),
+    Option(
+        "blind_share",
+        share,
+        help="with --suggest: the share of the combinations of person and unit for which the suggestion is hidden, so "
+        f"that answers can be compared; by default {BLIND_SHARE}",
+        group=SUGGESTIONS,
+        most=1,
     ),
     *map(drawn_by, DRAW_OPTIONS.values()),
     *map(of_task, TASK_OPTIONS.values()),
@@ -209,12 +217,12 @@ def check_new(values: Values) -> dict[str, Any]:
         "reuse": values["reuse"],
         "options": {option: values[option] for option in TASK_OPTIONS if values.get(option) is not None},
         "members_only": values["open_to"] == MEMBERS,
+        **{name: values[name] for name in ("suggest", "blind_share")},
     }
     task_creation.unsaved_task(name, design, Wanted(corpus, kind, **draw), **fields)
-    more = {
+    more: dict[str, Any] = {
         "gold": values["gold"] and read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
         "guidelines": values["guidelines"] and read_guidelines(values["guidelines"]),
-        "suggest_from": values["suggest_from"],
     }
     operation = partial(task_creation.open_task, name, corpus, kind, design=design.name, **draw, **fields, **more)
     return {"operation": operation, "extended": False, "notes": notes}
@@ -318,6 +326,8 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
         raise ActionError(f"--size is needed to open a task {by_design}.")
     if empty_options := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
         raise ActionError(f"{empty_options[0]} is empty. Specify a value or remove the option.")
+    if values["blind_share"] is not None and not values["suggest"]:
+        raise ActionError("--blind-share has no effect without suggestions. Set --suggest, or remove it.")
     absent = not_had(kind, design)
     if inapplicable := [
         option.spelled for option in OPTIONS if option.name in absent and values[option.name] != option.default
@@ -332,6 +342,8 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
 def not_had(kind: Kind, design: Design) -> set[str]:
     """Return the names of the options that belong neither to the kind nor to the design."""
     inputs = {name for control in kind.quality_controls for name in control.inputs}
+    if kind.labels_are_languages:
+        inputs -= {"suggest", "blind_share"}  # what people say of machines' labels must not depend on a machine
     has = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
@@ -340,7 +352,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         "labels": design.answers_from == CLASSES or (kind.routing.is_routed and not design.asks_each),
         "size": "sets" not in design.options,
         "reuse": design.asks_each or "reuse" in inputs,
-        **{name: name in inputs for name in ("gold", "gold_column", "suggest_from")},
+        **{name: name in inputs for name in ("gold", "gold_column", "suggest", "blind_share")},
     }
     return {name for name, is_had in has.items() if not is_had}
 

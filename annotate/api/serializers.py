@@ -18,8 +18,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotate.controls import qualification
-from annotate.controls.concept_suggestions import shown_to
 from annotate.controls.pair_order import Sides, sides_of_question
+from annotate.controls.suggestions import seen_by
 from annotate.figures.personal_progress import Progress
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
@@ -185,8 +185,8 @@ class LeaseSerializer(serializers.Serializer):
     expires_at = serializers.DateTimeField(help_text="after this time, others can receive the unit")
 
     suggestions = method(
-        help_text="the ids of the suggested concepts, best first; empty if there are none, or if you work without "
-        "suggestions"
+        help_text="the labels that a machine suggests, or the ids of concepts, best first; empty if there are none, or "
+        "if you work without suggestions"
     )
 
     def get_text(self, lease: Lease) -> str:
@@ -202,7 +202,7 @@ class LeaseSerializer(serializers.Serializer):
         return lease.unit.task.kind.form.written(lease.unit, lease.annotator)
 
     def get_suggestions(self, lease: Lease) -> list[str]:
-        return shown_to(lease.annotator, lease.unit) if lease.unit.task.vocabulary_id else []
+        return seen_by(lease.annotator, lease.unit)
 
 
 class NextSerializer(serializers.Serializer):

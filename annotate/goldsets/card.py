@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from annotate.controls.audit_report import whole_percent
-from annotate.controls.concept_suggestions import suggestion_table
 from annotate.controls.replenishment import remarks, standing_table
 from annotate.core.aggregation.answer_table import at_first, needed
 from annotate.core.draws.splits import SPLITS
@@ -253,7 +252,6 @@ SECTIONS: Mapping[str, Callable[[Section, Kind, dict[str, Any]], Context]] = {
         "compared": section,
     },
     "concepts": _concepts,
-    "suggestions": lambda section, kind, manifest: {"suggested": parts(suggestion_table(section))},
     "people": lambda section, kind, manifest: {"crowd": section},
     "honeypots": lambda section, kind, manifest: {"right": estimate(section["accuracy"]) if section["asked"] else ""},
     "agreement": _agreement,

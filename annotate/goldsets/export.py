@@ -18,8 +18,8 @@ from django.db.models.functions import Coalesce
 
 from annotate.controls.audit_report import Stratum, audit_counts
 from annotate.controls.checks import check_counts
-from annotate.controls.concept_suggestions import all_suggested
 from annotate.controls.known_answers import EXAMPLE, GOLD_ANSWER
+from annotate.controls.suggestions import all_suggested
 from annotate.core import stages
 from annotate.core.draws.balanced_sets import Document, Sizes, balanced, part_of, place_of
 from annotate.core.draws.hash_order import lot
@@ -452,7 +452,7 @@ class Export:
 
     @cached_property
     def suggested(self) -> Mapping[int, list[str]]:
-        """The suggested concepts of each unit."""
+        """The suggested labels of each unit."""
         return all_suggested(self.task)
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from annotate.controls.concept_suggestions import buckets
+from annotate.controls.chosen_concepts import buckets
 from annotate.core import stages
 from annotate.core.draws import splits
 from annotate.core.draws.splits import FEW, FREQUENT, ZERO

@@ -19,9 +19,6 @@ from annotate.kinds.toml_tables import Table, nearest
 from corpora.models import Concept, Item, Vocabulary
 from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
-# Suggestions are hidden for this share of the combinations of person and document. A fifth is enough to compare answers
-# with and without suggestions, and people still see suggestions for most documents.
-BLIND_SHARE = 0.2
 # If no concept was chosen by two people, the document goes to an adjudicator, who sees every concept that was chosen.
 DEFAULTS: Mapping[str, Any] = {"on_conflict": stages.ADJUDICATION, "test_items": 0, "gold_share": 0.0}
 # Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because a model of annotators
@@ -30,7 +27,7 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "concepts", "support", "suggested", "declared", "stage", "chance"),
     *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
-SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
+SECTIONS = ("splits", "concepts", "people", "gold_answers", "honeypots", "agreement", "published")
 # The largest number of concepts per answer in any kind. In EURLEX57K, 99.4% of the documents have at most ten.
 MOST_CONCEPTS = 1000
 # Help texts for the keys of the table [vocabulary], shown in the documentation.
@@ -174,7 +171,6 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
             "columns": COLUMNS,
             "tallies": ("by_language", "by_split", "by_source", "by_votes"),
             "sections": SECTIONS,
-            "constants": {"blind_share": BLIND_SHARE},
         },
     )
 
@@ -193,7 +189,7 @@ class Concepts(Labels):
 
     tables = ("vocabulary",)
     lists = False
-    controls = ("concepts",)
+    controls = ("concepts", "suggestions")
     preview = "annotate/_preview_concepts.html"
 
     def details(self, posted: Any) -> dict[str, Any]:

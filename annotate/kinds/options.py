@@ -201,6 +201,10 @@ _EVERY = (
 # All options by name. A quality control from a plug-in adds its options when it is registered.
 OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
+# The share of the combinations of person and unit for which suggestions are hidden. A fifth is enough to compare
+# answers with and without suggestions, and people still see suggestions for most units.
+BLIND_SHARE = 0.2
+
 # Options that every kind has.
 ASKED = (
     "redundancy",

@@ -17,7 +17,7 @@ from drf_spectacular.generators import SchemaGenerator
 from annotate.actions.action import address, task_named
 from annotate.actions.commands import command_named, value_of
 from annotate.actions.registry import COMMANDS
-from annotate.controls.concept_suggestions import CHOSEN
+from annotate.controls.chosen_concepts import CHOSEN
 from annotate.core import refusals
 from annotate.core.option import (
     Option,

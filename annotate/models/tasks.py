@@ -63,6 +63,8 @@ class _Options:
 
     never_agree: languages in which the detectors' agreement is ignored, according to the routes at the opening.
     keep_declared: whether documents keep the concepts that came with them, because the task was opened with `--reuse`.
+    suggest: predictors whose labels are suggested, as NAME@VERSION.
+    blind_share: share of the combinations of person and unit for which suggestions are hidden.
     """
 
     stop_early: bool
@@ -84,9 +86,12 @@ class _Options:
     pause_below: float
     never_agree: list[str]
     keep_declared: bool
+    suggest: list[str]
+    blind_share: float
 
 
-_SET_AT_OPENING = {"never_agree": [], "keep_declared": False}  # options without a command-line option
+# Values that are stored with the options only in tasks that were opened with them.
+_SET_AT_OPENING = {"never_agree": [], "keep_declared": False, "suggest": [], "blind_share": 0.0}
 for _name, _off in ({name: declared.off for name, declared in OPTIONS.items()} | _SET_AT_OPENING).items():
     setattr(_Options, _name, option(_name, _off))
 

@@ -21,7 +21,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from annotate.controls.concept_suggestions import shown_to, suggested
+from annotate.controls.suggestions import shown_to, suggested
 from annotate.kinds.concept_kind import version_of, ways_in
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
@@ -312,7 +312,7 @@ def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[st
 def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
     """Return the panel for an adjudicator.
 
-    Unless the unit is reviewed blind, it shows which annotators chose each concept.
+    Unless the unit is reviewed blind, it shows which annotators chose each concept, and the suggestions.
     """
     if unit.task.vocabulary_id is None:
         return {}
@@ -320,7 +320,8 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
     address = reverse("adjudicate", args=[unit.task.name, unit.pk])
     votes = {} if blind else _votes(unit)
     reads = list(annotator.languages.values_list("language", flat=True))
-    return _panel(unit.task, unit.item, state, suggested(unit), address, reads=reads, votes=votes)
+    suggestions = [] if blind else suggested(unit)
+    return _panel(unit.task, unit.item, state, suggestions, address, reads=reads, votes=votes)
 
 
 def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:

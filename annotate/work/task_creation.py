@@ -22,7 +22,7 @@ from annotate.kinds.balanced_draw import ORDER
 from annotate.kinds.compared_draw import REPLIES, systems_of
 from annotate.kinds.designs import CLASSES, DESIGNS, STREAM, SYSTEMS, Design, Wanted
 from annotate.kinds.interface_language import question_about
-from annotate.kinds.options import OPTIONS
+from annotate.kinds.options import BLIND_SHARE, OPTIONS
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
 from annotate.quality.guideline_versions import add_first
@@ -32,7 +32,7 @@ from corpora.core.languages import UND
 from corpora.database.bulk_rows import insert
 from corpora.draws.samples import Sample, record, record_on_the_way, sample_uniform
 from corpora.models import Corpus, Item
-from corpora.predictions.predictor_labels import find_imported
+from corpora.predictions.predictor_labels import find_imported, find_predictor, predicted_labels
 from corpora.predictions.rankings import ranked_for
 from corpora.storage.layout import manifest_of
 
@@ -127,7 +127,6 @@ def open_task(
     chosen: Mapping[str, Any] = MappingProxyType({}),
     gold: Sequence[GoldRow] = (),
     reuse: bool = False,
-    suggest_from: Sequence[str] = (),
     guidelines: Mapping[str, str] | None = None,
     progress: Progress = lambda units: None,
     then: Callable[[Opened], object] = lambda opened: None,
@@ -146,11 +145,10 @@ def open_task(
     chosen: options of the draw.
     gold: records with a known answer.
     reuse: whether to reuse labels of other tasks, or labels that came with documents.
-    suggest_from: ranked predictors whose labels are suggested.
     guidelines: text of the guidelines in each language, None for the kind's own guidelines.
     progress: called while units are created.
     then: called with the result before the transaction is committed.
-    fields: title, labels and options of the task, and whether it is for members only.
+    fields: title, labels and options of the task, whether it is for members only, and whose labels are suggested.
 
     Raises TaskError, GoldAnswerError or CorpusError if the task is refused. In this case, nothing is changed.
     """
@@ -160,7 +158,7 @@ def open_task(
     # Read files before the transaction begins, because nobody else can write to the database while it is open.
     opened = _drawn(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
-    rankings = _rankings(task, corpus.name, suggest_from, [*keys, *wanted.leave_out]) if suggest_from else {}
+    rankings = _rankings(task, corpus.name, [*keys, *wanted.leave_out]) if task.suggest else {}
     progress(0)
     with transaction.atomic():
         save_new(task)
@@ -184,10 +182,14 @@ def unsaved_task(
     labels: Sequence[str] = (),
     options: Mapping[str, Any] = MappingProxyType({}),
     members_only: bool = False,
+    suggest: Sequence[str] = (),
+    blind_share: float | None = None,
 ) -> Task:
     """Return a new, unsaved task for which nothing has been drawn yet.
 
     options: options that differ from the kind's defaults.
+    suggest: predictors whose labels are suggested.
+    blind_share: share of the combinations of person and unit for which suggestions are hidden; None for the default.
 
     Raises TaskError if the task is refused.
     """
@@ -205,6 +207,9 @@ def unsaved_task(
         labels = wanted.languages or labels
     task = imagined_task(kind, labels, options, reuse=reuse)
     task.name, task.title, task.members_only = name, title or kind.title, members_only
+    if suggest:
+        task.suggest = _suggesting(task, wanted.corpus.name, suggest)
+        task.blind_share = BLIND_SHARE if blind_share is None else blind_share
     check_task(task)
     if kind.fields:
         _check_fields(kind, wanted.corpus)
@@ -468,42 +473,78 @@ def check_extension(task: Task, size: int) -> None:
         raise TaskError(f"The task already has {task.draw.size:,} posts. Set --size to a larger number.")
 
 
-# --- suggestions of ranked predictors for a task's documents, stored when the task is opened
+# --- suggestions of predictors for a task's items, stored when the task is opened
 #
-# The suggestions are stored, so that the task keeps them if the predictors are removed. controls/concept_suggestions.py
-# decides who sees them.
+# The suggestions are stored, so that the task keeps them if the predictors are removed. controls/suggestions.py decides
+# who sees them.
 
 
-def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[str]) -> Rankings:
-    """Return the labels that each predictor suggests for each document, best first. Deprecated concepts are omitted.
+def _suggesting(task: Task, corpus: str, predictors: Sequence[str]) -> list[str]:
+    """Return the predictors whose labels a task suggests, as NAME@VERSION.
 
-    Raises CorpusError if a predictor does not exist or has no rankings, and TaskError if a label is not in the task's
-    vocabulary.
+    Raises TaskError if the task cannot show their labels, and CorpusError if a predictor does not exist.
     """
-    keys = list(ids)
     if duplicates := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
-        raise TaskError(f"--suggest-from contains {duplicates[0]} twice. List each predictor once.")
-    by_system = {str(find_imported(corpus, predictor)): ranked_for(corpus, predictor, keys) for predictor in predictors}
-    assert task.vocabulary  # the action has checked it
-    is_deprecated = dict(task.vocabulary.concepts.values_list("key", "is_deprecated"))
-    for system, rankings in by_system.items():
+        raise TaskError(f"--suggest contains {duplicates[0]} twice. List each predictor once.", "suggest")
+    if not task.kind.thesaurus and len(predictors) > 1:
+        raise TaskError("Only tasks about concepts combine several predictors. Set --suggest once.", "suggest")
+    if task.audit_share or task.audit_least or task.kind.filtered:
+        raise TaskError(
+            "People audit labels from machines in this task, and a suggestion would bias the audit. Set --audit-share "
+            "and --audit-least to 0, or remove --suggest.",
+            "suggest",
+        )
+    if task.kind.form.imports == "pairs" and len(task.labels) > len(labels_of("ab")):
+        raise TaskError(
+            "A predictor has one label for each message, but the task compares more than two systems. Remove "
+            "--suggest, or compare two systems.",
+            "suggest",
+        )
+    return [str(find_imported(corpus, predictor)) for predictor in predictors]
+
+
+def _rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
+    """Return the labels that each predictor suggests for each item, best first.
+
+    Deprecated concepts are omitted. If answers are not concepts, only the best label is suggested.
+
+    Raises CorpusError if an item has no prediction, and TaskError if a label is not possible in the task.
+    """
+    keys, depth = list(ids), DEPTH if task.kind.thesaurus else 1
+    if task.vocabulary:
+        is_deprecated = dict(task.vocabulary.concepts.values_list("key", "is_deprecated"))
+        where, name = f"{task.vocabulary} does not contain this concept", "run"
+    else:
+        is_deprecated = dict.fromkeys(task.labels, False)
+        where, name = "the task has no such answer", "file"
+    by_system = {}
+    for system in task.suggest:
+        rankings = {key: labels[:depth] for key, labels in _labels_of(corpus, system, keys, task).items()}
         for key, labels in rankings.items():
-            if unknown := [label for label in labels[:DEPTH] if label not in is_deprecated]:
+            if unknown := [label for label in labels if label not in is_deprecated]:
                 raise TaskError(
-                    f"{system} suggests {unknown[0]!r} for document {key}, but {task.vocabulary} does not contain "
-                    "this concept. Remove such labels from the run and import it as another --version."
+                    f"{system} suggests {unknown[0]!r} for document {key}, but {where}. Remove such labels from the "
+                    f"{name} and import it as another --version."
                 )
-    return {
-        system: {key: [label for label in labels if not is_deprecated.get(label)] for key, labels in rankings.items()}
-        for system, rankings in by_system.items()
-    }
+        by_system[system] = {
+            key: [label for label in labels if not is_deprecated[label]] for key, labels in rankings.items()
+        }
+    return by_system
+
+
+def _labels_of(corpus: str, system: str, keys: Sequence[str], task: Task) -> Mapping[str, Sequence[str]]:
+    """Return a predictor's labels for each item, best first. A prediction without a label suggests nothing."""
+    if task.kind.thesaurus or find_imported(corpus, system).ranked:
+        return ranked_for(corpus, system, keys)
+    labels = predicted_labels(corpus, find_predictor(corpus, system), keys)
+    return {key: [label] if label != UND else [] for key, label in labels.items()}
 
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
     """Store the suggestions for all units that people may be asked about, including hidden gold answers."""
     insert(
-        Suggestion(unit_id=unit, system=system, ranked=rankings_of_system[key][:DEPTH])
+        Suggestion(unit_id=unit, system=system, ranked=ranked)
         for unit, key in task.units.filter(copy_of=None).values_list("pk", "item__key")
         for system, rankings_of_system in rankings.items()
-        if rankings_of_system[key]
+        if (ranked := rankings_of_system.get(key))
     )

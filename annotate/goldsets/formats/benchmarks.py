@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from annotate.controls import concept_suggestions
+from annotate.controls import chosen_concepts
 from annotate.goldsets import form_extras
 from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import SUMS
@@ -178,7 +178,7 @@ def write_eurlex(folder: Path, export: "Export") -> dict[str, Any]:
     refused: reason why no acts are written; empty if they are.
     """
     (folder / EURLEX).mkdir()
-    files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, version_of(export.task))}
+    files = {DESCRIPTORS: chosen_concepts.write_descriptors(folder / DESCRIPTORS, version_of(export.task))}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _no_acts(export)):
         rows = export.written_rows(folder, ("id", "url", "split", "concepts", *export.kind.exported_fields))
@@ -189,7 +189,7 @@ def write_eurlex(folder: Path, export: "Export") -> dict[str, Any]:
         "files": files,
         "splits": splits,
         "frequent_over": export.frequent_over,
-        "buckets": concept_suggestions.buckets(export),
+        "buckets": chosen_concepts.buckets(export),
         "vocabulary": form_extras.described(version_of(export.task)),
         "refused": refused,
     }

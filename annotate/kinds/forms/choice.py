@@ -134,6 +134,7 @@ def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
 
 class Choice(Form):
     slug = "choice"
+    controls: tuple[str, ...] = ("suggestions",)
     Measures = Measures
 
 
@@ -224,7 +225,7 @@ def check_system(name: str) -> None:
 
 class Pair(Choice):
     slug = "pair"
-    controls = ("sides",)
+    controls = ("sides", "suggestions")
     imports = "pairs"
     about = ("The order of the two systems is random for each person. An answer is the preferred system, or tie.",)
     refuses_files = "shows two sets side by side, which a file cannot do. Decide on its pages or through the API."

@@ -75,3 +75,9 @@ def choose(annotator, task, *keys, **answer):
 def values_of(html, name):
     """Return the values of the form fields with this name on a page."""
     return [unescape(value) for value in re.findall(rf'name="{name}" value="([^"]*)"', html)]
+
+
+def suggesting(task, blind_share):
+    """Let a task show suggestions that the test stores, as if it had been opened with --suggest."""
+    task.suggest, task.blind_share = ["a@1"], blind_share
+    task.save()

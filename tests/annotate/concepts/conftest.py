@@ -4,7 +4,6 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from annotate.controls import concept_suggestions
 from corpora import models
 from tests.annotate.concepts import acts
 
@@ -46,9 +45,9 @@ def task(corpus):
 
 
 @pytest.fixture
-def suggestions_for_all(monkeypatch):
-    """Show suggestions to everybody."""
-    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.0)
+def suggestions_for_all(corpus):
+    """Show suggestions to everybody in the task that the tests of the module start with."""
+    acts.suggesting(corpus, 0.0)
 
 
 @pytest.fixture

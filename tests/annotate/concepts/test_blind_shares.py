@@ -4,15 +4,15 @@ from itertools import combinations
 
 import pytest
 
-from annotate.controls import concept_suggestions
-from annotate.controls.concept_suggestions import is_blind, shown_to
+from annotate.controls.suggestions import is_blind, shown_to
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer
+from annotate.kinds.options import BLIND_SHARE
 from annotate.models import Annotator, Suggestion
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from tests.annotate.concepts.acts import begun
+from tests.annotate.concepts.acts import begun, suggesting
 from tests.annotate.goldsets.set_contents import json_lines
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
@@ -22,7 +22,10 @@ PEOPLE, DOCUMENTS = 20, 50
 A_CONCEPT = "1004"
 
 
-BEGUN = begun
+def BEGUN():
+    task = begun()
+    suggesting(task, BLIND_SHARE)
+    return task
 
 
 @pytest.fixture
@@ -41,9 +44,9 @@ def holds(hits, total, share):
 
 
 @pytest.mark.slow
-def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots, monkeypatch):
+def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots):
     assert len(lots) * len(lots[0]) == 1000
-    assert holds(sum(map(sum, lots)), 1000, concept_suggestions.BLIND_SHARE)
+    assert holds(sum(map(sum, lots)), 1000, BLIND_SHARE)
     # No person and no document is blind always or never, and whether one person is says nothing of another.
     for row in (*lots, *zip(*lots, strict=True)):
         assert 0 < sum(row) < len(row)
@@ -52,7 +55,7 @@ def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval
     # A lot is in 19 pairs, so they are worth no more than the 1,000 lots.
     assert holds(both / pairs * 1000, 1000, 0.2**2)
     for share, blind in ((0.0, False), (1.0, True)):
-        monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", share)
+        task.blind_share = share
         assert {is_blind(f"person-{number}", task, "a") for number in range(9)} == {blind}
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from annotate.core import stages
 from annotate.models import Change, ChosenConcept, Judgment, Suggestion, Unit
 from corpora.models import Concept
-from tests.annotate.concepts.acts import ROOT, choose, import_acts, task_of
+from tests.annotate.concepts.acts import ROOT, choose, import_acts, suggesting, task_of
 from tests.annotate.hands import FRENCH, let_guard_pass, move_clock
 
 WORDS = 3420  # of the longest of 300 acts
@@ -18,7 +18,7 @@ FRESH_MEAT, AWARD, PIP_FRUIT, CITRUS = "4689", "20", "1118", "693"
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("eurovoc", "suggestions_for_all"),
+    pytest.mark.usefixtures("eurovoc"),
     pytest.mark.slow,
 ]
 
@@ -42,6 +42,7 @@ def task(tmp_path):
     file.write_text(json.dumps(long_act()) + "\n", encoding="utf-8")
     import_acts(files=[file])
     task = task_of()
+    suggesting(task, 0.0)
     unit = task.units.get()
     Suggestion.objects.create(unit=unit, system="a@1", ranked=[PIP_FRUIT, CITRUS, FRESH_MEAT])
     return task

@@ -12,7 +12,7 @@ from annotate.models import Change, Judgment
 from annotate.work.answer_changes import change
 from tests.annotate.concepts.acts import choose, task_of, values_of
 
-pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")
+pytestmark = pytest.mark.usefixtures("corpus")
 
 
 @pytest.fixture

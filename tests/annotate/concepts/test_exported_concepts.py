@@ -20,7 +20,7 @@ from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.models import Item
-from tests.annotate.concepts.acts import EUROVOC, ROOT, begun, choose, command, import_acts, task_of
+from tests.annotate.concepts.acts import EUROVOC, ROOT, begun, choose, command, import_acts, suggesting, task_of
 from tests.annotate.goldsets.set_contents import json_lines, jsonlike
 
 pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
@@ -227,10 +227,10 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kep
 # --- what people chose
 
 
-@pytest.mark.usefixtures("suggestions_for_all")
 def test_rows_have_who_chose_which_concept_and_what_led_to_it(readers, person, plain, out):
     one, two, three, four = plain[:4]
     task = task_of()
+    suggesting(task, 0.0)
     lease = take(readers[0], task)
     Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
     ways = {one: "searched", two: "suggested"}

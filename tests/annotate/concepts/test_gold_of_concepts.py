@@ -14,7 +14,7 @@ from annotate.work.permit import running
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import begin, words
-from tests.annotate.concepts.acts import ROOT, opened, task_of
+from tests.annotate.concepts.acts import ROOT, opened, suggesting, task_of
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
@@ -161,18 +161,18 @@ def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, known, pl
 
 
 @pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
-@pytest.mark.usefixtures("suggestions_for_all")
 def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, name):
     # Nobody is blind, who would be shown no suggestions, whatever the document.
     task = task_of(gold=gold_file(known), gold_share="50%", test_items="0")
+    suggesting(task, 0.0)
     way = attacks.Way(name, ann, task, labels=plain[:3])
     attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("suggestions_for_all")
 def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, client):
     task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", redundancy="3")
+    suggesting(task, 0.0)
     client.force_login(ann.user)
     client.get("/docs/")  # the first page of a session reads what the person has set
     seen = {True: set(), False: set()}

@@ -5,13 +5,12 @@ from html import unescape
 
 import pytest
 
-from annotate.controls import concept_suggestions
 from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
 from annotate.work.answer_changes import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
 from tests.annotate.acts import words
-from tests.annotate.concepts.acts import begun, choose, values_of
+from tests.annotate.concepts.acts import begun, choose, suggesting, values_of
 
 pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")
 
@@ -91,10 +90,10 @@ def test_browsing_leads_from_the_domains_to_a_concept_and_back(page):
         assert buttons(page(f"open {place}"), "open"), "a place that does not exist is the beginning"
 
 
-def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_a_blind_reader(page, monkeypatch):
+def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_a_blind_reader(page, task):
     Suggestion.objects.create(unit=page.lease.unit, system="a@1", ranked=["4689", "1309"])
     assert buttons(page(), "add") == ["add 4689 suggested", "add 1309 suggested"]
-    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 1.0)
+    suggesting(task, 1.0)
     shown = page("show suggestions")
     assert 'value="show suggestions"' not in shown
     assert not buttons(shown, "add")

@@ -5,28 +5,28 @@ import random
 
 import pytest
 
-from annotate.controls import concept_suggestions
-from annotate.controls.concept_suggestions import FIRST, report, shown_to, suggested
+from annotate.controls.suggestion_ledger import FIRST
+from annotate.controls.suggestions import shown_to, suggested
 from annotate.kinds import Answer
+from annotate.kinds.control import CONTROLS
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.concepts.acts import command, import_both, task_of
 
-pytestmark = [pytest.mark.usefixtures("corpus", "blind_share_of_two_fifths"), pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 
 def begun():
     import_both()
     command("suggest", "acts", vocabulary="eurovoc")
-    return task_of(size=24, suggest_from=["nearest", "label-match"])
+    return task_of(size=24, suggest=["nearest", "label-match"], blind_share=0.4)
 
 
 BEGUN = begun
 
 
-@pytest.fixture
-def blind_share_of_two_fifths(monkeypatch):
-    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.4)
+def report(task):
+    return CONTROLS["suggestions"].section(task)
 
 
 def honest(lots, unit, shown):
@@ -61,7 +61,8 @@ def test_three_people_who_take_the_first_five_unread_are_seen(task, readers, tmp
     assert (shown["exactly"], shown["taken"], shown["among"]) == (shown["answers"], 1, 1)
     assert blind["exactly"] <= 1
     assert blind["taken"] < 0.6
-    assert shown["f1"] > blind["f1"]
+    assert shown["agreement"] > blind["agreement"]
+    assert result["score"]["low"] > 0.2
     assert {row["annotator"] for row in result["people"]} == {reader.pseudonym for reader in readers}
     assert all(row["shown"]["exactly"] == row["shown"]["answers"] for row in result["people"])
     out = tmp_path / "gold"

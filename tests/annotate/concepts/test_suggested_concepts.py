@@ -1,4 +1,4 @@
-"""open_task --suggest-from: what ranked predictors suggest is stored with the documents that were drawn."""
+"""open_task --suggest: what ranked predictors suggest is stored with the documents that were drawn."""
 
 import json
 
@@ -6,7 +6,6 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.controls import concept_suggestions
 from annotate.models import Judgment, Suggestion, Task
 from annotate.work.task_creation import DEPTH
 from corpora.models import Concept
@@ -27,7 +26,7 @@ def import_run(tmp_path, scores, name="mine"):
 
 def test_the_lists_of_each_system_are_stored_for_every_document_that_people_may_be_asked_about():
     command("suggest", "acts", vocabulary="eurovoc", learn_from="split=train")
-    task = task_of(size=30, suggest_from=["nearest", "label-match"])
+    task = task_of(size=30, suggest=["nearest", "label-match"])
     keys = set(task.units.filter(copy_of=None).values_list("item__key", flat=True))
     for name in ("nearest", "label-match"):
         ranked = {key: labels for key, labels in ranked_for("acts", name, keys).items() if labels}
@@ -43,7 +42,7 @@ def test_twenty_labels_of_a_system_are_kept_and_a_hidden_gold_answer_has_suggest
     gold = tmp_path / "gold.tsv"
     rows = [f"{key}\t{concept}\tqueue\n" for key, concept in zip(documents[:8], concepts, strict=False)]
     gold.write_text("".join(["id\tlabel\tpurpose\n", *rows]))
-    task = task_of(suggest_from=["mine@1"], gold=[str(gold)], gold_share=0.1)
+    task = task_of(suggest=["mine@1"], gold=[str(gold)], gold_share=0.1)
     assert task.units.filter(honeypot=True).count() == 8
     for unit in task.units.filter(copy_of=None).select_related("item"):
         # Of the last document the system says nothing.
@@ -57,18 +56,18 @@ def documents_there():
 
 def test_suggestions_that_cannot_be_made_are_refused_and_no_task_is_made(tmp_path):
     first, *_ = documents_there()
-    topic = {"kind": "topic", "labels": "a b", "sets": "test 2"}
+    language = {"kind": "language", "size": 2}
     unknown = (
         f"mine@1 suggests 'unheard-of' for document {first}, but eurovoc, version 1 does not contain this concept. "
         "Remove such labels from the run and import it as another --version."
     )
     for options, sentence in (
-        ({"suggest_from": ["mine"]}, "Corpus acts has no predictor 'mine'"),
-        ({"suggest_from": ["mine"]}, unknown),
-        ({"suggest_from": ["mine", "mine"]}, "--suggest-from contains mine twice. List each predictor once."),
+        ({"suggest": ["mine"]}, "Corpus acts has no predictor 'mine'"),
+        ({"suggest": ["mine"]}, unknown),
+        ({"suggest": ["mine", "mine"]}, "--suggest contains mine twice. List each predictor once."),
         (
-            {"suggest_from": ["mine"]} | topic,
-            "--suggest-from is not an option of topic tasks drawn by the balanced desi",
+            {"suggest": ["mine"]} | language,
+            "--suggest is not an option of language tasks drawn by the uniform desi",
         ),
     ):
         with pytest.raises(CommandError) as refused:
@@ -79,11 +78,10 @@ def test_suggestions_that_cannot_be_made_are_refused_and_no_task_is_made(tmp_pat
     assert not Task.objects.exists()
 
 
-def test_a_program_reads_what_the_pages_would_suggest_and_an_export_has_to_whom(tmp_path, client, readers, monkeypatch):
-    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.5)
+def test_a_program_reads_what_the_pages_would_suggest_and_an_export_has_to_whom(tmp_path, client, readers):
     concepts = list(Concept.objects.filter(broader=None).order_by("key").values_list("key", flat=True)[:3])
     import_run(tmp_path, [(key, label, -rank) for key in documents_there() for rank, label in enumerate(concepts)])
-    task = task_of(suggest_from=["mine"], redundancy=1)
+    task = task_of(suggest=["mine"], blind_share=0.5, redundancy=1)
     program, shown = Program(client, readers[0]), {}
     for _ in range(12):
         lease = program.post(f"tasks/{task.name}/next/").json()["lease"]

@@ -1,0 +1,227 @@
+"""What suggestions change: a comparison of the answers given with suggestions and those given without.
+
+Whether a suggestion is shown is decided at random for each combination of person and unit. The difference between the
+two arms is therefore the effect of showing it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, groupby
+from operator import attrgetter
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from annotate.core.agreement.coefficients import f1
+from annotate.core.estimation.arm_differences import arm_difference
+from annotate.reports.numbers import NOT_MEASURED, percent, points
+from annotate.reports.tables import NUMBER, Cell, Column, Table, numbered, table
+
+FIRST = 5  # number of suggestions at the top of the list with which a set of labels is compared
+MOST_LABELS = 20  # maximum number of labels for which the ledger has shares, the most frequent first
+ARMS = {"shown": True, "blind": False}
+
+
+class Answer(NamedTuple):
+    """An answer to a unit with suggestions.
+
+    person: pseudonym of the annotator.
+    unit: key of the unit.
+    is_shown: whether the suggestions were shown.
+    chosen: the chosen labels.
+    first: the first suggested labels, even if they were hidden.
+    seconds: working time; None if unknown.
+    """
+
+    person: str
+    unit: int
+    is_shown: bool
+    chosen: frozenset[str]
+    first: frozenset[str]
+    seconds: float | None
+
+    @property
+    def score(self) -> float:
+        """The score of the suggestion if this answer is the truth: F1, which is 0 or 1 for a single label."""
+        return f1(self.chosen, self.first)
+
+
+def ledger(systems: Sequence[str], answers: Sequence[Answer], *, is_several: bool) -> dict[str, Any]:
+    """Return the comparison of the two arms, as JSON data.
+
+    systems: predictors whose labels were suggested.
+    is_several: whether an answer is a set of labels.
+
+    first: number of suggestions at the top of the list to which the figures refer.
+    shown, blind: the figures of each arm, see `_figures`.
+    score: the difference in the suggester's score, shown minus blind, with its interval.
+    labels: for the most frequent labels, the share of answers with the label in each arm, and the difference.
+    people: a row for each annotator, with `shown` and `blind` figures for their answers.
+    """
+    by_person: dict[str, list[Answer]] = {}
+    for answer in answers:
+        by_person.setdefault(answer.person, []).append(answer)
+    frequencies = Counter(label for answer in answers for label in answer.chosen)
+    most_frequent = sorted(frequencies, key=lambda label: (-frequencies[label], label))[:MOST_LABELS]
+    return {
+        "systems": list(systems),
+        "several": is_several,
+        "first": FIRST if is_several else 1,
+        **_both(answers),
+        "score": _difference(answers, attrgetter("score")),
+        "labels": [_of_label(label, answers) for label in most_frequent],
+        "people": [{"annotator": person, **_both(of_person)} for person, of_person in sorted(by_person.items())],
+    }
+
+
+def _both(answers: Sequence[Answer]) -> dict[str, dict[str, Any]]:
+    return {arm: _figures([answer for answer in answers if answer.is_shown is shown]) for arm, shown in ARMS.items()}
+
+
+def _figures(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Return the figures of some answers of one arm. Means are None if there are no answers.
+
+    answers: number of answers.
+    score: mean score of the suggestions if the answers are the truth.
+    exactly: number of answers that consist of exactly the first suggestions.
+    concepts: mean number of labels per answer.
+    taken: share of the first suggestions that people chose.
+    among: share of the chosen labels that are among the first suggestions.
+    agreement: mean F1 of the pairs of answers to the same unit; for single labels, the share of equal pairs.
+    pairs: number of these pairs.
+    seconds: median working time.
+    """
+    labels = sum(len(answer.chosen) for answer in answers)
+    common = sum(len(answer.chosen & answer.first) for answer in answers)
+    alike = list(_alike(answers))
+    times = [answer.seconds for answer in answers if answer.seconds is not None]
+    return {
+        "answers": len(answers),
+        "score": fmean(answer.score for answer in answers) if answers else None,
+        "exactly": sum(answer.chosen == answer.first for answer in answers),
+        "concepts": labels / len(answers) if answers else None,
+        "taken": common / sum(len(answer.first) for answer in answers) if answers else None,
+        "among": common / labels if labels else None,
+        "agreement": fmean(alike) if alike else None,
+        "pairs": len(alike),
+        "seconds": median(times) if times else None,
+    }
+
+
+def _alike(answers: Sequence[Answer]) -> Iterator[float]:
+    """Yield how similar each pair of answers to the same unit is."""
+    for _, of_unit in groupby(sorted(answers, key=attrgetter("unit")), key=attrgetter("unit")):
+        yield from (f1(one.chosen, other.chosen) for one, other in combinations(of_unit, 2))
+
+
+def _difference(answers: Sequence[Answer], value_of: Callable[[Answer], float]) -> dict[str, float | None]:
+    """Return the difference between the arms, with an interval clustered by annotator and by unit."""
+    people, units = (
+        {key: number for number, key in enumerate(dict.fromkeys(map(attrgetter(name), answers)))}
+        for name in ("person", "unit")
+    )
+    difference = arm_difference(
+        np.array([value_of(answer) for answer in answers], dtype=np.float64),
+        np.array([answer.is_shown for answer in answers], dtype=np.bool_),
+        np.array([people[answer.person] for answer in answers], dtype=np.int64),
+        np.array([units[answer.unit] for answer in answers], dtype=np.int64),
+    )
+    if difference is None:
+        return {"value": None, "low": None, "high": None}
+    ends = (difference.low, difference.high) if difference.has_interval else (None, None)
+    return dict(zip(("value", "low", "high"), (difference.value, *ends), strict=True))
+
+
+def _of_label(label: str, answers: Sequence[Answer]) -> dict[str, Any]:
+    def share(answers: Sequence[Answer]) -> float | None:
+        return fmean(label in answer.chosen for answer in answers) if answers else None
+
+    shares = {arm: share([answer for answer in answers if answer.is_shown is shown]) for arm, shown in ARMS.items()}
+    return {"label": label, **shares, "difference": _difference(answers, lambda answer: float(label in answer.chosen))}
+
+
+# --- Words and tables
+
+
+ALL = "all"
+
+
+def words(results: Mapping[str, Any], blind_share: float) -> list[str]:
+    """Return sentences about the comparison."""
+    shown, blind = results["shown"], results["blind"]
+    sentences = [
+        f"People saw labels by {', '.join(results['systems'])} beside the answers, except for a random "
+        f"{percent(blind_share)} of the combinations of person and item."
+    ]
+    if not (shown["answers"] and blind["answers"]):
+        return [*sentences, "The effect is unknown until there are answers with and without suggestions."]
+    name = f"mean F1 with the first {results['first']} suggestions" if results["several"] else "share that equals it"
+    sentences.append(
+        f"Of {shown['answers']:,} answers with a suggestion and {blind['answers']:,} without, the {name} is "
+        f"{percent(shown['score'])} and {percent(blind['score'])}: a difference of {points(results['score'])} "
+        "percentage points. The measured score of these predictions rises by this much if it is measured on answers "
+        "with suggestions."
+    )
+    return sentences
+
+
+def tables(results: Mapping[str, Any], called: Callable[[str], str]) -> list[Table]:
+    """Return the table of annotators and arms, and the table of labels.
+
+    called: function that returns the display name of a label.
+    """
+    return [_arm_table(results), *([_label_table(results, called)] if results["labels"] else [])]
+
+
+def _arm_table(results: Mapping[str, Any]) -> Table:
+    """Return a table with two rows for each annotator and for all annotators together.
+
+    One row is for answers given with suggestions, and the other for answers given without suggestions. A row is omitted
+    if it would contain no answers.
+    """
+    rows = [
+        {"annotator": figures.get("annotator", ALL), "arm": arm, **figures[arm]}
+        for figures in (results, *results["people"])
+        for arm in ARMS
+        if figures[arm]["answers"]
+    ]
+    first, several = results["first"], results["several"]
+    of_sets = (
+        _number("concepts", "labels per answer", "{:.1f}".format),
+        _number("taken", f"share of the first {first} that were chosen", percent),
+        _number("among", f"share of chosen labels among the first {first}", percent),
+    )
+    columns = (
+        Column("annotator", "annotator"),
+        Column("arm", "suggestions", says=lambda row: {"shown": "shown", "blind": "not shown"}[row["arm"]]),
+        numbered("answers", "answers"),
+        *(of_sets if several else ()),
+        Column(
+            "exactly",
+            f"answers that equal the first {first}" if several else "answers that equal it",
+            NUMBER,
+            lambda row: Cell(f"{row['exactly']:,} of {row['answers']:,}", row["exactly"]),
+        ),
+        _number("score", "mean F1" if several else "share", percent),
+        _number("agreement", "F1 of pairs" if several else "equal pairs", percent),
+        _number("seconds", "median seconds", "{:.1f}".format),
+    )
+    return table("Suggestions", columns, rows)
+
+
+def _label_table(results: Mapping[str, Any], called: Callable[[str], str]) -> Table:
+    columns = (
+        Column("label", "label", says=lambda row: called(row["label"])),
+        _number("shown", "with suggestion", percent),
+        _number("blind", "without", percent),
+        Column("difference", "difference in points", NUMBER, lambda row: points(row["difference"])),
+    )
+    return table("Labels with and without suggestions", columns, results["labels"])
+
+
+def _number(key: str, heading: str, format_value: Callable[[float], str]) -> Column:
+    def says(row: dict[str, Any]) -> Cell:
+        return Cell(NOT_MEASURED if row[key] is None else format_value(row[key]), row[key])
+
+    return Column(key, heading, NUMBER, says)
