@@ -105,6 +105,8 @@ ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
 if ENGINE not in ("duckdb", "spark"):
     raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}. It must be duckdb or spark.")
 SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
+# The key of the endpoint that `vote` asks. It is only in the environment, and never stored.
+ENDPOINT_KEY = os.environ.get("ASSAY_ENDPOINT_KEY", "").strip()
 
 DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ

@@ -35,7 +35,11 @@ def assay(folder: Path, *words: object, stdin: int = subprocess.DEVNULL, **env: 
     return subprocess.run(**_call(folder, words, env), stdin=stdin, capture_output=True)
 
 
-def begin(folder: Path, *words: object, **options: Any) -> subprocess.Popen:
-    """Start a command in a separate process group, as a terminal does. options: options of Popen."""
+def begin(folder: Path, *words: object, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen:
+    """Start a command in a separate process group, as a terminal does.
+
+    env: additional environment variables
+    options: options of Popen
+    """
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen(**_call(folder, words, {}), **streams, start_new_session=True)
+    return subprocess.Popen(**_call(folder, words, env or {}), **streams, start_new_session=True)

@@ -41,6 +41,7 @@ COMMANDS = {
         "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of message-reply pairs."),
         "prelabel": ("label_sources", "Have the detectors label the language of each post."),
         "import_predictions": ("label_sources", "Import a classifier's predictions for a corpus."),
+        "vote": ("vote", "Ask a language model for the label of each item of a corpus."),
         "import_vocabulary": ("label_sources", "Import a thesaurus whose concepts can be labels."),
         "suggest": ("label_sources", "Suggest ranked labels of a vocabulary for records."),
         "corpora": ("status", "List the corpora."),

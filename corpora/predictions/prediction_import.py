@@ -4,7 +4,8 @@ A file is imported completely or not at all. A file with single labels must cove
 could contain only the posts that happen to be in the file. A run need not contain every record.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,13 +13,21 @@ import pyarrow as pa
 
 from corpora.core import CorpusError, listed
 from corpora.engines import Store, asking
-from corpora.predictions.prediction_rows import EVERY_LABEL, Mapped, Notes, classes, read_lines
+from corpora.predictions.prediction_rows import EVERY_LABEL, Mapped, Notes, Prediction, classes, read_lines
 from corpora.predictions.predictor_labels import check_name
 from corpora.predictions.rankings import read_run, with_rankings
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
 from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, taking, write_file
-from corpora.storage.layout import Manifest, Predictions, check_records, manifest_of, with_predictions, write_manifest
+from corpora.storage.layout import (
+    Asked,
+    Manifest,
+    Predictions,
+    check_records,
+    manifest_of,
+    with_predictions,
+    write_manifest,
+)
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 from corpora.vocabulary.concept_index import vocabulary_named
 
@@ -71,23 +80,54 @@ def import_predictions(
     with taking(corpus_name, f"nothing was imported from {path}", checked) as (directory, manifest):
         if (of_records := bool(manifest.fields)) and not columns:
             _check_header(path, format)
-        staged, notes, valid = directory / _STAGING, Notes(), EVERY_LABEL if of_records else ()
-        with Stage(staged, _STAGED) as stage:
-            for line, prediction in read_lines(path, declared, columns, format, notes, progress=progress, also=valid):
-                stage.add((line, *prediction))
-        with asking(corpus_name, manifest=manifest) as store:
-            store.view("staged", [staged], _STAGED)
-            _check_ids(store, corpus_name, path, of_records)
-            strangers = first_ids(store, "predictions_strange")
-            previous = manifest.predictions_of(name, version)
-            if previous and _is_same(store, directory, previous, manifest, classes(declared), path):
-                return Imported(previous, *strangers, notes, of_records, already=True)
-            file = new_file(directory / "predictions", manifest.predictions)
-            write_file(file, PREDICTIONS_SCHEMA, store.query("predictions_kept"))
-        terms = {"rows": manifest.rows, "mapping": classes(declared), "source": path.name}
-        manifest, predictions = with_predictions(manifest, file, name=name, version=version, **terms)
-        write_manifest(corpus_name, manifest)
-    return Imported(predictions, *strangers, notes, of_records)
+        notes, valid = Notes(), EVERY_LABEL if of_records else ()
+        lines = read_lines(path, declared, columns, format, notes, progress=progress, also=valid)
+        imported = _register(corpus_name, directory, manifest, lines, path, classes(declared), name, version)
+    return replace(imported, notes=notes)
+
+
+def register_answers(
+    corpus_name: str, predictions: Iterable[Prediction], *, name: str, version: str, asked: Asked
+) -> Imported:
+    """Register the answers of a language model as a predictor, in the same way as a file of predictions."""
+    checked = partial(_checked, corpus_name, name, version, {})
+    with taking(corpus_name, "the predictor was not registered", checked) as (directory, manifest):
+        lines, source = enumerate(predictions, 1), Path(asked.model)
+        return _register(corpus_name, directory, manifest, lines, source, {}, name, version, asked)
+
+
+def _register(
+    corpus_name: str,
+    directory: Path,
+    manifest: Manifest,
+    lines: Iterable[tuple[int, Prediction]],
+    source: Path,
+    mapping: Mapped,
+    name: str,
+    version: str,
+    asked: Asked | None = None,
+) -> Imported:
+    """Stage and check predictions, and add them to the manifest of a corpus that is locked.
+
+    source: the file with the predictions, for messages and the manifest
+    """
+    staged, of_records = directory / _STAGING, bool(manifest.fields)
+    with Stage(staged, _STAGED) as stage:
+        for line, prediction in lines:
+            stage.add((line, *prediction))
+    with asking(corpus_name, manifest=manifest) as store:
+        store.view("staged", [staged], _STAGED)
+        _check_ids(store, corpus_name, source, of_records)
+        strangers = first_ids(store, "predictions_strange")
+        previous = manifest.predictions_of(name, version)
+        if previous and _is_same(store, directory, previous, manifest, mapping, source):
+            return Imported(previous, *strangers, Notes(), of_records, already=True)
+        file = new_file(directory / "predictions", manifest.predictions)
+        write_file(file, PREDICTIONS_SCHEMA, store.query("predictions_kept"))
+    terms = {"rows": manifest.rows, "mapping": mapping, "source": source.name, "asked": asked}
+    manifest, predictions = with_predictions(manifest, file, name=name, version=version, **terms)
+    write_manifest(corpus_name, manifest)
+    return Imported(predictions, *strangers, Notes(), of_records)
 
 
 def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Manifest:

@@ -8,6 +8,7 @@
                             scores/000001.parquet    an imported scorer's scores for all pairs
                             left_out/000001.parquet    replies that did not become pairs of the corpus, with reasons
                             rejects/000001.jsonl    rejected rows of the first source: file, line, reason
+                            answers/                answers of language models (predictions/answer_ledger.py)
 
 Parts are immutable. The importers and votes/vote_run.py write the files.
 """
@@ -195,6 +196,33 @@ class VotesPart:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """How a language model was asked for predictions (corpora/predictions/model_votes.py).
+
+    model: the name that was requested
+    reported: the names that the endpoint reported
+    hosts: the hosts of the endpoints
+    began, ended: when the first and the last answer arrived (ISO 8601, UTC)
+    answers: the number of answers; items with the same prompt share one
+    tokens: the tokens that the endpoint reported, or their upper bound where it reported none
+    rejected: the number of items without a valid answer, whose label is und
+    """
+
+    model: str
+    reported: tuple[str, ...]
+    hosts: tuple[str, ...]
+    prompt: str
+    prompt_sha256: str
+    labels: tuple[str, ...]
+    answer_tokens: int
+    began: str
+    ended: str
+    answers: int
+    tokens: int
+    rejected: int
+
+
+@dataclass(frozen=True)
 class Predictions:
     """Imported predictions.
 
@@ -211,6 +239,7 @@ class Predictions:
     mapping: dict[str, tuple[str, ...]]  # from each coarse class to the labels that it stands for
     source: str
     ranked: bool = False
+    asked: Asked | None = None  # only if they are answers of a language model
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
@@ -318,6 +347,8 @@ def read_manifest(name: str) -> Manifest | None:
         # The following keys are missing in older manifests, or if they do not apply.
         for entry in (predictions := raw.get("predictions", ())):
             entry["mapping"] = {label: tuple(targets) for label, targets in entry["mapping"].items()}
+            if asked := entry.get("asked"):
+                entry["asked"] = Asked(**asked | {name: tuple(asked[name]) for name in ("reported", "hosts", "labels")})
         raw["predictions"] = tuple(Predictions(**entry) for entry in predictions)
         raw["fields"] = tuple(raw.get("fields", ()))
         if threads := raw.get("threads"):
@@ -362,7 +393,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     """Return a manifest as JSON values. The program's version is added, and keys that do not apply are omitted."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for entry in (raw, *raw["sources"], *raw["predictions"]):
-        for name in ("fields", "language", "encoding", "delimiter", "declared", "ranked", "threads", "scores"):
+        for name in ("fields", "language", "encoding", "delimiter", "declared", "ranked", "asked", "threads", "scores"):
             if name in entry and not entry[name]:
                 del entry[name]
     return raw
@@ -375,7 +406,7 @@ def with_predictions(
 
     They replace any predictions with the same name and version.
 
-    terms: rows, mapping, source and ranked, as in Predictions
+    terms: rows, mapping, source, ranked and asked, as in Predictions
     """
     digest, of_posts = digest_of(file), manifest.posts_sha256
     predictions = Predictions(name, version, file.name, sha256=digest, posts_sha256=of_posts, **terms)
@@ -545,7 +576,8 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
             stays = lists_stay and folder == "rejects" and path.stat().st_size
             if f"{folder}/{path.name}" not in listed and not stays:
                 path.unlink()
-    if manifest is None:  # The corpus was deleted, so unfinished votes on it are not needed.
-        shutil.rmtree(directory / "voting", ignore_errors=True)
+    if manifest is None:  # The corpus was deleted, so unfinished votes and answers about it are not needed.
+        for unlisted in ("voting", "answers"):
+            shutil.rmtree(directory / unlisted, ignore_errors=True)
     (directory / "manifest.draft").unlink(missing_ok=True)
     shutil.rmtree(directory / "staging", ignore_errors=True)

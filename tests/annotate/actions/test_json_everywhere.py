@@ -15,6 +15,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.voters import VOTERS
 from tests.annotate.corpus import NAME
+from tests.chat_server import MODEL, serving
 from tests.inputs.conftest import TALK
 
 pytestmark = pytest.mark.on_sqlite
@@ -148,6 +149,12 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     run = asked.file("mine.run", "1 Q0 2 1 0.5 mine")
     told = asked("import_predictions", "acts", run, name="mine", version="1", ranked=True)
     assert values(told, "predictor", "posts", "without", "left_out") == ("mine@1", 1, 0, 0)
+
+    with serving(lambda prompt, attempt: "fish") as server:
+        options = {"labels": "fish meat", "prompt": asked.file("prompt.txt", "{title}: {labels}?"), "model": MODEL}
+        told = asked("vote", "acts", **options, endpoint=server.url)
+    assert values(told, "posts", "new_answers", "rejects", "rejects_file", "already") == (1, 1, 0, None, False)
+    assert values(told, "tokens", "models") == (server.used, [f"{MODEL}-0613"])
 
     told = asked("import_threads", "talk", asked.file("talk.jsonl", TALK.strip()), licence="CC0-1.0")
     assert values(told, "pairs", "messages", "left_out", "already") == (1, 2, {}, False)

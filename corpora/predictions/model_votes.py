@@ -1,0 +1,364 @@
+"""Labels by a language model for all items of a corpus, as a predictor.
+
+Items are asked in order, several at once, and items with the same prompt are asked once. Threads send the requests, and
+the main thread stores the answers (answer_ledger.py), so a run that was stopped or killed continues where it was. An
+item without a valid answer gets the label und, which is no vote, and is listed with the reason.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import count
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import pyarrow.parquet as pq
+
+from corpora.core import CorpusError, TooManyRejected, listed
+from corpora.core.languages import UND
+from corpora.engines import full_disk_explained
+from corpora.predictions.answer_ledger import Answer, Ledger, opened
+from corpora.predictions.chat_endpoint import Endpoint, NoLogProbabilities, NoReply, Reply
+from corpora.predictions.label_prompt import LANGUAGE, TEXT, Question
+from corpora.predictions.prediction_import import register_answers
+from corpora.predictions.predictor_labels import check_name
+from corpora.storage.intake import too_many
+from corpora.storage.layout import Asked, Manifest, Predictions, corpus_dir, manifest_of, sync
+
+ATTEMPTS = 6  # the maximum number of times that a prompt is sent
+BACKOFF, LONGEST_WAIT = 1.0, 60.0  # the first and the longest wait before a repeated request (seconds)
+LONGEST_PAUSE = 3600.0  # the longest pause that an endpoint can request (seconds)
+DOWN = 3  # After this many prompts in a row without any reply, the endpoint counts as down.
+EARLY = 20  # After this many answers, the run ends if most of them are rejected.
+_BATCH_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run.
+
+    at_once: the maximum number of requests at the same time
+    most_tokens: the maximum number of tokens for this question, including earlier runs
+    max_rejects: the maximum share of rejected items
+    accept_unanswered: whether items to which the endpoint never replied count as rejected instead of as an error
+    """
+
+    at_once: int
+    most_tokens: int
+    max_rejects: float
+    accept_unanswered: bool = False
+
+
+@dataclass(frozen=True)
+class Voted:
+    """The result of a run.
+
+    requested: the number of answers that arrived in this run
+    rejects: the file that lists rejected items
+    already: whether the same predictions existed before
+    """
+
+    predictions: Predictions
+    asked: Asked
+    requested: int
+    rejects: Path
+    already: bool
+
+
+def vote(
+    corpus_name: str,
+    question: Question,
+    endpoint: Endpoint,
+    limits: Limits,
+    *,
+    name: str = "",
+    progress: Callable[[int], object] = lambda count: None,
+) -> Voted:
+    """Ask a model for a label of each item of a corpus, and register the labels as a predictor.
+
+    name: the predictor's name; by default that of the model
+    progress: a function that is called with the number of items done
+
+    Raise CorpusError if items remain without a reply or the limit of tokens is reached. All answers are kept.
+    """
+    name, manifest = name or name_for(question.model), manifest_of(corpus_name)
+    check_name(name, question.version, manifest)
+    path = corpus_dir(corpus_name) / "answers" / f"{question.asked_as[:16]}.jsonl"
+    with full_disk_explained("the last answers were not stored"), opened(path, question.labels) as ledger:
+        before, run = len(ledger.answers), _Run(question, endpoint, limits, ledger, progress)
+        run.ask_all(_prompts(corpus_name, manifest, question))
+        run.check_unanswered()
+        prompts = _prompts(corpus_name, manifest, question)
+        answers = {key: ledger.answers[question.key(prompt)] for key, prompt in prompts}
+        rejects = path.with_name(f"{path.stem}-rejects.jsonl")
+        _check_rejects(answers, rejects, limits.max_rejects)
+        asked = _asked(question, ledger, sum(not answer.label for answer in answers.values()))
+        rows = ((key, answer.label or UND, answer.score) for key, answer in answers.items())
+        imported = register_answers(corpus_name, rows, name=name, version=question.version, asked=asked)
+    return Voted(imported.predictions, asked, len(ledger.answers) - before, rejects, imported.already)
+
+
+def check_reach(corpus_name: str, endpoint: Endpoint, send_to: str) -> None:
+    """Check that the corpus's texts may be sent to an endpoint.
+
+    send_to: the host to which the user allows them to be sent, in addition to this machine
+
+    Raise CorpusError if they may not.
+    """
+    if endpoint.is_local or send_to.lower() == endpoint.hostname:
+        return
+    manifest = manifest_of(corpus_name)
+    rights = "may" if manifest.text_may_leave else "must not"
+    raise CorpusError(
+        f"The texts of corpus {corpus_name} would leave this machine, because the endpoint is on {endpoint.hostname}. "
+        f"According to the corpus's licence ({manifest.licence}), they {rights} be published. If they may be sent "
+        f"there, add --send-to {endpoint.hostname}.",
+        "send_to",
+    )
+
+
+def name_for(model: str) -> str:
+    """Return a predictor's name for a model, such as llama3.2-3b for llama3.2:3b."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:64].strip("-")
+
+
+def _prompts(corpus_name: str, manifest: Manifest, question: Question) -> Iterator[tuple[str, str]]:
+    """Yield the id and the prompt of each item."""
+    columns = ["id", TEXT, *([LANGUAGE, *manifest.fields] if manifest.fields else [])]
+    for part in manifest.parts:
+        with pq.ParquetFile(corpus_dir(corpus_name) / "parts" / part.name) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+                for row in batch.to_pylist():
+                    yield row["id"], question.prompt(row)
+
+
+def _check_rejects(answers: dict[str, Answer], path: Path, max_share: float) -> None:
+    """List the rejected items. Raise TooManyRejected if their share is too large."""
+    rejected = {key: answer for key, answer in answers.items() if not answer.label}
+    lines = [
+        json.dumps({"id": key, "reason": answer.reason, "answer": answer.text}, ensure_ascii=False)
+        for key, answer in rejected.items()
+    ]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
+    sync(path)
+    if too_many(len(rejected), len(answers), max_share):
+        raise _too_many(len(rejected), len(answers), next(iter(rejected.values())), f" All are listed in {path}.")
+
+
+def _too_many(count: int, total: int, first: Answer, listed_in: str = "") -> TooManyRejected:
+    quoted = f" The model answered: {first.text[:100]!r}." if first.text else ""
+    return TooManyRejected(
+        f"No predictor was registered, because {count:,} of {total:,} answers were rejected. The first: {first.reason}"
+        f"{quoted}{listed_in} Improve the prompt, or accept the other answers with a higher --max-rejects. Answers are "
+        "kept, so none is asked twice."
+    )
+
+
+def _asked(question: Question, ledger: Ledger, rejected: int) -> Asked:
+    began, ended = ledger.times[0], ledger.times[-1]
+    return Asked(
+        model=question.model,
+        reported=tuple(sorted(ledger.models)),
+        hosts=tuple(sorted(ledger.hosts)),
+        prompt=question.template,
+        prompt_sha256=question.template_sha256,
+        labels=question.labels,
+        answer_tokens=question.answer_tokens,
+        began=began,
+        ended=ended,
+        answers=len(ledger.answers),
+        tokens=ledger.spent,
+        rejected=rejected,
+    )
+
+
+@dataclass(frozen=True)
+class _Job:
+    key: str
+    item: str
+    prompt: str
+    attempts: int = 0
+
+
+Result = tuple[_Job, Reply | Exception]
+
+
+@dataclass
+class _Run:
+    """Requests about all prompts that have no answer yet.
+
+    waiting: a heap of (time, number, job) for repeated requests
+    held_back: a job for which there will be room only if other requests cost less than their upper bounds
+    busy: the number of requests that are on their way
+    pause_until: the time before which no request is sent
+    margin: the largest excess of a request's tokens over its upper bound
+    unanswered: the items to which the endpoint never replied, with the reason
+    """
+
+    question: Question
+    endpoint: Endpoint
+    limits: Limits
+    ledger: Ledger
+    progress: Callable[[int], object]
+    jobs: "SimpleQueue[tuple[_Job, bool] | None]" = field(default_factory=SimpleQueue)
+    results: "SimpleQueue[Result]" = field(default_factory=SimpleQueue)
+    waiting: list[tuple[float, int, _Job]] = field(default_factory=list)
+    held_back: _Job | None = None
+    busy: int = 0
+    numbers: Iterator[int] = field(default_factory=count)
+    pause_until: float = 0
+    margin: int = 0
+    with_tokens: bool = True
+    down: int = 0
+    rejected: int = 0
+    answered: int = 0
+    unanswered: dict[str, tuple[_Job, str]] = field(default_factory=dict)
+
+    def ask_all(self, prompts: Iterator[tuple[str, str]]) -> None:
+        fresh = self._fresh(prompts)
+        for _ in range(self.limits.at_once):
+            threading.Thread(target=self._work, daemon=True).start()
+        try:
+            while self._send(fresh):
+                self._receive()
+        except CorpusError:
+            while self.busy:  # the replies to these requests are paid for
+                self._receive(is_last=True)
+            raise
+        finally:
+            for _ in range(self.limits.at_once):
+                self.jobs.put(None)
+
+    def _work(self) -> None:
+        while work := self.jobs.get():
+            job, with_tokens = work
+            try:
+                self.results.put((job, self.endpoint.ask(self._request(job, with_tokens))))
+            except Exception as error:  # noqa: BLE001 - the main thread handles it
+                self.results.put((job, error))
+
+    def _request(self, job: _Job, with_tokens: bool) -> dict[str, object]:
+        return {
+            "model": self.question.model,
+            "messages": [{"role": "user", "content": job.prompt}],
+            "temperature": 0,
+            "max_tokens": self.question.answer_tokens,
+            **({"logprobs": True} if with_tokens else {}),
+        }
+
+    def _fresh(self, prompts: Iterator[tuple[str, str]]) -> Iterator[_Job]:
+        """Yield a job for each prompt that has neither an answer nor a job."""
+        begun = set[str]()
+        for item, prompt in prompts:
+            key = self.question.key(prompt)
+            if key in self.ledger.answers or key in begun:
+                self.progress(1)
+            else:
+                begun.add(key)
+                yield _Job(key, item, prompt)
+
+    def _send(self, fresh: Iterator[_Job]) -> bool:
+        """Send as many requests as may be sent now. Return whether there is anything to wait for."""
+        while self.busy < self.limits.at_once and time.monotonic() >= self.pause_until:
+            if (job := self._next(fresh)) is None:
+                break
+            bound = self.question.bound(job.prompt) + self.margin
+            if self.ledger.spent + self.ledger.reserved + bound > self.limits.most_tokens:
+                if not self.busy:
+                    raise self._limit_reached(bound)
+                self.held_back = job
+                break
+            self.ledger.reserve(job.key, bound)
+            self.jobs.put((job, self.with_tokens))
+            self.busy += 1
+        return self.busy > 0 or bool(self.waiting) or time.monotonic() < self.pause_until
+
+    def _next(self, fresh: Iterator[_Job]) -> _Job | None:
+        job, self.held_back = self.held_back, None
+        if job is None and self.waiting and self.waiting[0][0] <= time.monotonic():
+            job = heappop(self.waiting)[2]
+        return job or next(fresh, None)
+
+    def _wait(self, job: _Job, until: float) -> None:
+        heappush(self.waiting, (until, next(self.numbers), job))
+
+    def _receive(self, *, is_last: bool = False) -> None:
+        """Handle the next result, or wait until a request may be sent.
+
+        is_last: whether the run ends, so that nothing is sent again
+        """
+        timeout, now = None, time.monotonic()
+        may_send = not is_last and self.busy < self.limits.at_once and not self.held_back
+        if may_send and (self.waiting or self.pause_until > now):
+            timeout = max(0.01, max(self.pause_until, self.waiting[0][0] if self.waiting else 0) - now)
+        try:
+            job, result = self.results.get(timeout=timeout)
+        except Empty:
+            return
+        self.busy -= 1
+        if isinstance(result, Reply):
+            self._answered(job, result, is_last=is_last)
+            return
+        is_free = isinstance(result, NoLogProbabilities) or (isinstance(result, NoReply) and result.is_free)
+        self.ledger.release(job.key, is_free=is_free)
+        if isinstance(result, NoLogProbabilities):
+            self.with_tokens = False
+            self._wait(job, time.monotonic())
+        elif isinstance(result, NoReply):
+            self._failed(job, result, is_last=is_last)
+        elif not is_last:
+            raise result
+
+    def _answered(self, job: _Job, reply: Reply, *, is_last: bool) -> None:
+        if reply.used is not None:
+            self.margin = max(self.margin, reply.used - self.question.bound(job.prompt))
+        answer = self.ledger.store(job.key, reply, self.endpoint.address.netloc)
+        self.down, self.answered, self.rejected = 0, self.answered + 1, self.rejected + (not answer.label)
+        if is_last:
+            return
+        self.progress(1)
+        if self.answered >= EARLY and too_many(self.rejected, self.answered, max(0.5, self.limits.max_rejects)):
+            raise _too_many(self.rejected, self.answered, answer)
+
+    def _failed(self, job: _Job, error: NoReply, *, is_last: bool) -> None:
+        job, now = replace(job, attempts=job.attempts + 1), time.monotonic()
+        if error.retry_after:
+            self.pause_until = max(self.pause_until, now + min(error.retry_after, LONGEST_PAUSE))
+        if job.attempts < ATTEMPTS and not error.is_final:
+            self._wait(job, now + min(LONGEST_WAIT, BACKOFF * 2 ** (job.attempts - 1)))
+            return
+        self.unanswered[job.item] = (job, str(error))
+        self.down += 1
+        if self.down >= DOWN and not is_last:
+            raise CorpusError(
+                f"The endpoint does not reply: {error}. {self._kept()} Check the endpoint and run the command again."
+            )
+
+    def check_unanswered(self) -> None:
+        """Raise CorpusError if the endpoint never replied about an item, unless the user accepts this."""
+        if not self.unanswered:
+            return
+        if not self.limits.accept_unanswered:
+            items, (_, first) = list(self.unanswered), next(iter(self.unanswered.values()))
+            raise CorpusError(
+                f"The endpoint did not reply about {listed(items, len(items), 'item')}. The first reason: {first}. "
+                f"{self._kept()} Run the command again to ask only about these, or add --accept-unanswered to reject "
+                "them."
+            )
+        for job, why in self.unanswered.values():
+            self.ledger.store(job.key, Reply(fault=f"No reply: {why}.", used=0), "")
+
+    def _limit_reached(self, bound: int) -> CorpusError:
+        return CorpusError(
+            f"The limit of {self.limits.most_tokens:,} tokens leaves no room for the next request, which may cost "
+            f"{bound:,}: {self.ledger.spent:,} are used. {self._kept()} Run the command again with a higher "
+            "--most-tokens to continue.",
+            "most_tokens",
+        )
+
+    def _kept(self) -> str:
+        return f"All {len(self.ledger.answers):,} answers are kept."
