@@ -31,9 +31,10 @@ from benchmarks.whole_run import NAME  # noqa: E402
 from benchmarks.world import Reader, label_of, people  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voters import (  # noqa: E402
+    DEFAULT,
     VOTERS,
     agreed_label,
-    unanimous,
+    agreed_vote,
 )
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
@@ -165,7 +166,7 @@ class Frame:
                     votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in VOTERS}
                     label = label_of(truth[row["id"]])
                     self.right.update(name for name in VOTERS if is_right(first(votes, name), label))
-                    if agreed := agreed_label(unanimous(votes), row["letters"], **policy):
+                    if agreed := agreed_label(agreed_vote(votes, DEFAULT), row["letters"], **policy):
                         self.posts[agreed] += 1
                         self.wrong[agreed] += agreed != label
 

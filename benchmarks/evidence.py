@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchmarks.material import MissingData, lines_of
 from benchmarks.tables import share, show
 from corpora.core.languages import LISTED, code_of
-from corpora.core.voters import VOTERS, agreed_label, unanimous, voters_with
+from corpora.core.voters import DEFAULT, VOTERS, agreed_label, agreed_vote, voters_with
 from corpora.votes.vote_worker import vote_on
 
 # The minimum number of letters for agreement in each folder; 20 is what tasks require.
@@ -63,12 +63,12 @@ def texts_of(folder: Path, name: str) -> Iterator[tuple[str, str]]:
 def agreed_texts(texts: list[tuple[str, str]], least_letters: int) -> Iterator[Agreed]:
     """Yield the texts on which the detectors agree if all votes count."""
     batch = pa.table({"id": [language for language, _ in texts], "text": [text for _, text in texts]})
-    vote = partial(vote_on, 1, voters_with(dict.fromkeys(VOTERS, 0.0)))
+    vote = partial(vote_on, 1, voters_with(dict.fromkeys(DEFAULT.voters, 0.0), DEFAULT.voters))
     rules = {"labels": LISTED, "never_agree": (), "least_letters": least_letters}
     for votes, _ in map(vote, batch.to_batches(max_chunksize=CHUNK)):
         for each in votes.to_pylist():
             ballots = {voter: [(vote["language"], vote["score"]) for vote in each[voter]] for voter in VOTERS}
-            if label := agreed_label(unanimous(ballots), each["letters"], **rules):
+            if label := agreed_label(agreed_vote(ballots, DEFAULT), each["letters"], **rules):
                 yield Agreed(label != each["id"], {voter: ranking[0][1] for voter, ranking in ballots.items()})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import models
 
-from corpora.core.voters import Votes, unanimous
+from corpora.core.voters import Panel, Votes, agreed_vote
 from corpora.database.statements import LoadedRow
 
 DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "systems", "filtered", "compare")
@@ -61,7 +61,7 @@ class Draw(models.Model):
     parts = models.PositiveIntegerField(help_text="number of parts in the frame, from the first part of the corpus")
     frame_size = models.PositiveBigIntegerField(help_text="number of posts in the frame")
     frame_digest = models.CharField(max_length=64, help_text="SHA-256 of the digests of the frame's parts")
-    detectors = models.JSONField(default=list, help_text="the versions of the detectors that voted on the posts")
+    detectors = models.JSONField(default=list, help_text="the versions of the voters that voted on the items")
     extends = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -88,7 +88,7 @@ class Draw(models.Model):
 
 
 class Item(LoadedRow):
-    """A drawn post with the detectors' votes, or a drawn record, which has several fields and no votes."""
+    """A drawn post with the detectors' votes, or a drawn record, which has several fields and often no votes."""
 
     # The unique constraint below already provides an index.
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items", db_index=False)
@@ -109,8 +109,8 @@ class Item(LoadedRow):
     declared = models.JSONField(
         default=list, blank=True, help_text="the labels that a record has in its source; annotators never see them"
     )
-    # For example {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, with label codes, best first. A
-    # record has {}.
+    # For example {"langid": [["de", 0.98], ...], "cld2": [...], "mine@1": [...]}, with labels, best first. Tasks with
+    # different panels share the item, and each reads the votes of its own voters. Without votes, this is {}.
     votes = models.JSONField()
     letters = models.PositiveIntegerField(help_text="number of letters that the detectors read; 0 for a record")
 
@@ -126,16 +126,20 @@ class Item(LoadedRow):
     def __str__(self) -> str:
         return self.key
 
-    @property
-    def unanimous(self) -> str | None:
-        """Return the language that all detectors rank first, or None if there is none."""
-        return unanimous(self.votes)
-
 
 def votes_of(item: Any) -> Votes:
     """Return the votes on an item or a plain row. A plain row (corpora/draws/samples.py) holds them as JSON text."""
     votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
     return votes
+
+
+def agreed_on(item: Any, panel: Panel) -> str | None:
+    """Return the label that enough voters of a panel rank first on an item or plain row, or None if there is none.
+
+    panel: the voters; a plain row was drawn with the same panel
+    """
+    label: str | None = item.agreed if isinstance(item.votes, str) else agreed_vote(item.votes, panel)
+    return label
 
 
 def as_read(language: str, text: str, fields: Mapping[str, str]) -> tuple[Any, ...]:

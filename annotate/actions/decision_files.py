@@ -29,7 +29,7 @@ from corpora.core import REJECTED
 from corpora.core.languages import meant
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
-from corpora.core.voters import VOTERS
+from corpora.core.voters import ballots
 from corpora.sources.compression import check_file
 from corpora.sources.readers import named_columns
 from corpora.storage.layout import write_whole
@@ -233,9 +233,8 @@ def _row(unit_and_cells: tuple[Any, list[str]]) -> dict[str, str]:
     unit, cells = unit_and_cells  # the unit has the annotation `blind`
     task, item = unit.task, unit.item
     votes = "; ".join(
-        f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
-        for detector in VOTERS
-        if detector in item.votes  # records have no votes
+        f"{voter}: {', '.join(code if score is None else f'{code} {score:.2f}' for code, score in ranking)}"
+        for voter, ranking in ballots(item.votes, task.panel).items()
     )
     values = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
     heads = task.kind.pages.list_heads

@@ -21,11 +21,11 @@ from annotate.actions.action import (
     reading_note,
     size_of,
 )
-from annotate.core.option import Option, OptionError, flag, share, whole_number
+from annotate.core.option import Option, OptionError, flag, share, whole_number, words
 from annotate.reports.tables import are, many
 from corpora.core import NAMED, listed
 from corpora.core.records import RecordError
-from corpora.core.voters import VOTERS, in_words
+from corpora.core.voters import DEFAULT, VOTERS, in_words
 from corpora.predictions.concept_rankers import NEAREST, Suggested, check_suggest, suggest
 from corpora.predictions.prediction_import import import_predictions, import_ranked
 from corpora.predictions.prediction_rows import FIELDS, read_map
@@ -45,6 +45,14 @@ from corpora.votes.vote_run import PIECE, prelabel
     f"adding files: it keeps finished parts and, except with Spark, each block of {PIECE:,} posts of an unfinished "
     "part.",
     CORPUS,
+    Option(
+        "voters",
+        words,
+        default=(),
+        shown='"NAME NAME"',
+        help=f"the detectors, by default {' '.join(DEFAULT.voters)} or those that have voted on the corpus. A detector "
+        "of an installed package votes only if it is listed here",
+    ),
     Option("k", whole_number, 3, least=1, help="the maximum number of languages per detector and post"),
     Option(
         "min_score",
@@ -52,7 +60,7 @@ from corpora.votes.vote_run import PIECE, prelabel
         several=True,
         shown="DETECTOR=SCORE",
         help="the minimum score, from 0 to 1, of a detector's first language; below it, the detector has no vote on "
-        f"the post. The defaults are {', '.join(f'{name}={voter.min_score:g}' for name, voter in VOTERS.items())}",
+        f"the post. The defaults are {', '.join(f'{name}={VOTERS[name].min_score:g}' for name in DEFAULT.voters)}",
     ),
     Option(
         "processes",
@@ -72,13 +80,13 @@ from corpora.votes.vote_run import PIECE, prelabel
 def prelabel_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     progress.begin(manifest_of(name).rows, "post")
-    options = {option: values[option] for option in ("k", "processes", "again")}
+    options = {option: values[option] for option in ("k", "processes", "again", "voters")}
     manifest = prelabel(name, **options, min_scores=_min_scores(values["min_score"]), progress=progress.advance)
     agreed = sum(votes.unanimous for votes in manifest.votes)
     have = "post has" if manifest.rows == 1 else "posts have"
     summary = (
         f"Corpus {name}: {manifest.rows:,} {have} votes; for {agreed:,} ({agreed / manifest.rows:.1%}), all "
-        f"{in_words(len(VOTERS))} detectors agree on the language."
+        f"{in_words(len(manifest.voters))} detectors agree on the language."
     )
     return Outcome([summary], data={"corpus": name, "posts": manifest.rows, "agreed": agreed})
 

@@ -36,7 +36,7 @@ from annotate.reports.slice_tables import figure, shown_value
 from annotate.reports.table_formats import parts
 from annotate.reports.tables import NUMBER, Cell, Column, Table, table
 from corpora.core import CorpusError
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT, VOTERS
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.storage.layout import digest_of
 
@@ -111,7 +111,8 @@ def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, 
     The detectors are measured as predictors of the corpus, so that `evaluate` knows if they decided labels of the set.
     """
     gold = read_gold_set(folder)
-    for name, voter in VOTERS.items():
+    for name in (name for name in VOTERS if name in gold.voted.union(DEFAULT.voters)):
+        voter = VOTERS[name]
         try:
             if not gold.corpus:
                 raise EvaluationError("the set does not name a corpus")

@@ -36,7 +36,7 @@ from annotate.work.routes import Routes
 from annotate.work.task_creation import imagined_task
 from corpora.core.languages import UND
 from corpora.models import Item
-from corpora.predictions.predictor_labels import first_votes
+from corpora.predictions.panels import first_votes
 
 FEW, HIDDEN = "few", "hidden"  # reasons why no uniform draw is sufficient
 CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # audit shares for which the curve has a point
@@ -75,7 +75,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
     routes = Routes.load(task)
     agreed: Counter[str] = Counter()
     disputed: Counter[str] = Counter()
-    for votes, letters, posts in first_votes(corpus_name, LEAST_LETTERS):
+    for votes, letters, posts in first_votes(corpus_name, LEAST_LETTERS, task.panel):
         item = Item(votes=votes, letters=letters)
         if label := task.kind.routing.agreed(item, task):
             agreed[label] += posts

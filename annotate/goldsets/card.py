@@ -24,7 +24,7 @@ from annotate.reports.table_formats import in_yaml, parts
 from annotate.reports.tables import beside, many
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
-from corpora.core.voters import VOTERS, in_words
+from corpora.core.voters import DEFAULT, VOTERS, in_words
 
 # Hugging Face's identifiers for licences. Most of them are the licence's name in lower case.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
@@ -83,7 +83,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
         draw_languages = [draw["language"] for draw in manifest["draws"] if draw["language"]]
         languages = draw_languages or [label for label in counts["by_label"] if label != UND]
     # List the detectors in the order of registration, because the database may return them in a different order.
-    voted = {name for panel in manifest["detectors"] for name in panel} or set(VOTERS)
+    voted = {name for panel in manifest["detectors"] for name in panel} or {*DEFAULT.voters}
     voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
     voters |= {name: name for name in sorted(voted.difference(VOTERS))}
     digests = (manifest["files"][name] for name in splits.values())

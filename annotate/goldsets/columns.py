@@ -322,7 +322,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "votes": Column(
         pa.list_(VOTE),
-        lambda rows: votes_in(rows.unit["item__votes"]).cast(pa.list_(VOTE)),
+        lambda rows: votes_in(rows.unit["item__votes"], rows.export.task.panel.voters).cast(pa.list_(VOTE)),
         "The languages that each detector returned, best first.",
     ),
     "candidates": Column(

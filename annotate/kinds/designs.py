@@ -14,7 +14,7 @@ from annotate.core.option import Option, codes, days, named_file, set_sizes, set
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from corpora.core import CorpusError
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 from corpora.draws.language_draws import (
     HISTORY,
     LEAST_POSTS,
@@ -78,7 +78,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             "predictor returns and that are on the label list or have readers",
             group=DRAW,
         ),
-        Option("predictor", help=f"{', '.join(VOTERS)}, majority, or an imported NAME@VERSION", group=DRAW),
+        Option("predictor", help=f"{', '.join(DEFAULT.voters)}, majority, or an imported NAME@VERSION", group=DRAW),
         Option("of", shown="TASK", help="the uniform task whose unread posts are drawn", group=DRAW),
         Option("history", days, HISTORY, help="the days on which authors must have posted in the language", group=DRAW),
         Option(

@@ -12,8 +12,8 @@ from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
-from corpora.core.voters import agreed_label, rank_candidates
-from corpora.models import Item, votes_of
+from corpora.core.voters import agreed_label, ballots, rank_candidates
+from corpora.models import Item, agreed_on, votes_of
 
 # Texts with fewer letters than this are always read by people, because detectors are often wrong about them.
 LEAST_LETTERS = 20
@@ -22,23 +22,24 @@ LEAST_LETTERS = 20
 def candidates(unit: Unit, routes: Routes) -> list[str]:
     """Return the languages that the unit may be in, the most likely one first.
 
-    They are ranked by the detectors' votes (summed reciprocal ranks). Languages without a label in the task are left
-    out; if none remains, the result begins with UND. The table of routes can add languages.
+    They are ranked by the votes of the task's panel (summed reciprocal ranks). Languages without a label in the task
+    are left out; if none remains, the result begins with UND. The table of routes can add languages.
     """
     task = unit.task
     listed = set(task.labels)
-    ranked = rank_candidates(votes_of(unit.item))
+    ranked = rank_candidates(ballots(votes_of(unit.item), task.panel))
     listed_codes = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
     return list(routes.with_extras(listed_codes or [UND]))
 
 
 def agreed(item: Item, task: Task) -> str | None:
     label = agreed_label(
-        item.unanimous,
+        agreed_on(item, task.panel),
         item.letters,
         labels=task.labels,
         never_agree=task.never_agree,
         least_letters=LEAST_LETTERS,
+        panel=task.panel,
     )
     # A coarse label such as pt does not count if the task has a finer one, such as pt-BR. Detectors may return pt for
     # both, because none of them supports pt-BR.

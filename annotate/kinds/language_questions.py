@@ -15,6 +15,7 @@ from annotate.kinds.interface_language import interface_language, label_name, ne
 from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
 from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
+from corpora.core.voters import ballots
 from corpora.engines import posts_by_author
 
 # The reasons why no single language fits a post, with the texts of their buttons. They are the four cases in the
@@ -160,7 +161,7 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     except CorpusError as error:
         posts, trouble = [], str(error)
     return {
-        **({"votes": item.votes.items()} if usual is None else {}),
+        **({"votes": ballots(item.votes, unit.task.panel).items()} if usual is None else {}),
         "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
         "trouble": trouble,
         "searches": searches(item.text, SEARCHES),

@@ -30,7 +30,8 @@ from annotate.pages.adjudicators import DONE
 from annotate.pages.item_view import record
 from annotate.reports.numbers import percent
 from annotate.work import answer_changes
-from corpora.models import Item, votes_of
+from corpora.core.voters import ballots
+from corpora.models import Item
 
 ON_A_PAGE = 30  # maximum number of units on a page
 SCANNED = 2_000  # maximum number of units that a search reads for a page
@@ -246,7 +247,7 @@ def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
         **(_row(shown) | record(shown.item, kind, may_hurt=shown.disturbing) | _replies(shown)),
         votes=[
             (voter, [(label_name(str(code)), score) for code, score in votes])
-            for voter, votes in votes_of(shown.item).items()
+            for voter, votes in ballots(shown.item.votes, shown.task.panel).items()
         ],
         declared=[kind.name(label) for label in shown.item.declared],
         known=kind.name(shown.known_answer) if shown.known_answer else "",

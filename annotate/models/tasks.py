@@ -17,6 +17,7 @@ from annotate.kinds.control import DRAWING, QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models.people import Annotator
 from corpora.core.languages import UND
+from corpora.core.voters import DEFAULT, Panel
 from corpora.database.statements import LoadedRow
 from corpora.models import Draw
 from corpora.vocabulary.concept_index import vocabulary_of
@@ -65,6 +66,7 @@ class _Options:
     keep_declared: whether documents keep the concepts that came with them, because the task was opened with `--reuse`.
     suggest: predictors whose labels are suggested, as NAME@VERSION.
     blind_share: share of the combinations of person and unit for which suggestions are hidden.
+    voters, agree: the task's panel, if another one than the default was chosen; see Task.panel.
     """
 
     stop_early: bool
@@ -88,10 +90,15 @@ class _Options:
     keep_declared: bool
     suggest: list[str]
     blind_share: float
+    voters: list[str]
+    agree: int
 
 
 # Values that are stored with the options only in tasks that were opened with them.
-_SET_AT_OPENING = {"never_agree": [], "keep_declared": False, "suggest": [], "blind_share": 0.0}
+_SET_AT_OPENING = {
+    **{"never_agree": [], "keep_declared": False, "suggest": [], "blind_share": 0.0},
+    **{"voters": [], "agree": 0},
+}
 for _name, _off in ({name: declared.off for name, declared in OPTIONS.items()} | _SET_AT_OPENING).items():
     setattr(_Options, _name, option(_name, _off))
 
@@ -208,6 +215,11 @@ class Task(_Options, LoadedRow):
     def kind(self) -> Kind:
         kind = kind_of(self.kind_slug, self.kind_file) if self.kind_file else KINDS[self.kind_slug]
         return kind.with_version(vocabulary_of(self.vocabulary_id)) if self.vocabulary_id else kind
+
+    @cached_property
+    def panel(self) -> Panel:
+        """The voters on whose agreement units get a label. Their versions are in Draw.detectors."""
+        return Panel(tuple(self.voters), self.agree) if self.voters else DEFAULT
 
     @cached_property
     def hooks(self) -> Mapping[str, list[QualityControl]]:

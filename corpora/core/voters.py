@@ -1,13 +1,18 @@
-"""The registry of voters, and the functions that combine their votes. A voter is a detector that votes on every post.
+"""The registry of voters, panels of voters, and the functions that combine votes.
 
-To add a voter, subclass Voter and register it with the entry point `assay.voters` or with `register`. No other code
+A voter is a detector that votes on every post, or a predictor whose labels were imported. A panel consists of the
+voters whose agreement settles labels in a task.
+
+To add a detector, subclass Voter and register it with the entry point `assay.voters` or with `register`. No other code
 refers to a voter by its name. The models of the built-in voters are in detectors.py, which is imported only when the
 first vote is cast.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +50,7 @@ class Voter:
         raise NotImplementedError
 
 
+LAST = Voter.place
 # The registered voters, in the order in which their votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
 # Names that already have a meaning in tables of votes, posts or predictors.
@@ -71,9 +77,9 @@ def load() -> None:
     install("assay.voters", lambda voter: register(voter()))
 
 
-def voters_with(min_scores: Mapping[str, float]) -> tuple[Voter, ...]:
-    """Return the registered voters, some of them with another minimum score."""
-    voters = [copy(voter) for voter in VOTERS.values()]
+def voters_with(min_scores: Mapping[str, float], names: Iterable[str]) -> tuple[Voter, ...]:
+    """Return the registered voters with these names, some of them with another minimum score."""
+    voters = [copy(VOTERS[name]) for name in names]
     for voter in voters:
         voter.min_score = min_scores.get(voter.name, voter.min_score)
     return tuple(voters)
@@ -88,8 +94,9 @@ def voter_versions(voters: Iterable[Voter]) -> dict[str, str]:
 
 
 def in_words(number: int) -> str:
-    """Return a number of voters as an English word, such as `three`. Numbers above six are returned as digits."""
-    return dict(enumerate(("no", "one", "two", "three", "four", "five", "six"))).get(number, str(number))
+    """Return a number of voters as an English word, such as `three`. Numbers above seven are returned as digits."""
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven")
+    return dict(enumerate(words)).get(number, str(number))
 
 
 # --- Built-in voters.
@@ -125,49 +132,103 @@ register(BuiltIn("cld2", "CLD2", 0, 0.55))
 register(BuiltIn("fasttext", "fastText", 1, 0.15))
 
 
-# --- Functions that combine the detectors' votes.
+# --- Panels.
+
+FEWEST, MOST = 2, 7  # numbers of voters that a panel can have
+# Ranked predictors vote with this many of their labels, like detectors by default.
+RANKS = 3
+
+
+class Panel(NamedTuple):
+    """The voters of a task.
+
+    voters: their names: a registered voter, or an imported predictor as NAME@VERSION
+    agree: how many of them must rank the same label first, so that it stands; more than half
+    """
+
+    voters: tuple[str, ...]
+    agree: int
+
+    @property
+    def registered(self) -> tuple[str, ...]:
+        return tuple(name for name in self.voters if "@" not in name)
+
+    @property
+    def imported(self) -> tuple[str, ...]:
+        return tuple(name for name in self.voters if "@" in name)
+
+
+def panel_of(names: Iterable[str], agree: int | None = None) -> Panel:
+    """Return a panel.
+
+    agree: as in Panel; None for all voters
+
+    Raise ValueError if there are too few or too many voters, if one occurs twice, or if `agree` is not possible.
+    """
+    voters = tuple(names)
+    if not FEWEST <= len(voters) <= MOST:
+        raise ValueError(f"A panel has {in_words(FEWEST)} to {in_words(MOST)} voters, not {len(voters)}.")
+    if twice := [name for name, number in Counter(voters).items() if number > 1]:
+        raise ValueError(f"The voter {twice[0]} is listed twice. List each voter once.")
+    agree = len(voters) if agree is None else agree
+    if not len(voters) < 2 * agree <= 2 * len(voters):
+        raise ValueError(
+            f"{agree} of {len(voters)} voters cannot settle a label. At least {len(voters) // 2 + 1} must agree, which "
+            f"is more than half, and at most all {len(voters)}."
+        )
+    return Panel(voters, agree)
+
+
+# The panel of posts for which no other one was chosen. It does not depend on which voters are registered.
+DEFAULT = panel_of(("langid", "cld2", "fasttext"))
+
+
+# --- Functions that combine votes.
 #
-# Votes have the form in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}. Each
-# list contains label codes with scores, best first.
+# Votes have the form in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "mine@1": [...]}. Each
+# list contains labels with scores, best first. A score may be None.
 
 Votes = Mapping[str, Sequence[Sequence[str | float]]]
 
 
+def ballots(votes: Votes, panel: Panel) -> Votes:
+    """Return the votes of a panel's voters, in the panel's order. Other voters may have voted for other tasks."""
+    return {name: votes[name] for name in panel.voters if name in votes}
+
+
 def rank_candidates(votes: Votes) -> list[str]:
-    """Return every language that a detector returned, most likely first.
+    """Return every language that a voter returned, most likely first.
 
     Languages are sorted by these criteria in turn:
-    - their weight, which is the sum of 1/rank over the detectors' lists (reciprocal rank)
-    - the number of detectors that rank them first, so a language that two detectors rank first always wins
-    - the number of detectors that returned them
-    - their rank with each detector, in the order of Voter.place; a detector that did not return them counts as last
+    - their weight, which is the sum of 1/rank over the voters' lists (reciprocal rank)
+    - the number of voters that rank them first, so of three voters, a language that two rank first always wins
+    - the number of voters that returned them
+    - their rank with each voter, in the order of Voter.place, and then of the votes; a voter that did not return them
+      counts as last
     - their code
     """
     ranks: dict[str, dict[str, int]] = {}
-    for detector, ranking in votes.items():
+    for voter, ranking in votes.items():
         for rank, (code, *_) in enumerate(ranking, start=1):
-            ranks.setdefault(str(code), {}).setdefault(detector, rank)
+            ranks.setdefault(str(code), {}).setdefault(voter, rank)
 
     # Multiplied by a common multiple of all ranks, the weights are integers. They are exact, and faster than fractions.
-    in_order = sorted(VOTERS.values(), key=lambda voter: voter.place)
+    in_order = sorted(votes, key=lambda name: VOTERS[name].place if name in VOTERS else LAST)
     multiple = lcm(*range(1, 1 + max(map(len, votes.values()), default=0)))
 
     order: dict[str, tuple[int, int, int, list[float], str]] = {}
     for code, places in ranks.items():
         weight = sum(multiple // rank for rank in places.values())
         firsts = sum(rank == 1 for rank in places.values())
-        by_voter = [places.get(voter.name, float("inf")) for voter in in_order]
+        by_voter = [places.get(name, float("inf")) for name in in_order]
         order[code] = -weight, -firsts, -len(places), by_voter, code
     return sorted(ranks, key=order.__getitem__)
 
 
-def unanimous(votes: Votes) -> str | None:
-    """Return the language that all detectors rank first.
-
-    Return None if they disagree or if one of them casts no vote.
-    """
-    first_codes = {str(ranking[0][0]) if ranking else None for ranking in votes.values()}
-    return first_codes.pop() if len(first_codes) == 1 else None
+def agreed_vote(votes: Votes, panel: Panel) -> str | None:
+    """Return the label that enough of a panel's voters rank first, or None if there is none."""
+    firsts = Counter(str(ranking[0][0]) for ranking in ballots(votes, panel).values() if ranking)
+    return next((label for label, number in firsts.items() if number >= panel.agree), None)
 
 
 def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
@@ -180,15 +241,21 @@ def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
 
 
 def agreed_label(
-    code: str | None, letters: int, *, labels: Collection[str], never_agree: Collection[str], least_letters: int
+    code: str | None,
+    letters: int,
+    *,
+    labels: Collection[str],
+    never_agree: Collection[str],
+    least_letters: int,
+    panel: Panel = DEFAULT,
 ) -> str | None:
-    """Return the label on which the detectors agree, or None if annotators must be asked.
+    """Return the label on which a panel's voters agree, or None if annotators must be asked.
 
-    Unanimous detectors count as agreeing only if all of them support the language. A detector that does not support a
-    text's language returns the closest language that it does support, and the other detectors may make the same
-    mistake.
+    Their agreement counts only if all of them support the language. A detector that does not support a text's language
+    returns the closest language that it does support, and the other detectors may make the same mistake. What imported
+    predictors support is known when a task is opened; the other languages are in `never_agree`.
 
-    code: the language on which the detectors are unanimous, or None
+    code: the language that enough voters rank first, or None
     letters: the number of letters in the text as the detectors read it
     labels: the task's labels, which never include a coarse code
     never_agree: labels that must not be assigned by agreement
@@ -196,4 +263,4 @@ def agreed_label(
     """
     if code is None or letters < least_letters or code not in labels or code in never_agree:
         return None
-    return code if all(code in voter.languages for voter in VOTERS.values()) else None
+    return code if all(code in VOTERS[name].languages for name in panel.voters if name in VOTERS) else None

@@ -15,9 +15,20 @@ import pyarrow as pa
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.values import matching
-from corpora.draws.samples import Rows, Sample, by_language, check_size_and_seed, in_memory, sample_chosen, sample_of
+from corpora.core.voters import DEFAULT, Panel
+from corpora.draws.samples import (
+    Rows,
+    Sample,
+    by_language,
+    check_size_and_seed,
+    in_memory,
+    sample_chosen,
+    sample_of,
+    with_votes,
+)
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Corpus
+from corpora.predictions.panels import check_panel
 from corpora.predictions.prediction_rows import folding
 from corpora.predictions.predictor_labels import Predictor, find_predictor, predicting, triggers
 from corpora.storage.layout import check_posts, check_records, check_votes, manifest_of
@@ -289,6 +300,7 @@ def sample_records(
     seed: str,
     together: str = "",
     leave_out: Collection[str] = frozenset(),
+    panel: Panel | None = None,
 ) -> list[Sample]:
     """Draw records in each language. A record's language is the one that its source declares.
 
@@ -299,6 +311,7 @@ def sample_records(
     size: the number of records to draw in each language, or of groups if `together` is set; None for all
     together: a field; records with the same value form a group, and all records of a group are drawn together
     leave_out: ids of records that are outside the frame, such as records with gold answers
+    panel: the voters whose votes are drawn with the records; None for no votes
 
     Raise CorpusError if the corpus contains posts, or if it has no records in one of the languages.
     """
@@ -310,15 +323,19 @@ def sample_records(
             f"Corpus {corpus.name} has no field {together!r} to group records by. "
             f"Its fields are: {', '.join(manifest.fields)}."
         )
-    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
+    if panel:
+        check_panel(corpus.name, manifest, panel)
+    voting = panel or DEFAULT
+    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest, panel=voting) as store:
         store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
         store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
         counted = {row.pop("language"): row for row in store.fetch("record_counts")}
         codes = _languages_to_draw(corpus.name, languages, counted)
         store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
         store.rows("design", pa.Table.from_pylist([{"seed": seed, "size": manifest.rows if size is None else size}]))
-        tables = by_language(store.query("draw_records").read_all(), codes)
-    rows = {language: in_memory(table) for language, table in tables.items()}
+        drawn = store.query("draw_records").read_all()
+        tables = by_language(with_votes(store, drawn) if panel else drawn, codes)
+    rows = {language: in_memory(table, voting) for language, table in tables.items()}
     return [
         sample_of(
             corpus,
@@ -330,6 +347,7 @@ def sample_records(
             asked=size,
             frame_size=counted[language]["records"] - counted[language]["left_out"],
             parameters=_parameters(together, counted[language], rows[language]),
+            panel=voting,
         )
         for language in codes
     ]

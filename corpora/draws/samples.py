@@ -25,12 +25,13 @@ from django.db import transaction
 
 from corpora.core import CorpusError
 from corpora.core import listed as listing
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT, Panel
 from corpora.database.bulk_rows import insert, listed, plain
 from corpora.database.statements import Json
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Corpus, Draw, Item, votes_of
-from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, check_votes, manifest_of
+from corpora.predictions.panels import check_panel
+from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, manifest_of
 
 _BATCH_ROWS = 1_000
 _content = attrgetter("language", "fields", "declared")  # the content of an item that is a record
@@ -46,17 +47,19 @@ class Rows:
 
     batches: a function that returns the rows as Arrow batches, starting with the first row
     size: the number of rows
+    panel: the voters whose votes the rows have, if they have votes
     """
 
     batches: Callable[[], Iterable[pa.RecordBatch]]
     size: int
+    panel: Panel = DEFAULT
 
     def __len__(self) -> int:
         return self.size
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self.batches():
-            yield from rows_in(batch)
+            yield from rows_in(batch, self.panel)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rows) and list(self) == list(other)
@@ -67,11 +70,11 @@ class Rows:
         return [key for batch in self.batches() for key in batch.column("id").to_pylist()]
 
 
-def in_memory(table: pa.Table) -> Rows:
-    return Rows(lambda: table.to_batches(max_chunksize=_BATCH_ROWS), table.num_rows)
+def in_memory(table: pa.Table, panel: Panel = DEFAULT) -> Rows:
+    return Rows(lambda: table.to_batches(max_chunksize=_BATCH_ROWS), table.num_rows, panel)
 
 
-def on_disk(rows: pa.RecordBatchReader) -> Rows:
+def on_disk(rows: pa.RecordBatchReader, panel: Panel = DEFAULT) -> Rows:
     """Write rows to a temporary file. The file is deleted when the returned object is deleted."""
     file = tempfile.TemporaryFile(dir=Path(settings.DATA_DIR) / "tmp")  # noqa: SIM115 - closed with the rows
     size = 0
@@ -84,7 +87,7 @@ def on_disk(rows: pa.RecordBatchReader) -> Rows:
         file.seek(0)
         yield from pa.ipc.open_stream(file)
 
-    drawn = Rows(batches, size)
+    drawn = Rows(batches, size, panel)
     weakref.finalize(drawn, file.close)
     return drawn
 
@@ -94,21 +97,21 @@ def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table
     return {language: table.filter(pc.field("language") == language) for language in languages}
 
 
-def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def rows_in(batch: pa.RecordBatch, panel: Panel = DEFAULT) -> Iterator[dict[str, Any]]:
     """Yield each row of a batch as a dict.
 
-    The dict of a post has `votes`, which is the JSON text that the database stores, and `unanimous`, which is the
-    language that all detectors rank first, or None.
+    The dict of a row with votes has `votes`, which is the JSON text that the database stores, and `agreed`, which is
+    the label that enough voters of the panel rank first, or None.
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if VOTERS.keys() <= columns.keys():
+    if columns.keys() >= {*panel.voters}:
         votes = {}
-        for detector in VOTERS:
+        for voter in panel.voters:
             # Make the offsets begin with 0, because the lists may be a slice of a longer array.
-            lists = columns.pop(detector)
+            lists = columns.pop(voter)
             starts = pc.subtract(lists.offsets, lists.offsets[0])
-            votes[detector] = pa.ListArray.from_arrays(starts, lists.flatten())
-        columns |= {"votes": _as_json(votes), "unanimous": _unanimous(list(votes.values()))}
+            votes[voter] = pa.ListArray.from_arrays(starts, lists.flatten())
+        columns |= {"votes": _as_json(votes), "agreed": _agreed(list(votes.values()), panel.agree)}
     for values in zip(*map(_values, columns.values()), strict=True):
         yield dict(zip(columns, values, strict=True))
 
@@ -142,13 +145,18 @@ def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
     return pc.binary_join_element_wise(*parts, "}", "")
 
 
-def _unanimous(votes: Sequence[pa.ListArray]) -> pa.StringArray:
-    first_languages = []
+def _agreed(votes: Sequence[pa.ListArray], agree: int) -> pa.StringArray:
+    """Return the label that at least `agree` voters rank first. As these are more than half, there is only one."""
+    firsts = []
     for lists in votes:
         first = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists.offsets[:-1], None)
-        first_languages.append(lists.values.field("language").take(first))
-    is_same = reduce(pc.and_, [pc.equal(first_languages[0], languages) for languages in first_languages[1:]])
-    return pc.if_else(is_same, first_languages[0], None)
+        firsts.append(lists.values.field("language").take(first))
+    agreed = pa.nulls(len(firsts[0]), pa.string())
+    # One of the first voters is among those who agree, because fewer voters than these may differ.
+    for first in firsts[: len(firsts) - agree + 1]:
+        number = reduce(pc.add, (pc.cast(pc.fill_null(pc.equal(first, other), False), pa.int8()) for other in firsts))
+        agreed = pc.if_else(pc.greater_equal(number, agree), first, agreed)
+    return agreed
 
 
 # --- Samples.
@@ -186,11 +194,14 @@ class Sample:
         return self.rows.keys() if isinstance(self.rows, Rows) else [row["id"] for row in self.rows]
 
 
-def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
+def sample_uniform(
+    corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None, panel: Panel = DEFAULT
+) -> Sample:
     """Draw `size` posts of the corpus with equal probability. If there are fewer posts, draw all of them.
 
     extends: a smaller draw to extend; its frame is used even if the corpus has grown since then, and only the
         additional posts are returned
+    panel: the voters whose votes are drawn with the posts
 
     Raise CorpusError if there are posts without votes, or if the draw cannot be extended, for example because its frame
     has changed.
@@ -202,14 +213,14 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     check_posts(corpus.name, manifest)
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
-    check_votes(corpus.name, manifest, parts)
-    frame = frame_of(manifest, parts)
+    check_panel(corpus.name, manifest, panel, parts if extends else None)
+    frame = frame_of(manifest, parts, panel=panel)
     asked, size = size, min(size, frame_size)
     if extends:
         _check_extension(extends, size=size, seed=seed, digest=frame["digest"])
     previous_size = extends.size if extends else 0
-    with full_disk_explained("nothing was drawn"), asking(corpus.name, parts, manifest) as store:
-        rows = on_disk(store.query("draw_uniform", seed, size - previous_size, previous_size))
+    with full_disk_explained("nothing was drawn"), asking(corpus.name, parts, manifest, panel=panel) as store:
+        rows = on_disk(store.query("draw_uniform", seed, size - previous_size, previous_size), panel)
     return Sample(
         corpus=corpus,
         design="uniform",
@@ -255,6 +266,7 @@ def sample_of(
     predictor: str = "",
     predictions: Predictions | None = None,
     parameters: dict[str, Any],
+    panel: Panel = DEFAULT,
 ) -> Sample:
     """Return a sample whose frame is in all parts of the corpus.
 
@@ -263,6 +275,7 @@ def sample_of(
     frame_size: the number of rows in the frame
     predictions: the imported predictions that the frame depends on
     parameters: parameters for the record of the draw
+    panel: the voters whose votes are drawn
     """
     parts = len(manifest.parts)
     return Sample(
@@ -274,7 +287,7 @@ def sample_of(
         parts=parts,
         frame_size=frame_size,
         rows=rows,
-        **frame_of(manifest, parts, predictions),
+        **frame_of(manifest, parts, predictions, panel),
         language=language,
         predictor=predictor,
         parameters=parameters,
@@ -319,20 +332,23 @@ def sample_chosen(
     ]
 
 
-def frame_of(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> dict[str, Any]:
+def frame_of(
+    manifest: Manifest, parts: int, predictions: Predictions | None = None, panel: Panel = DEFAULT
+) -> dict[str, Any]:
     """Return two fields of a sample that describe its frame.
 
     digest: a SHA-256 that identifies the frame. It is computed from the digests of the frame's parts (without the
         authors), votes and predictions, so installations that imported the same files get the same digest
-    detectors: the versions of the detectors that voted on the frame; several entries if parts of the corpus have votes
-        by different versions
+    detectors: the versions of the panel's voters; several entries if parts of the corpus have votes by different
+        versions. The version of an imported predictor is the SHA-256 of its labels
     """
     lines = [part.content_sha256 for part in manifest.parts[:parts]] + [
         votes.sha256 for votes in manifest.votes[:parts]
     ]
-    if predictions:
-        lines.append(predictions.sha256)
-    versions = dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])
+    imported = {str(entry): entry.sha256 for entry in manifest.predictions if str(entry) in panel.imported}
+    lines += ([predictions.sha256] if predictions else []) + [imported[name] for name in panel.imported]
+    voted = [{name: votes.versions.get(name, "") for name in panel.registered} for votes in manifest.votes[:parts]]
+    versions = dict.fromkeys(tuple((each | imported).items()) for each in voted or ([{}] if imported else []))
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     return {"digest": digest, "detectors": [dict(pairs) for pairs in versions]}
 
@@ -360,9 +376,19 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
     sorted_ids = sorted(set(ids))
     store.rows("wanted", pa.table({"id": pa.array(sorted_ids, pa.string())}))
     batches = store.query("posts_of" if voted else "records_of")
-    rows = {row["id"]: row for batch in batches for row in rows_in(batch)}
+    rows = {row["id"]: row for batch in batches for row in rows_in(batch, store.panel)}
     if unknown := [key for key in sorted_ids if key not in rows]:
         raise CorpusError(f"Corpus {corpus_name} does not contain {listing(unknown, len(unknown), 'id')}.")
+    return rows
+
+
+def with_votes(store: Store, rows: pa.Table) -> pa.Table:
+    """Return drawn records with the columns of the voters of the store's panel."""
+    store.rows("drawn", rows.select(["id"]))
+    votes = store.query("votes_of").read_all().combine_chunks()
+    places = pc.index_in(rows["id"], votes["id"])
+    for voter in store.panel.voters:
+        rows = rows.append_column(voter, votes[voter].take(places))
     return rows
 
 
@@ -370,7 +396,7 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
 
 
 class _Plain(plain(Item)):  # type: ignore[misc]
-    unanimous: str | None
+    agreed: str | None
 
 
 @transaction.atomic
@@ -426,17 +452,37 @@ def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Ite
         existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()
         by_key = {item.key: item for item in existing}
         redrawn = [(item, by_key[item.key]) for item in new_items if item.key in by_key]
-        votes = [item.key for item, stored in redrawn if stored.votes != votes_of(item)]
+        differing, added = _compare_votes(redrawn)
         contents = [item.key for item, stored in redrawn if _content(stored) != _content(item)]
-        if votes or contents:
-            noun = f"Post {votes[0]}" if votes else f"Record {contents[0]}"
+        if differing or contents:
+            noun = f"Post {differing[0]}" if differing else f"Record {contents[0]}"
             raise CorpusError(
-                f"{noun} was drawn earlier, and its {'votes' if votes else 'fields or language'} in corpus {corpus} "
-                "have changed since. Earlier decisions depend on the old values, so import the files into another "
-                "corpus and draw from that."
+                f"{noun} was drawn earlier, and its {'votes' if differing else 'fields or language'} in corpus "
+                f"{corpus} have changed since. Earlier decisions depend on the old values, so import the files into "
+                "another corpus and draw from that."
             )
+        Item.objects.bulk_update(added, ["votes"])
         by_key |= {item.key: item for item in insert(item for item in new_items if item.key not in by_key)}
         yield from (by_key[item.key] for item in new_items)
+
+
+def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list[Item]]:
+    """Compare the votes on items that were drawn earlier with their votes now.
+
+    redrawn: pairs of an unsaved item and the stored item
+
+    Return the ids of items on which a voter now votes differently, and the stored items to which votes by other voters
+    were added. They are not saved.
+    """
+    differing, added = [], []
+    for item, stored in redrawn:
+        votes = votes_of(item)
+        if any(stored.votes.get(voter, ranking) != ranking for voter, ranking in votes.items()):
+            differing.append(item.key)
+        elif votes.keys() - stored.votes.keys():
+            stored.votes = {**stored.votes, **votes}
+            added.append(stored)
+    return differing, added
 
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
@@ -456,5 +502,5 @@ def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
         letters=row.get("letters", 0),
     )
     if of is _Plain:
-        item.unanimous = row.get("unanimous")
+        item.agreed = row.get("agreed")
     return item

@@ -8,7 +8,7 @@ imported only when the first query runs, because the server's pages rarely need 
 
 import errno
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,9 +23,9 @@ from django.conf import settings
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT, RANKS, Panel
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manifest
-from corpora.storage.schemas import schema_of, votes_schema
+from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
 # If sorts and joins need more memory than this, DuckDB uses the disk. Its peak can exceed the limit, and the rest of
@@ -35,17 +35,21 @@ MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
 
 
-def sql_of(name: str) -> str:
+def sql_of(name: str, voters: Sequence[str], quote: str = '"') -> str:
     """Return the text of a query in sql/, with these names replaced:
 
-    every_voter: becomes the columns of all voters
-    majority_of_voters: becomes the language that more than half of the voters rank first, or und if there is none
+    every_voter: becomes the columns of the voters
+    majority_of_voters: becomes the language that most of the default panel rank first, or und if there is none
+
+    voters: the names of the voters
+    quote: the character that the engine puts around names
     """
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    votes = {name: " + ".join(f"CAST({name} = {other_voter} AS INT)" for other_voter in VOTERS) for name in VOTERS}
-    cases = " ".join(f"WHEN 2 * ({agreement}) > {len(VOTERS)} THEN {name}" for name, agreement in votes.items())
+    quoted, default = [f"{quote}{voter}{quote}" for voter in voters], DEFAULT.voters
+    votes = {name: " + ".join(f"CAST({name} = {other_voter} AS INT)" for other_voter in default) for name in default}
+    cases = " ".join(f"WHEN 2 * ({agreement}) > {len(default)} THEN {name}" for name, agreement in votes.items())
     text = text.replace("majority_of_voters", f"CASE {cases} ELSE 'und' END")
-    return re.sub(r"(\w+\.)?every_voter", lambda match: ", ".join(f"{match[1] or ''}{name}" for name in VOTERS), text)
+    return re.sub(r"(\w+\.)?every_voter", lambda match: ", ".join(f"{match[1] or ''}{name}" for name in quoted), text)
 
 
 def check_files(files: Iterable[Path]) -> None:
@@ -59,9 +63,13 @@ def check_files(files: Iterable[Path]) -> None:
 
 @dataclass
 class Store:
-    """A DuckDB connection to a corpus. The views `posts` and `votes` contain the corpus's data."""
+    """A DuckDB connection to a corpus. The views `posts` and `votes` contain the corpus's data.
+
+    panel: the voters whose votes are in the view `votes`
+    """
 
     connection: Any
+    panel: Panel = DEFAULT
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
         """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
@@ -97,26 +105,51 @@ class Store:
         projection = ", ".join(f'"{column}" AS "{new}"' for new, column in columns.items())
         self.connection.table(source).project(projection).create_view(name)
 
-    def first_votes(self) -> None:
+    def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
+        """Define the view `votes` of the store's panel.
+
+        voted: a view with the votes of the registered voters, or "" for records, on which none of them votes
+        imported: for each imported voter, a view of its predictions, which may be ranked
+
+        Like first_votes, this is not a query in sql/, because DuckDB and Spark have no common SQL for lists.
+        """
+        registered = [f'base."{name}"' for name in self.panel.registered]
+        joins, lists = [], []
+        for name, view in imported.items():
+            if "labels" in self.connection.table(view).columns:
+                pairs = f"lambda entry, place: struct_pack(language := entry, score := {view}.scores[place])"
+                votes = f"coalesce(list_transform({view}.labels[:{RANKS}], {pairs}), [])"
+            else:
+                vote = f"struct_pack(language := {view}.label, score := {view}.score)"
+                votes = f"list_filter([{vote}], lambda entry: entry.language <> '{UND}')"
+            lists.append(f'{votes} AS "{name}"')
+            joins.append(f"LEFT JOIN {view} ON base.id = {view}.id")
+        columns = ", ".join(["base.id", "base.letters" if voted else "0 AS letters", *registered, *lists])
+        query = f"SELECT {columns} FROM {voted or 'posts'} AS base {' '.join(joins)}"  # noqa: S608 - names only
+        self.connection.sql(query).create_view("votes")
+
+    def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the view `first_votes`.
 
-        It has the columns id and letters, and two columns for each detector, such as cld2 and cld2_score. They hold the
-        language that the detector ranks first, which is und if there is none, and the score of that language. This is
-        not a query in sql/, because DuckDB and Spark have no common SQL for the first element of a list.
+        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score. They hold the
+        label that the voter ranks first, which is und if there is none, and its score. This is not a query in sql/,
+        because DuckDB and Spark have no common SQL for the first element of a list.
+
+        voters: the names of the voters, by default those of the store's panel
         """
         firsts = ", ".join(
-            f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
-            for detector in VOTERS
+            f"""coalesce("{name}"[1].language, '{UND}') AS "{name}", "{name}"[1].score AS "{name}_score\""""
+            for name in voters or self.panel.voters
         )
         self.connection.table("votes").project(f"id, letters, {firsts}").create_view("first_votes", replace=True)
 
     def define(self, name: str, query: str) -> None:
         """Define a view from a query in sql/. The query runs each time the view is used."""
-        self.connection.sql(sql_of(query)).create_view(name)
+        self.connection.sql(self._sql(query)).create_view(name)
 
     def keep(self, name: str, query: str) -> None:
         """Create a table from the result of a query in sql/."""
-        self.connection.sql(sql_of(query)).create(name)
+        self.connection.sql(self._sql(query)).create(name)
 
     def keep_anew(self, name: str, query: str) -> None:
         """Replace a table that `keep` created with the result of a query. The query may read the old table."""
@@ -133,12 +166,15 @@ class Store:
 
         parameters: the values for the query's `?` placeholders, in order
         """
-        return self.connection.sql(sql_of(name), params=list(parameters) or None).to_arrow_reader(_BATCH_ROWS)
+        return self.connection.sql(self._sql(name), params=list(parameters) or None).to_arrow_reader(_BATCH_ROWS)
 
     def fetch(self, name: str, *parameters: object) -> list[dict[str, Any]]:
         """Run sql/<name>.sql and return its rows as dicts. The result must fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
+
+    def _sql(self, name: str) -> str:
+        return sql_of(name, self.panel.voters)
 
 
 @contextmanager
@@ -190,13 +226,18 @@ def full_disk_explained(consequence: str) -> Iterator[None]:
 
 @contextmanager
 def asking(
-    name: str, parts: int | None = None, manifest: Manifest | None = None, engine: str | None = None
+    name: str,
+    parts: int | None = None,
+    manifest: Manifest | None = None,
+    engine: str | None = None,
+    panel: Panel = DEFAULT,
 ) -> Iterator[Store]:
     """Open a store with the views `posts` and `votes` of a corpus.
 
     parts: include only this many parts, starting with the first; None for all
     manifest: the corpus's manifest; if it is None, the current manifest is read
     engine: the engine to use instead of the one in the setting ENGINE
+    panel: the voters whose votes are in the view `votes`; predictions/panels.py checks that they have voted
     """
     opened = _opened if (engine or settings.ENGINE) == "duckdb" else _spark().opened
     manifest, directory = manifest or read_manifest(name), corpus_dir(name)
@@ -205,7 +246,16 @@ def asking(
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
         fields = manifest.fields if manifest else ()
         store.view("posts", posts[:parts], schema_of(fields, bool(manifest and manifest.declared)), fields)
-        store.view("votes", votes[:parts], votes_schema())
+        store.panel = panel
+        voted = "voted" if panel.imported else "votes"
+        store.view(voted, votes[:parts], votes_schema(manifest.voters if manifest else DEFAULT.voters))
+        if manifest and panel.imported:
+            entries = {str(entry): entry for entry in manifest.predictions}
+            views = {voter: f"imported_{number}" for number, voter in enumerate(panel.imported)}
+            for voter, view in views.items():
+                schema = RANKED_SCHEMA if entries[voter].ranked else PREDICTIONS_SCHEMA
+                store.view(view, [directory / "predictions" / entries[voter].file], schema)
+            store.join_votes("" if fields else voted, views)
         yield store
 
 
@@ -214,16 +264,16 @@ def spread() -> Callable[..., Generator[pa.Table, None, None]] | None:
     return None if settings.ENGINE == "duckdb" else _spark().mapped
 
 
-def votes_in(texts: pa.Array) -> pa.Array:
-    """Convert items' votes from JSON to lists of (detector, rank, language, score) structs, in the detectors' order.
+def votes_in(texts: pa.Array, voters: Iterable[str]) -> pa.Array:
+    """Convert items' votes from JSON to lists of (detector, rank, language, score) structs, in the voters' order.
 
     DuckDB converts them, whichever engine is set, because it does not create a Python object for each vote.
     """
     lists = ", ".join(
-        f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, '
+        f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\')."{detector}", []), lambda vote, '
         f"rank: struct_pack(detector := '{detector}', rank := rank::INT, language := vote[1]->>'$', "
         "score := vote[2]::DOUBLE))"
-        for detector in VOTERS
+        for detector in voters
     )
     converted = _conversion_connection().from_arrow(pa.table({"votes": texts})).project(f"flatten([{lists}]) AS votes")
     return converted.to_arrow_table()["votes"].combine_chunks()

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT, RANKS, Panel
 from corpora.engines import check_files, sql_of
 
 _BATCH_ROWS = 10_000
@@ -44,8 +44,8 @@ _USUAL = {
 class Store:
     """A Spark session on one corpus, with the views `posts` and `votes`. It has the same methods as engines.Store."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
+    def __init__(self, session: SparkSession, panel: Panel = DEFAULT) -> None:
+        self.session, self.panel = session, panel
         self.persisted: list[DataFrame] = []
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
@@ -77,17 +77,36 @@ class Store:
         selection = [_column(column).alias(new) for new, column in columns.items()]
         self.session.table(source).select(*selection).createOrReplaceTempView(name)
 
-    def first_votes(self) -> None:
+    def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
+        """Define the view `votes` of the store's panel.
+
+        voted: a view with the votes of the registered voters, or "" for records, on which none of them votes
+        imported: for each imported voter, a view of its predictions, which may be ranked
+        """
+        frame = self.session.table(voted or "posts")
+        letters = F.col("letters") if voted else F.lit(0).alias("letters")
+        frame = frame.select("id", letters, *(_column(name) for name in self.panel.registered))
+        for name, view in imported.items():
+            predicted = self.session.table(view)
+            votes = _rankings(is_ranked="labels" in predicted.columns)
+            frame = frame.join(predicted.select("id", votes.alias(name)), "id", "left")
+            none = F.array().cast("array<struct<language:string,score:double>>")
+            frame = frame.withColumn(name, F.coalesce(_column(name), none))
+        frame.createOrReplaceTempView("votes")
+
+    def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the view `first_votes`.
 
-        It has the columns id and letters, and two columns for each detector, such as cld2 and cld2_score. They hold the
-        language that the detector ranks first, which is und if there is none, and the score of that language.
+        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score. They hold the
+        label that the voter ranks first, which is und if there is none, and its score.
+
+        voters: the names of the voters, by default those of the store's panel
         """
         columns: list[Column] = [F.col("id"), F.col("letters")]
-        for detector in VOTERS:
-            best = F.get(F.col(detector), F.lit(0))
-            columns.append(F.coalesce(best["language"], F.lit(UND)).alias(detector))
-            columns.append(best["score"].alias(f"{detector}_score"))
+        for voter in voters or self.panel.voters:
+            best = F.get(_column(voter), F.lit(0))
+            columns.append(F.coalesce(best["language"], F.lit(UND)).alias(voter))
+            columns.append(best["score"].alias(f"{voter}_score"))
         self.session.table("votes").select(*columns).createOrReplaceTempView("first_votes")
 
     def define(self, name: str, query: str) -> None:
@@ -125,7 +144,18 @@ class Store:
         return self.session.createDataFrame(table)
 
     def _result(self, name: str, *parameters: object) -> DataFrame:
-        return self.session.sql(sql_of(name), args=list(parameters))
+        return self.session.sql(sql_of(name, self.panel.voters, "`"), args=list(parameters))
+
+
+def _rankings(*, is_ranked: bool) -> Column:
+    """Return a column with the votes of imported predictions, in the form of detectors' votes.
+
+    is_ranked: whether the predictions are ranked
+    """
+    label, score = ("labels", "scores") if is_ranked else ("label", "score")
+    pairs = F.arrays_zip(label, score) if is_ranked else F.array(F.struct(label, score))
+    votes = F.transform(pairs, lambda pair: F.struct(pair[label].alias("language"), pair[score].alias("score")))
+    return F.slice(F.filter(votes, lambda vote: vote["language"] != UND), 1, RANKS)
 
 
 def _column(name: str) -> Column:

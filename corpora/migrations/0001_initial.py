@@ -127,7 +127,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "detectors",
-                    models.JSONField(default=list, help_text="the versions of the detectors that voted on the posts"),
+                    models.JSONField(default=list, help_text="the versions of the voters that voted on the items"),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (

@@ -1,6 +1,6 @@
 """Predictors, and the labels that they assign to the posts of a corpus.
 
-A predictor is one of the detectors that voted, the majority of the detectors, or a set of imported predictions
+A predictor is one of the detectors that voted, the majority of the default panel, or a set of imported predictions
 (prediction_import.py). It may assign a coarse class, which stands for several labels, as zh stands for zh-CN and zh-TW.
 Ranked predictors can be looked up here by name, but their labels are read by rankings.py.
 """
@@ -9,19 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from corpora.core import CorpusError, listed
-from corpora.core.languages import LANGUAGES, UND, finer
-from corpora.core.voters import VOTERS, Votes
+from corpora.core.languages import LANGUAGES, finer
+from corpora.core.voters import DEFAULT, VOTERS
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.storage import layout
 from corpora.storage.layout import Manifest, Predictions
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
-MAJORITY = "majority"  # This predictor assigns the language that more than half of the detectors rank first, or und.
+MAJORITY = (
+    "majority"  # This predictor assigns the language that more than half of the default panel rank first, or und.
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Predictor:
     def voted(self) -> bool:
         """Return whether the predictor's labels come from the detectors' votes."""
         return self.name in (*VOTERS, MAJORITY)
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """The detectors whose votes a built-in predictor needs."""
+        return DEFAULT.voters if self.name == MAJORITY else (self.name,)
 
 
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
@@ -79,7 +85,7 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
         versions = ", ".join(map(str, matches))
         raise CorpusError(f"The predictor {name} of corpus {corpus_name} has several versions. Use one of {versions}.")
     if not matches:
-        names = [*VOTERS, MAJORITY, *map(str, manifest.predictions)]
+        names = [*manifest.voters, MAJORITY, *map(str, manifest.predictions)]
         similar = get_close_matches(spelled, names, n=1)
         hint = f"Did you mean {similar[0]}? " if similar else ""
         raise CorpusError(
@@ -110,9 +116,9 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
 def knows(predictor: Predictor, code: str) -> bool:
     """Return whether a built-in predictor can assign a code.
 
-    The majority can if more than half of the detectors can.
+    The majority can if more than half of its detectors can.
     """
-    detectors = VOTERS if predictor.name == MAJORITY else (predictor.name,)
+    detectors = predictor.detectors
     return 2 * sum(code in VOTERS[detector].languages for detector in detectors) > len(detectors)
 
 
@@ -127,7 +133,7 @@ def check_complete(
     """
     if predictor.voted:
         if complete:
-            layout.check_votes(corpus_name, manifest)
+            layout.check_votes(corpus_name, manifest, voters=predictor.detectors)
         return None
     entry = manifest.predictions_of(predictor.name, predictor.version)
     if entry is None:
@@ -161,7 +167,10 @@ def predicting(
     manifest = manifest or layout.manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
     entries = {name: check_complete(corpus_name, source, manifest, complete=complete) for name, source in views.items()}
+    detectors = dict.fromkeys(name for source in views.values() if source.voted for name in source.detectors)
     with asking(corpus_name, manifest=manifest) as store:
+        if detectors:
+            store.first_votes(detectors)
         for name, source in views.items():
             _view(store, name, corpus_name, source, entries[name])
         yield store
@@ -171,7 +180,6 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry
     if entry:
         store.view(name, [layout.corpus_dir(corpus_name) / "predictions" / entry.file], PREDICTIONS_SCHEMA)
         return
-    store.first_votes()
     if predictor.name in VOTERS:
         columns = {"id": "id", "label": predictor.name, "score": f"{predictor.name}_score"}
         store.select(name, "first_votes", columns)
@@ -229,36 +237,3 @@ def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> di
 def counts(store: Store, query: str) -> dict[str, int]:
     """Run a query with the columns label and posts, and return a mapping from label to number of posts."""
     return {row["label"]: row["posts"] for row in store.fetch(query)}
-
-
-# --- Counts of the languages that the detectors rank first. They are used to forecast the agreement before a draw.
-
-
-class Voted(NamedTuple):
-    """A count of posts on which each detector ranks the same language first.
-
-    votes: for each detector, only the language that it ranks first; its score is always 1
-    letters: the requested minimum if the texts have at least this many letters, otherwise 0
-    posts: the number of posts
-    """
-
-    votes: Votes
-    letters: int
-    posts: int
-
-
-def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
-    """Yield counts of the posts in a corpus, grouped by the languages that the detectors rank first.
-
-    least_letters: long and short texts are counted separately, and a text is long if it has at least this many letters
-
-    Raise CorpusError if the corpus contains records, or has posts without votes.
-    """
-    manifest = layout.manifest_of(corpus_name)
-    layout.check_posts(corpus_name, manifest)
-    layout.check_votes(corpus_name, manifest)
-    with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
-        store.first_votes()
-        for row in store.fetch("first_votes_counted", least_letters):
-            votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in VOTERS}
-            yield Voted(votes, least_letters if row["is_long"] else 0, row["posts"])

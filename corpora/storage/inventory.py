@@ -120,7 +120,7 @@ def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
         }
         for predictions in manifest.predictions
     ]
-    return [*({**common, "predictor": voter, **built_in} for voter in (*VOTERS, MAJORITY) if voted), *imported]
+    return [*({**common, "predictor": voter, **built_in} for voter in (*manifest.voters, MAJORITY) if voted), *imported]
 
 
 # --- Declared labels, which the records already have in their source.
@@ -266,10 +266,11 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
     if spelled in (*VOTERS, MAJORITY):
         raise CorpusError(f"{spelled} cannot be deleted because it consists of the detectors' votes, which draws need.")
     predictor = find_imported(name, spelled)
-    if draws := Draw.objects.filter(corpus__name=name, predictor=str(predictor)).count():
+    drawn = Draw.objects.filter(corpus__name=name).values_list("predictor", "detectors")
+    if draws := sum(str(predictor) in (drew, *(voter for each in voted for voter in each)) for drew, voted in drawn):
         raise CorpusError(
-            f"{predictor} cannot be deleted because it was used to draw posts from corpus {name} (draws: {draws:,}). "
-            "Measurements on these posts need its labels."
+            f"{predictor} cannot be deleted because it was used to draw from corpus {name} (draws: {draws:,}). "
+            "Measurements on these items need its labels."
         )
     return {"corpus": name, "predictor": str(predictor), "posts": predictor.rows}
 

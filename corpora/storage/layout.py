@@ -29,7 +29,7 @@ from typing import Any, TextIO
 from django.conf import settings
 
 from corpora.core import CorpusError, TooManyRejected
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 from corpora.sources.text import TextFormat
 from corpora.system import VERSION, release
 
@@ -315,6 +315,11 @@ class Manifest:
         return sum(part.rows for part in self.parts)
 
     @property
+    def voters(self) -> tuple[str, ...]:
+        """The detectors that voted on the posts."""
+        return tuple(self.votes[0].versions) if self.votes else DEFAULT.voters
+
+    @property
     def pair_scores(self) -> tuple[Scores, ...]:
         """The scores that decide which pairs are kept."""
         return tuple(scores for scores in self.scores if scores.of != RESPONSE)
@@ -454,19 +459,24 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
     return manifest.threads
 
 
-def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None:
-    """Check that the current detectors have voted on all posts.
+def check_votes(
+    name: str, manifest: Manifest, parts: int | None = None, voters: Iterable[str] = DEFAULT.voters
+) -> None:
+    """Check that detectors have voted on all posts.
 
     parts: check only this many parts, starting with the first; None for all
+    voters: the names of the detectors
 
-    Raise CorpusError if votes are missing or were cast by other detectors.
+    Raise CorpusError if votes are missing.
     """
     if len(manifest.votes) < len(manifest.parts[:parts]):
         raise CorpusError(f"Some posts in corpus {name} have no votes. Run `assay prelabel {name}`.")
-    if outdated := next((votes for votes in manifest.votes[:parts] if votes.versions.keys() != VOTERS.keys()), None):
+    voted = [votes.versions for votes in manifest.votes[:parts]]
+    if missing := [voter for voter in voters if any(voter not in versions for versions in voted)]:
+        wanted = " ".join(dict.fromkeys((*manifest.voters, *voters)))
         raise CorpusError(
-            f"The votes on corpus {name} are from the detectors {', '.join(outdated.versions)}, but the current ones "
-            f"are {', '.join(VOTERS)}. Run `assay prelabel {name} --again`."
+            f"{missing[0]} has not voted on all posts of corpus {name}. Run `assay prelabel {name} --voters "
+            f'"{wanted}" --again`.'
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from corpora.core.records import DECLARED
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 
 POST_SCHEMA = pa.schema(
     [
@@ -41,7 +41,7 @@ def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
 _RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
 
 
-def votes_schema(voters: Iterable[str] = VOTERS) -> pa.Schema:
+def votes_schema(voters: Iterable[str] = DEFAULT.voters) -> pa.Schema:
     """Return the schema of a file with votes by these voters."""
     return pa.schema(
         [

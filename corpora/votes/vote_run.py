@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from corpora import system
 from corpora.core import CorpusError
-from corpora.core.voters import Voter, voter_versions, voters_with
+from corpora.core.voters import VOTERS, Voter, voter_versions, voters_with
 from corpora.engines import full_disk_explained, spread
 from corpora.storage import layout
 from corpora.storage.layout import Manifest
@@ -48,11 +48,13 @@ class Pieces:
     """The saved pieces of votes on a part.
 
     folder: the folder of the pieces
+    schema: the schema of the votes
     number: the number of the next piece
     chunks: the chunks that will be saved in the next piece
     """
 
     folder: Path
+    schema: pa.Schema
     number: int = 0
     chunks: list[Chunk] = field(default_factory=list)
 
@@ -66,7 +68,7 @@ class Pieces:
                 agreed = int(piece.schema.metadata[b"unanimous"])
                 for number in range(piece.num_record_batches):
                     batch = piece.get_batch(number)
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=votes_schema()), 0 if number else agreed
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema), 0 if number else agreed
             self.number += 1
 
     def keep(self, chunk: Chunk) -> None:
@@ -75,7 +77,7 @@ class Pieces:
             return
         file = self._file()
         draft = file.with_suffix(".draft")
-        schema = votes_schema().with_metadata({"unanimous": str(sum(agreed for _, agreed in self.chunks))})
+        schema = self.schema.with_metadata({"unanimous": str(sum(agreed for _, agreed in self.chunks))})
         with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
             for batch, _ in self.chunks:
                 writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
@@ -96,7 +98,7 @@ def pieces_of(directory: Path, part: layout.Part, k: int, versions: dict[str, st
         if other_folder != folder:
             shutil.rmtree(other_folder)
     folder.mkdir(parents=True, exist_ok=True)
-    return Pieces(folder)
+    return Pieces(folder, votes_schema(versions))
 
 
 _CHUNK_ROWS = 2_000
@@ -117,6 +119,7 @@ def prelabel(
     k: int = 3,
     processes: int | None = None,
     again: bool = False,
+    voters: Sequence[str] = (),
     min_scores: Mapping[str, float] | None = None,
     progress: Callable[[int], object] = lambda rows: None,
 ) -> Manifest:
@@ -124,6 +127,7 @@ def prelabel(
 
     A part is skipped if it already has votes by the same detectors with the same options.
 
+    voters: the names of the detectors; empty for those that have voted on the corpus, or the default panel if none has
     k: the maximum number of languages per detector
     processes: the number of processes on this machine; None for one per core, or for Spark if that is the engine
     again: whether to replace votes by other versions of the detectors or with other options
@@ -133,8 +137,15 @@ def prelabel(
     Raise CorpusError if votes are outdated and `again` is False.
     """
     _check(name)
-    voters = voters_with(min_scores or {})
-    versions = voter_versions(voters)
+    names = voters or layout.manifest_of(name).voters
+    if unknown := [voter for voter in names if voter not in VOTERS]:
+        raise CorpusError(
+            f"The detector {unknown[0]} is not installed. Install its package, or choose among "
+            f"{', '.join(VOTERS)} with --voters and add --again.",
+            "voters",
+        )
+    detectors = voters_with(min_scores or {}, names)
+    versions = voter_versions(detectors)
     with layout.changing(name) as directory:
         manifest = layout.manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
@@ -144,7 +155,7 @@ def prelabel(
         missing = [index for index, old in enumerate(saved) if old is None or old in outdated]
         progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in missing))
         parts = [manifest.parts[index] for index in missing]
-        with _voting(name, directory, parts, k, voters, processes, progress) as voted:
+        with _voting(name, directory, parts, k, detectors, processes, progress) as voted:
             for index, old in ((index, saved[index]) for index in missing):
                 # The old votes stay until the new ones are committed, so the new file needs a name of its own.
                 fresh = layout.part_name(index + 1)
@@ -169,9 +180,9 @@ def _difference(name: str, votes: layout.VotesPart, k: int, versions: dict[str, 
     if votes.k != k:
         return f"Corpus {name} has votes with k = {votes.k}, not {k}."
     changed = ", ".join(
-        f"{detector} {votes.versions.get(detector)} (now {version})"
-        for detector, version in versions.items()
-        if votes.versions.get(detector) != version
+        f"{detector} {votes.versions.get(detector)} (now {versions.get(detector)})"
+        for detector in dict.fromkeys((*versions, *votes.versions))
+        if votes.versions.get(detector) != versions.get(detector)
     )
     return f"Corpus {name} has votes by {changed}."
 
@@ -317,7 +328,7 @@ def _votes_here(
             done.append(chunk)
             rows += chunk[0].num_rows
             progress(chunk[0].num_rows)
-        votes = pa.Table.from_batches([votes for votes, _ in done], schema=votes_schema())
+        votes = pa.Table.from_batches([votes for votes, _ in done], schema=pieces.schema)
         yield votes, sum(agreed for _, agreed in done)
 
 
@@ -344,7 +355,7 @@ def _votes_on_cluster(
     with closing(spreading(files, ["id", "text"], vote, schema, _CHUNK_ROWS)) as tables:
         for counted in tables:
             progress(counted.num_rows)
-            yield counted.select(votes_schema().names), pc.sum(counted["unanimous"]).as_py()
+            yield counted.select(schema.names[:-1]), pc.sum(counted["unanimous"]).as_py()
 
 
 def _write(voted: Voted, file: Path) -> tuple[int, int]:

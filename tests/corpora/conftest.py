@@ -5,6 +5,7 @@ import json
 import pytest
 
 from annotate.actions.commands import call_command
+from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 
 POSTS = [
     {"id": "1", "text": "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen spazieren."},

@@ -5,6 +5,7 @@ import sys
 
 import pyarrow as pa
 
+from corpora.core.voters import DEFAULT
 from corpora.engines import asking, votes_in
 from corpora.storage.layout import Manifest
 from corpora.storage.schemas import votes_schema
@@ -46,7 +47,7 @@ def test_what_is_defined_follows_its_source_and_what_is_kept_does_not(data_dir):
 
 def test_votes_are_unpacked_in_the_order_of_the_detectors_whatever_the_order_of_their_keys():
     texts = ['{"cld2": [["de", 1], ["a\\"é", 1e-7]], "langid": [["en", 0.1]]}', "{}", '{"fasttext": []}']
-    first, *others = votes_in(pa.array(texts)).to_pylist()
+    first, *others = votes_in(pa.array(texts), DEFAULT.voters).to_pylist()
     assert [tuple(vote.values()) for vote in first] == [
         ("langid", 1, "en", 0.1),
         ("cld2", 1, "de", 1.0),
@@ -54,4 +55,4 @@ def test_votes_are_unpacked_in_the_order_of_the_detectors_whatever_the_order_of_
     ]
     assert others == [[], []]
     assert list(first[0]) == ["detector", "rank", "language", "score"]
-    assert len(votes_in(pa.array([], pa.string()))) == 0
+    assert len(votes_in(pa.array([], pa.string()), DEFAULT.voters)) == 0

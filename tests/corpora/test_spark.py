@@ -18,7 +18,8 @@ from corpora.draws.part_draws import sample_contrasted, sample_filtered, sample_
 from corpora.draws.samples import sample_chosen, sample_uniform
 from corpora.engines import asking, posts_by_author
 from corpora.models import Corpus
-from corpora.predictions.predictor_labels import find_predictor, first_votes, labels_where, predicted_labels, triggers
+from corpora.predictions.panels import first_votes, panel_named
+from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
 from corpora.storage.inventory import declared_counts
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of
 from corpora.votes.vote_run import prelabel
@@ -115,6 +116,9 @@ DRAWS = {
         corpus("ads"), "balanced", CHOSEN, seed="s", frames={"en": 60}, parameters={"en": {}}
     ),
     "filtered": lambda: sample_filtered(corpus("talk"), None, kept=10, dropped=3, seed="s"),
+    "by another panel": lambda: [
+        sample_uniform(corpus("one"), size=40, seed="s", panel=panel_named("one", ["cld2", "mine@1"]))
+    ],
     "contrasted": lambda: sample_contrasted(
         corpus("one"), None, systems=["mine@1", "cld2"], size=50, seed="s", labels=(), of_records=False
     ),
@@ -124,6 +128,9 @@ COUNTS = {
     "labels where": lambda: labels_where("one", MINE, find_predictor("one", "cld2")),
     "predicted labels": lambda: predicted_labels("one", MAJORITY, ["3", "5", "8"]),
     "first votes": lambda: sorted(first_votes("one", 20), key=str),
+    "first votes of another panel": lambda: sorted(
+        first_votes("one", 20, panel_named("one", ["cld2", "mine"])), key=str
+    ),
     "declared counts": lambda: declared_counts("ads"),
 }
 

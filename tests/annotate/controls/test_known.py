@@ -21,8 +21,9 @@ from annotate.work.adjudication import settle
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, judge_sheet, skip
 from annotate.work.queue import take, take_sheet
+from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample
-from corpora.models import Corpus, Item
+from corpora.models import Corpus, Item, agreed_on
 from tests.annotate.acts import open_verification
 from tests.annotate.conftest import LONG, votes
 from tests.annotate.goldsets.acts import with_manifest
@@ -93,7 +94,7 @@ def verify(monkeypatch):
 def sample(language, items, seed):
     rows = [
         {field: getattr(item, field) for field in ("text", "author", "posted_at", "url", "letters")}
-        | {"id": item.key, "votes": json.dumps(item.votes), "unanimous": item.unanimous}
+        | {"id": item.key, "votes": json.dumps(item.votes), "agreed": agreed_on(item, DEFAULT)}
         for item in items
     ]
     sizes = {"asked": len(items), "size": len(items), "frame_size": 2 * len(items)}

@@ -6,15 +6,16 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from django.core.management.base import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.models import Task
 from corpora.core import CorpusError
 from corpora.core.detectors import ranked
-from corpora.core.voters import VOTERS, load, register
+from corpora.core.voters import DEFAULT, VOTERS, load, register
 from corpora.draws.samples import sample_uniform
 from corpora.engines import votes_in
 from corpora.models import Corpus
+from corpora.predictions.panels import panel_named
 from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.storage.layout import corpus_dir, manifest_of
 from tests.annotate.corpus import POSTS
@@ -38,8 +39,11 @@ def corpus(tmp_path):
     return Corpus.objects.get()
 
 
-def test_a_detector_from_outside_votes_and_is_one_of_the_panel(common, corpus, tmp_path, capsys):
-    call_command("prelabel", "posts", processes=1)
+FOUR = "langid cld2 fasttext common"
+
+
+def test_a_detector_from_outside_votes_and_is_one_of_a_panel(common, corpus, tmp_path, capsys):
+    call_command("prelabel", "posts", processes=1, voters=FOUR)
     assert "all four detectors agree on the language" in capsys.readouterr().out
     [part] = manifest_of("posts").votes
     rows = pq.read_table(corpus_dir("posts") / "votes" / part.name).to_pylist()
@@ -55,33 +59,29 @@ def test_a_detector_from_outside_votes_and_is_one_of_the_panel(common, corpus, t
     assert said["de"] == list(by_id.values()).count("de")
     assert sum(triggers("posts", find_predictor("posts", "majority")).values()) == len(rows)
 
-    how = {"kind": "language", "corpus": "posts", "size": "40", "seed": "1", "audit_share": "0"}
-    call_command("open_task", "lang", **how, verbosity=0)
-    task = Task.objects.get()
-    for unit in task.units.select_related("item"):
-        assert unit.item.votes.keys() == VOTERS.keys()
-        assert unit.agreed_label in ("", by_id.get(unit.item.key))
-    assert {"en"} <= set(task.units.values_list("agreed_label", flat=True)) <= {"", "de", "en", "fr"}
-
-    call_command("export_gold", "lang", out=tmp_path / "gold", verbosity=0)
-    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
-    assert {*manifest["detectors"][0]} == {"langid", "cld2", "fasttext", "common"}
-    card = (tmp_path / "gold" / "README.md").read_text()
-    assert "Four detectors (langid.py, CLD2, fastText, common words) labelled every post. If all four agree" in card
-    [read] = votes_in(pa.array([json.dumps({"langid": [], "common": [["de", 0.5]]})])).to_pylist()
+    [read] = votes_in(pa.array([json.dumps({"langid": [], "common": [["de", 0.5]]})]), ["langid", "common"]).to_pylist()
     assert read == [{"detector": "common", "rank": 1, "language": "de", "score": 0.5}]
 
 
-def test_votes_of_another_panel_are_not_drawn_from(corpus):
+def test_a_registered_voter_changes_neither_the_default_panel_nor_what_is_stored(corpus, common):
     call_command("prelabel", "posts", processes=1, verbosity=0)
-    register(CommonWords())
-    try:
-        with pytest.raises(CorpusError, match="Run `assay prelabel posts --again`"):
-            sample_uniform(corpus, size=3, seed="1")
+    [part] = manifest_of("posts").votes
+    assert tuple(part.versions) == DEFAULT.voters
+    names = pq.read_schema(corpus_dir("posts") / "votes" / part.name).names
+    assert names == ["id", "letters", *DEFAULT.voters]
+    sample = sample_uniform(corpus, size=3, seed="1")
+    assert [json.loads(row["votes"]).keys() for row in sample.rows] == [{*DEFAULT.voters}] * 3
+    with pytest.raises(
+        CorpusError, match=r"common has not voted on all posts of corpus posts. Run `assay prelabel posts"
+    ):
+        sample_uniform(corpus, size=3, seed="1", panel=panel_named("posts", FOUR.split()))
+    call_command("prelabel", "posts", processes=1, voters=FOUR, again=True, verbosity=0)
+    assert [*sample_uniform(corpus, size=3, seed="1").rows] == [*sample.rows]
+    call_command("prelabel", "posts", processes=1, verbosity=0)  # the same voters as before
+    del VOTERS["common"]
+    assert [*sample_uniform(corpus, size=3, seed="1").rows] == [*sample.rows]
+    with pytest.raises(CommandError, match="The detector common is not installed"):
         call_command("prelabel", "posts", processes=1, again=True, verbosity=0)
-        assert sample_uniform(corpus, size=3, seed="1").size == 3
-    finally:
-        del VOTERS["common"]
 
 
 def test_a_package_names_its_voters_by_an_entry_point_and_two_voters_cannot_have_one_name(installed_package):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.core.voters import VOTERS, unanimous
+from corpora.core.voters import DEFAULT, VOTERS, agreed_vote
 from corpora.draws.samples import frame_of, record, rows_in, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of
@@ -166,5 +166,5 @@ def test_votes_are_written_unchanged_with_the_language_in_which_they_are_unanimo
         assert [type(score) for votes in read.values() for _, score in votes] == [
             type(score) for votes in pairs.values() for _, score in votes
         ]
-        assert row["unanimous"] == unanimous(pairs)
+        assert row["agreed"] == agreed_vote(pairs, DEFAULT)
         assert (row["id"], row["letters"]) == (original["id"], 1)

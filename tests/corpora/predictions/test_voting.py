@@ -6,11 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.core.voters import VOTERS, agreed_label, all_unanimous, rank_candidates, unanimous
+from corpora.core.voters import DEFAULT, VOTERS, agreed_label, agreed_vote, all_unanimous, rank_candidates
 
 CODES = st.sampled_from(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])
 RANKINGS = st.lists(CODES, unique=True, max_size=3).map(lambda codes: [[code, 0.5] for code in codes])
 VOTES = st.fixed_dictionaries(dict.fromkeys(VOTERS, RANKINGS))
+
+
+def unanimous(votes):
+    return agreed_vote(votes, DEFAULT)
 
 
 def votes(langid="", cld2="", fasttext=""):
