@@ -10,6 +10,7 @@ from annotate.core import stages
 from annotate.core.draws.committed_draws import PURPOSES
 from annotate.core.draws.splits import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
+from annotate.exchange.tool_files import WRITERS
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, check_export, export
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
@@ -58,6 +59,14 @@ OF_RECORDS = "Train, dev and test"
         group=OF_RECORDS,
     ),
     Option(
+        "as",
+        default=(),
+        choices=tuple(WRITERS),
+        several=True,
+        in_a_row=True,
+        help="also write the set for other annotation tools, each in a folder of its own, which `import` reads again",
+    ),
+    Option(
         "tell_secret",
         flag,
         False,
@@ -65,7 +74,7 @@ OF_RECORDS = "Train, dev and test"
         "them. The task can never be reopened",
     ),
     refuses=(ExportError,),
-    checks=lambda values: check_export(*(values[name] for name in ("task", "splits", "seed", "frequent_over"))),
+    checks=lambda values: check_export(*(values[name] for name in ("task", "splits", "seed", "frequent_over", "as"))),
 )
 def export_gold_action(values: Values, progress: Progress) -> Outcome:
     task, out = values["task"], values["out"]
@@ -74,7 +83,7 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
         closure.tell_secret(task)
     if not task.is_open:
         closure.fix_outcomes(task)
-    manifest = export(task, out, **options)
+    manifest = export(task, out, **options, tools=values["as"])
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warnings = []
     if unfinished := counts["unfinished"]:

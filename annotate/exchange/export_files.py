@@ -34,7 +34,9 @@ def tool_of(paths: Sequence[Path]) -> tuple[Tool, Iterator[Object]]:
 
     Raise ProjectError if no tool is recognized or a line cannot be read, and CorpusError if a file cannot be read.
     """
-    objects = chain.from_iterable(map(_objects, paths))
+    # Of several files, as in doccano's ZIP files, each has the name of the person who gave its answers.
+    of_people = len(paths) > 1
+    objects = chain.from_iterable(_objects(path, of_people=of_people) for path in paths)
     if (first := next(objects, None)) is None:
         raise ProjectError(f"{paths[0]} contains no rows.")
     for tool in TOOLS:
@@ -48,21 +50,20 @@ def tool_of(paths: Sequence[Path]) -> tuple[Tool, Iterator[Object]]:
     )
 
 
-def _objects(path: Path) -> Iterator[Object]:
+def _objects(path: Path, *, of_people: bool) -> Iterator[Object]:
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file() and format_of(file) in ("jsonl", "parquet"))
         if not files:
             raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
-        yield from chain.from_iterable(map(_objects, files))
+        yield from chain.from_iterable(_objects(file, of_people=len(files) > 1) for file in files)
     elif zipfile.is_zipfile(path):
         for name, content in entries_of(path, ".jsonl", LONGEST_OBJECT):
-            # doccano's files are named for the people who gave the answers.
             for number, line in enumerate((content or b"").splitlines(), 1):
                 yield _sound(object_of(line, ()), f"{path}, {name}", number) | {FILE_NAME: name.stem}
     else:
         check_file(path, None)
         for number, row in objects_of(path, format_of(path) or "", LONGEST_OBJECT):
-            yield _sound(row, str(path), number)
+            yield _sound(row, str(path), number) | ({FILE_NAME: path.stem} if of_people else {})
 
 
 def _sound(row: Object | Fault, place: str, line: int) -> Object:

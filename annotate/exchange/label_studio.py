@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from annotate.exchange.project import FILE_NAME, Item, Object, Said, Tool
+from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, Said, Tool
 from annotate.kinds.forms.spans import Span
 
 # Columns that JSON_MIN and CSV have beside the data and the questions.
@@ -38,14 +38,19 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             if annotation.get("was_cancelled"):
                 lost["skipped answers"] += 1
             else:
-                lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth"))
-                item.answers += _results(annotation, _person(annotation.get("completed_by")), lost)
+                by = _person(annotation)
+                lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
+                (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, lost))
         for prediction in task.get("predictions") or ():
             item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), lost)
         yield item
 
 
-def _person(completed_by: Any) -> str:
+def _person(annotation: Mapping[str, Any]) -> str:
+    for result in annotation.get("result") or ():
+        if named := (result.get("meta") or {}).get("annotator"):  # written by Assay
+            return str(named[0])
+    completed_by = annotation.get("completed_by")
     if isinstance(completed_by, dict):
         return str(completed_by.get("email") or completed_by.get("id"))
     return "unknown" if completed_by is None else str(completed_by)

@@ -16,6 +16,7 @@ from corpora.core import CorpusError, listed
 from corpora.core.languages import code_of
 from corpora.core.records import FIELD_NAME
 
+GOLD = "gold"  # the person whose answers are labels, in files that Assay writes for other tools
 LANGUAGE_NAMES = ("language", "lang", "locale")
 LONGEST_CODE = 64
 LONGEST_FIELD = 30

@@ -8,7 +8,7 @@ rows.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ from annotate.goldsets.export import ONLY_ID, Export, Source
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.set_folder import DIGESTS, ExportError, replacing, write_digests, write_with_card
 from annotate.goldsets.set_manifest import manifest_of_set
+from annotate.goldsets.tool_copies import check_copies, write_copies
 from annotate.goldsets.unit_rows import as_lines, content, live, map_rows, or_none, rows_of, units_of
 from annotate.kinds import Kind
 from annotate.kinds.designs import CLASSES, DESIGNS
@@ -51,6 +52,7 @@ def export(
     seed: str = "",
     frequent_over: int | None = None,
     tell_secret: bool = False,
+    tools: Sequence[str] = (),
     progress: Progress = lambda written: None,
 ) -> dict[str, Any]:
     """Write a task's gold set to a folder and return its manifest.
@@ -62,11 +64,12 @@ def export(
     frequent_over: a label is frequent if more than this many train documents have it; 50 by default.
     tell_secret: whether to disclose the secret and the frames of the random draws; use this only for a task that will
         not be reopened.
+    tools: annotation tools for which copies of the set are written, see tool_copies.py.
     progress: function that is called from time to time with the number of rows written.
 
     Raise ExportError if the set cannot be written.
     """
-    check_export(task, splits, seed, frequent_over)
+    check_export(task, splits, seed, frequent_over, tools)
     try:
         with replacing(out.resolve(), "export", task.name) as folder, one_moment():
             shares = splits or ("" if task.kind.records.split else SPLITS)
@@ -77,14 +80,15 @@ def export(
                     f"{out} contains the finished set of {task.name}, but some items of the task are waiting for "
                     "people again. Choose another folder for the unfinished set, or wait until all items have labels."
                 )
-            return _write(export, folder, progress)
+            return _write(export, folder, tools, progress)
     except SplitError as error:
         raise ExportError(str(error)) from error
 
 
-def check_export(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
+def check_export(task: Task, splits: str, seed: str, frequent_over: int | None, tools: Sequence[str] = ()) -> None:
     """Raise ExportError if the options do not apply to the task, or if the task cannot be exported now."""
     kind = task.kind
+    check_copies(task, tools)
     if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed apply only to sets of records. A set of {kind.noun}s has no splits.")
     if (splits or seed) and DESIGNS[task.draw.design].answers_from == CLASSES:
@@ -128,7 +132,7 @@ def one_moment() -> Iterator[None]:
                 cursor.execute("COMMIT")
 
 
-def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
+def _write(export: Export, folder: Path, tools: Sequence[str], progress: Progress) -> dict[str, Any]:
     kind, mark, is_split = export.kind, export.mark, export.kind.publication.splits
     parquet = (
         {part: f"gold.{part}{mark}.parquet" for part in export.parts} if is_split else {WHOLE: f"gold{mark}.parquet"}
@@ -156,6 +160,8 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     published = {name: FORMATS[name].write(folder, export) for name in kind.publication.formats}
     names["published"] = [name for entry in published.values() for name in entry["files"]]
     manifest = manifest_of_set(export, counts.as_dict(), published)
+    if tools:
+        manifest["copies"] = write_copies(folder, export, tools)
     write_with_card(folder, manifest, lambda: render_to_string(kind.publication.card, card_of(export, manifest, names)))
     return manifest
 

@@ -144,6 +144,8 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
 def _words(export: Export) -> dict[str, dict[str, float]]:
     """Return the numbers of words in the fields that are shown as documents, which are the zones of an act."""
     zones = [field for block in export.kind.layout if block.style == DOCUMENT for field in block.fields]
+    if not zones:
+        return {}
     fields = (json.loads(text) for units in export.in_set() for text in units.unit["item__fields"].to_pylist())
     words = np.array([[word_count(values[zone]) for zone in zones] for values in fields], int).reshape(-1, len(zones))
     if not words.size:

@@ -1,7 +1,9 @@
 """Projects of other annotation tools: what `import` makes of their exports."""
 
+import json
 import re
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,36 @@ def test_a_failure_after_the_corpus_was_written_removes_it(imported, tmp_path):
         imported(path)
     assert read_manifest("kettle") is None
     assert not Task.objects.exists()
+
+
+# --- Written for another tool, and imported again.
+
+CONFIGURATIONS = ("label_config.xml", "label_config.json", "settings.json")
+
+
+@pytest.mark.parametrize(
+    ("export", "tool", "files"),
+    [
+        (export, tool, files)
+        for export in ("label_studio.csv", "prodigy_choice.jsonl", "label_studio_spans.json")
+        for tool, files in {
+            "label-studio": "tasks.json",
+            "doccano": "annotator-*.jsonl",
+            "prodigy": "annotations.jsonl",
+            "argilla": "records.json",
+        }.items()
+    ],
+)
+def test_a_set_written_for_another_tool_is_imported_again_without_loss(imported, tmp_path, export, tool, files):
+    imported(export, redundancy=1)
+    task = Task.objects.get()
+    call_command("export_gold", "kettle", out=tmp_path / "set", **{"as": [tool]})
+    [set_file] = (tmp_path / "set").glob("gold*.jsonl")
+    rows = list(map(json.loads, set_file.read_text(encoding="utf-8").splitlines()))
+    [folder] = (tmp_path / "set").glob(f"{tool}*")
+    config = next((file for name in CONFIGURATIONS if (file := folder / name).exists()), None)
+    call_command("import", "again", *folder.glob(files), licence="CC0-1.0", language="en", config=config)
+    again = Task.objects.get(name="again")
+    assert again.kind.form.slug == task.kind.form.slug
+    kept = Judgment.objects.filter(unit__task=again).values_list("unit__item__fields__body", "label")
+    assert Counter(kept) == Counter((row["body"], each["label"]) for row in rows for each in row["judgments"])

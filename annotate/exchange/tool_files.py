@@ -1,0 +1,237 @@
+"""Gold sets as files of other annotation tools, with the label of each item and the answers of each person.
+
+`import` reads the answers of these files again. In files of Label Studio and Argilla, the label is an answer by GOLD.
+"""
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+from xml.sax.saxutils import quoteattr
+
+from annotate.exchange.project import GOLD
+from annotate.kinds.forms.spans import NOTHING, spans_in
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class GoldSet:
+    """The part of an exported set that other tools can read.
+
+    title: the question
+    form: slug of the answer form
+    several: whether an answer is a set of labels
+    fields: the fields that people see; for posts, only `text`
+    marked: the field that spans mark; "" for other forms
+    answers: code of each answer -> its English name
+    rows: returns the rows of the set, with id, language, label, judgments and the fields
+    """
+
+    title: str
+    form: str
+    several: bool
+    fields: tuple[str, ...]
+    marked: str
+    answers: Mapping[str, str]
+    rows: Callable[[], Iterable[Object]]
+
+    def text_of(self, row: Object) -> str:
+        """Return the text that spans mark, or all texts of a row."""
+        return str(row[self.marked]) if self.marked else "\n\n".join(str(row[name]) for name in self.fields)
+
+    def labels(self, text: str) -> list[Any]:
+        """Return the labels in the canonical text of an answer. They are spans if the form is."""
+        if self.form == "spans":
+            return list(spans_in(text))
+        return [label for label in text.split() if label != NOTHING] if self.several else [text]
+
+    def said(self, row: Object, *, gold: bool) -> Iterator[tuple[str, str]]:
+        """Yield (person, answer) for each answer of a row that counts.
+
+        gold: whether to begin with the label, whose person is GOLD
+        """
+        if gold and row.get("label"):
+            yield GOLD, row["label"]
+        for judgment in row.get("judgments") or ():
+            if judgment["kind"] == "answer" and judgment["label"] and not judgment["voided_at"]:
+                yield judgment["annotator"], judgment["label"]
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_lines(path: Path, objects: Iterable[Object]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
+
+
+# --- Label Studio
+
+
+def write_label_studio(folder: Path, gold: GoldSet) -> dict[str, str]:
+    """Write tasks with annotations, and the labeling interface. Return a description of each file."""
+    with (folder / "tasks.json").open("w", encoding="utf-8", newline="\n") as file:
+        # One task at a time, because a set may not fit into memory.
+        for number, row in enumerate(gold.rows()):
+            file.write("[\n" if not number else ",\n")
+            file.write(json.dumps(_task(row, gold), ensure_ascii=False))
+        file.write("\n]\n")
+    (folder / "label_config.xml").write_text(_interface(gold), encoding="utf-8")
+    return {"tasks.json": "import it into a project", "label_config.xml": "the project's labeling interface"}
+
+
+def _task(row: Object, gold: GoldSet) -> Object:
+    annotations = []
+    for person, answer in gold.said(row, gold=True):
+        # Tools refuse persons without an account, so the person stands in the data of the result.
+        where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": {"annotator": [person]}}
+        labels = gold.labels(answer)
+        if gold.form == "spans":
+            text = gold.text_of(row)
+            values = [
+                {"start": start, "end": end, "text": text[start:end], "labels": [label]} for start, end, label in labels
+            ]
+            result = [{"type": "labels", "value": value} | where for value in values]
+        else:
+            result = [{"type": "choices", "value": {"choices": labels}} | where]
+        annotations.append({"ground_truth": person == GOLD, "result": result})
+    data = {"id": row["id"], "language": row["language"], **{name: row[name] for name in gold.fields}}
+    return {"data": data, "annotations": annotations}
+
+
+def _interface(gold: GoldSet) -> str:
+    texts = "".join(f'  <Text name="{name}" value="${name}"/>\n' for name in gold.fields)
+    tag, label = ("Labels", "Label") if gold.form == "spans" else ("Choices", "Choice")
+    choice = f' choice="{"multiple" if gold.several else "single"}"' if tag == "Choices" else ""
+    labels = "".join(f"    <{label} value={quoteattr(code)}/>\n" for code in gold.answers)
+    return (
+        f"<View>\n  <Header value={quoteattr(gold.title)}/>\n{texts}"
+        f'  <{tag} name="answer" toName="{gold.marked or gold.fields[0]}"{choice}>\n{labels}  </{tag}>\n</View>\n'
+    )
+
+
+# --- doccano
+
+
+def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
+    """Write the gold labels, and a file with the answers of each person."""
+    people = dict.fromkeys(person for row in gold.rows() for person, _ in gold.said(row, gold=False))
+    _write_lines(folder / "all.jsonl", (_line(row, row["label"], gold) for row in gold.rows() if row["label"]))
+    for person in people:
+        answers = ((row, dict(gold.said(row, gold=False)).get(person)) for row in gold.rows())
+        _write_lines(folder / f"{person}.jsonl", (_line(row, answer, gold) for row, answer in answers if answer))
+    labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
+    _write_json(folder / "label_config.json", labels)
+    files = {"all.jsonl": "the labels of the set", "label_config.json": "the labels of the project"}
+    return files | {f"{person}.jsonl": "the answers of one person" for person in people}
+
+
+def _line(row: Object, answer: str, gold: GoldSet) -> Object:
+    labels = [list(label) if gold.form == "spans" else label for label in gold.labels(answer)]
+    others = {name: row[name] for name in gold.fields if gold.marked and name != gold.marked}
+    return {"id": row["id"], "text": gold.text_of(row), "label": labels, "language": row["language"], **others}
+
+
+# --- Prodigy
+
+
+def write_prodigy(folder: Path, gold: GoldSet) -> dict[str, str]:
+    """Write a line for each answer of a person, as `prodigy db-in` reads it."""
+    _write_lines(folder / "annotations.jsonl", _annotations(gold))
+    return {"annotations.jsonl": "the answers, for `prodigy db-in`"}
+
+
+def _annotations(gold: GoldSet) -> Iterator[Object]:
+    options = [{"id": code, "text": name} for code, name in gold.answers.items()]
+    for row in gold.rows():
+        for person, answer in gold.said(row, gold=False):
+            labels = gold.labels(answer)
+            if gold.form == "spans":
+                spans = [{"start": start, "end": end, "label": label} for start, end, label in labels]
+                asked: Object = {"spans": spans, "_view_id": "spans_manual"}
+            else:
+                asked = {"options": options, "accept": labels, "_view_id": "choice"}
+            yield {
+                "text": gold.text_of(row),
+                "meta": {"id": row["id"], "language": row["language"]},
+                **asked,
+                "answer": "accept",
+                "_input_hash": zlib.crc32(row["id"].encode()),
+                "_task_hash": zlib.crc32(f"{row['id']} {gold.title}".encode()),
+                "_annotator_id": person,
+                "_session_id": person,
+            }
+
+
+# --- Argilla
+
+
+def write_argilla(folder: Path, gold: GoldSet) -> dict[str, str]:
+    """Write records and settings of version 2."""
+    with (folder / "records.json").open("w", encoding="utf-8", newline="\n") as file:
+        for number, row in enumerate(gold.rows()):
+            file.write("[\n" if not number else ",\n")
+            file.write(json.dumps(_record(row, gold), ensure_ascii=False))
+        file.write("\n]\n")
+    _write_json(folder / "settings.json", _settings(gold))
+    return {"records.json": "the records", "settings.json": "the settings of their dataset"}
+
+
+def _record(row: Object, gold: GoldSet) -> Object:
+    # Persons are accounts there, which have a UUID.
+    responses = [
+        {"user_id": person if person == GOLD else str(uuid5(NAMESPACE_URL, person)), "value": _value(answer, gold)}
+        for person, answer in gold.said(row, gold=False)
+    ]
+    suggestion = {"value": _value(row["label"], gold), "score": None, "agent": GOLD} if row["label"] else None
+    return {
+        "id": row["id"],
+        "fields": {name: row[name] for name in gold.fields},
+        "metadata": {"language": row["language"]},
+        "suggestions": {"answer": suggestion} if suggestion else {},
+        "responses": {"answer": responses} if responses else {},
+        "vectors": {},
+        "status": "completed",
+    }
+
+
+def _value(answer: str, gold: GoldSet) -> Any:
+    labels = gold.labels(answer)
+    if gold.form == "spans":
+        return [{"start": start, "end": end, "label": label} for start, end, label in labels]
+    return labels if gold.several else labels[0]
+
+
+def _settings(gold: GoldSet) -> Object:
+    options = [{"value": code, "text": name, "description": None} for code, name in gold.answers.items()]
+    if gold.form == "spans":
+        asked: Object = {"type": "span", "allow_overlapping": True, "field": gold.marked, "options": options}
+    else:
+        asked = {"type": "multi_label_selection" if gold.several else "label_selection", "options": options}
+    fields = [
+        {"name": name, "title": name, "required": True, "settings": {"type": "text", "use_markdown": False}}
+        for name in gold.fields
+    ]
+    question = {"name": "answer", "title": gold.title, "description": None, "required": True, "settings": asked}
+    metadata = [{"name": "language", "title": "language", "settings": {"type": "terms", "values": None}}]
+    return {
+        "guidelines": None,
+        "allow_extra_metadata": True,
+        "fields": fields,
+        "questions": [question],
+        "metadata": metadata,
+        "vectors": [],
+    }
+
+
+WRITERS: Mapping[str, Callable[[Path, GoldSet], dict[str, str]]] = {
+    "label-studio": write_label_studio,
+    "doccano": write_doccano,
+    "prodigy": write_prodigy,
+    "argilla": write_argilla,
+}
