@@ -28,9 +28,10 @@ def _check(values: Values) -> None:
 
 @action(
     "import",
-    f"Import an export of another annotation tool: {', '.join(tool.name for tool in TOOLS)}. The tool is recognized. "
-    "The items become a corpus and the question a kind. The answers of people and the predictions of models are kept, "
-    "and what cannot be kept is listed. The task is open afterwards, so that people can go on with it.",
+    "Import a gold set of Assay, or an export of another annotation tool: "
+    f"{', '.join(tool.name for tool in TOOLS[1:])}. The tool is recognized. The items become a corpus and the question "
+    "a kind. The answers of people and the predictions of models are kept, and what cannot be kept is listed. The task "
+    "is open afterwards, so that people can go on with it.",
     Option("name", required=True, argument=True, help="the name of the new corpus and task"),
     Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="the files of the export"),
     LICENCE,

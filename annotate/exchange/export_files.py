@@ -10,6 +10,7 @@ from typing import Any
 import tomlkit
 
 from annotate.exchange.argilla import ARGILLA
+from annotate.exchange.assay_sets import ASSAY
 from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK, POTATO
 from annotate.exchange.doccano import DOCCANO
 from annotate.exchange.label_studio import LABEL_STUDIO
@@ -20,7 +21,7 @@ from corpora.sources.readers import objects_of
 from corpora.sources.text import Fault, object_of
 
 # The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
-TOOLS: tuple[Tool, ...] = (LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, DOCCANO)
+TOOLS: tuple[Tool, ...] = (ASSAY, LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, DOCCANO)
 LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
 TITLE = "Which answer fits the text?"
 RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
