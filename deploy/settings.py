@@ -105,7 +105,8 @@ ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
 if ENGINE not in ("duckdb", "spark"):
     raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}. It must be duckdb or spark.")
 SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
-# The key of the endpoint that `vote` asks. It is only in the environment, and never stored.
+# The endpoint that `vote` asks, and its key, which is only in the environment and never stored.
+ENDPOINT = os.environ.get("ASSAY_ENDPOINT", "")
 ENDPOINT_KEY = os.environ.get("ASSAY_ENDPOINT_KEY", "").strip()
 
 DEBUG = flag("ASSAY_DEBUG")

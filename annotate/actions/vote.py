@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from annotate.actions.action import (
     CORPUS,
     MAX_REJECTS,
@@ -52,7 +54,13 @@ LABELS = "The labels"
         help="use the labels of this task, kind or kind's file",
         group=LABELS,
     ),
-    Option("endpoint", default=OLLAMA, shown="URL", help=f"the base URL; {KEY_VARIABLE} is its key", group=ENDPOINT),
+    Option(
+        "endpoint",
+        default="",
+        shown="URL",
+        help=f"the base URL, by default ASSAY_ENDPOINT or {OLLAMA}. Its key is {KEY_VARIABLE}",
+        group=ENDPOINT,
+    ),
     Option(
         "send_to",
         default="",
@@ -108,7 +116,7 @@ def vote_action(values: Values, progress: Progress) -> Outcome:
 def _check(values: Values) -> dict[str, Any]:
     """Return the question and the address of the endpoint. Raise an error if nothing can be asked."""
     corpus, manifest = values["corpus"], manifest_of(values["corpus"])
-    address: Endpoint = endpoint_at(values["endpoint"], values["longest_wait"])
+    address: Endpoint = endpoint_at(values["endpoint"] or settings.ENDPOINT or OLLAMA, values["longest_wait"])
     check_reach(corpus, address, values["send_to"])
     template = read_template(values["prompt"], manifest.fields)
     valid = valid_labels(_labels(values), of_records=bool(manifest.fields))

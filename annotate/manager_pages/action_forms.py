@@ -59,6 +59,10 @@ DEEDS: Mapping[str, Deed] = {
     "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes")),
     "prelabel": Deed("Prelabel", "Prelabel", ("corpus",)),
     "import_predictions": Deed("Import predictions", "Import", ("corpus", "file", "name", "version", "column")),
+    # The endpoint is set by those who run the server, who also set its key.
+    "vote": Deed(
+        "Ask a language model", "Ask", ("corpus", "model", "prompt", "labels", "labels_of", "send_to"), ("endpoint",)
+    ),
     "import_scores": Deed("Import scores", "Import", ("corpus", "file", "name", "threshold")),
     "suggest": Deed("Suggest labels", "Suggest", ("corpus", "vocabulary")),
     "export_pairs": Deed("Export pairs", "Export", ("corpus", "seed"), ("out",)),
@@ -99,6 +103,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpus_rows() if row["holds"] == POSTS),
     "vocabulary": lambda: _twice(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
     ("evaluate", "gold"): lambda: gold_sets(),
+    ("vote", "labels_of"): lambda: [*_tasks(), *_twice(ASKED_HERE), *in_inbox(".toml")],
     ("baseline", "gold"): lambda: [*gold_sets(), *_tasks()],
     ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
     "predictor": lambda: _predictors(),
@@ -141,6 +146,13 @@ LABELS: Mapping[str, str] = {
     "map": "Renamed labels",
     "judge": "Machine judge",
     "unfinished": "Accept an unfinished set",
+    "labels_of": "Labels of a task or kind",
+    "send_to": "Host that may receive the texts",
+    "most_tokens": "Maximum number of tokens",
+    "answer_tokens": "Maximum tokens of an answer",
+    "at_once": "Requests at once",
+    "longest_wait": "Longest wait (seconds)",
+    "accept_unanswered": "Continue without a reply",
     "as": "Adjudicator",
 }
 SETS = ("export_gold", "import_gold", "export_pairs")

@@ -123,6 +123,7 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     actions = [("prelabel", "Label with detectors", True)] if unread else []
     if not row["fault"]:
         actions += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
+        actions += [("vote", "Ask a language model", False)]
         actions += [("delete", "Delete", False)] if not row["draws"] else []
     return [(action_forms.address(name, corpus=row["corpus"]), label, is_next) for name, label, is_next in actions]
 

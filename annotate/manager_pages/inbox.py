@@ -32,7 +32,7 @@ else:
     _UploadedFile = UploadedFile
 
 # Option -> file extension that it requires.
-ENDINGS = {"guidelines": ".md", "languages": ".toml"}
+ENDINGS = {"guidelines": ".md", "languages": ".toml", "prompt": ".md"}
 ARRIVING = ".arriving-"
 START = 1024  # number of bytes at the start of a file that show whether it can contain rows
 STALE = 24 * 3600  # age at which an unfinished upload from before a server crash is removed, in seconds

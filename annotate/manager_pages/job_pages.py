@@ -250,6 +250,7 @@ FIGURES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "import_vocabulary": (("concepts", "concepts"), ("labels", "labels")),
     "prelabel": (("posts", "posts read"), ("agreed", "posts on which the detectors agree")),
     "import_predictions": (("posts", "labels imported"), ("left_out", "unknown ids ignored")),
+    "vote": (("posts", "items"), ("rejects", "items without a valid answer"), ("tokens", "tokens")),
     "import_scores": (("rows", "scores imported"), ("kept", "pairs kept"), ("dropped", "pairs dropped")),
     "import_judgments": (("judgments", "answers"), ("units", "items"), ("annotators", "annotators")),
     "open_task": (("stages.QUEUED", "items for people"), ("stages.AGREED", "items on which the detectors agree")),
