@@ -32,7 +32,6 @@ from benchmarks.world import Reader, label_of, people  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voters import (  # noqa: E402
     DEFAULT,
-    VOTERS,
     agreed_label,
     agreed_vote,
 )
@@ -163,9 +162,9 @@ class Frame:
         with asking(NAME) as store:
             for batch in store.query("draw_uniform", "", self.size, 0):
                 for row in batch.to_pylist():
-                    votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in VOTERS}
+                    votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in DEFAULT.voters}
                     label = label_of(truth[row["id"]])
-                    self.right.update(name for name in VOTERS if is_right(first(votes, name), label))
+                    self.right.update(name for name in DEFAULT.voters if is_right(first(votes, name), label))
                     if agreed := agreed_label(agreed_vote(votes, DEFAULT), row["letters"], **policy):
                         self.posts[agreed] += 1
                         self.wrong[agreed] += agreed != label
@@ -222,7 +221,7 @@ def measured(task: Task, frame: Frame) -> dict:
             for label, audit in blind.items()
             if label in first_word
         ],
-        "accuracy": {detector: accuracy(task, frame, detector) for detector in VOTERS},
+        "accuracy": {detector: accuracy(task, frame, detector) for detector in DEFAULT.voters},
     }
 
 

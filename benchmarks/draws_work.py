@@ -24,7 +24,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from benchmarks.material import FIRST_ID, ID_STEP  # noqa: E402
 from corpora.core.languages import LANGUAGES  # noqa: E402
-from corpora.core.voters import VOTERS  # noqa: E402
+from corpora.core.voters import DEFAULT  # noqa: E402
 from corpora.draws.language_draws import (  # noqa: E402
     HISTORY,
     WINDOW,
@@ -92,7 +92,7 @@ def _votes(rng: np.random.Generator, ids: pa.Array, by: np.ndarray) -> pa.Table:
     spoken = np.where(rng.random(rows) < IN_OWN_LANGUAGE, by, rng.integers(len(codes), size=rows))
     columns = [ids, pa.array(rng.integers(20, 120, size=rows), pa.int32())]
     offsets = pa.array(np.arange(rows + 1) * len(SCORES), pa.int32())
-    for _ in VOTERS:
+    for _ in DEFAULT.voters:
         first = spoken + (rng.random(rows) < IN_DISPUTE)
         named = (first[:, None] + np.arange(len(SCORES))) % len(codes)
         votes = [codes.take(named.ravel()), pa.array(np.tile(SCORES, rows))]

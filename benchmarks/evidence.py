@@ -41,9 +41,9 @@ def run(folder: Path, options) -> None:
         agreed = [*agreed_texts(texts, least_letters)]
         wrong = sum(text.wrong for text in agreed)
         print(f"{name}: {len(texts):,} texts, {len(agreed):,} agreed, {share(wrong, len(agreed))} of these wrong.")
-        chosen = {voter: VOTERS[voter].min_score for voter in VOTERS}
+        chosen = {voter: VOTERS[voter].min_score for voter in DEFAULT.voters}
         for title, floors in (
-            *((voter, [{voter: floor} for floor in FLOORS]) for voter in VOTERS),
+            *((voter, [{voter: floor} for floor in FLOORS]) for voter in DEFAULT.voters),
             ("the defaults", [chosen]),
         ):
             rows = [row(agreed, floor) for floor in floors]
@@ -67,7 +67,7 @@ def agreed_texts(texts: list[tuple[str, str]], least_letters: int) -> Iterator[A
     rules = {"labels": LISTED, "never_agree": (), "least_letters": least_letters}
     for votes, _ in map(vote, batch.to_batches(max_chunksize=CHUNK)):
         for each in votes.to_pylist():
-            ballots = {voter: [(vote["language"], vote["score"]) for vote in each[voter]] for voter in VOTERS}
+            ballots = {voter: [(vote["language"], vote["score"]) for vote in each[voter]] for voter in DEFAULT.voters}
             if label := agreed_label(agreed_vote(ballots, DEFAULT), each["letters"], **rules):
                 yield Agreed(label != each["id"], {voter: ranking[0][1] for voter, ranking in ballots.items()})
 

@@ -23,7 +23,7 @@ django.setup()
 from benchmarks.place import BenchmarkFailed  # noqa: E402
 from benchmarks.population_stream import HISTORY, WINDOW  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
-from corpora.core.voters import VOTERS  # noqa: E402
+from corpora.core.voters import DEFAULT  # noqa: E402
 from corpora.draws.language_draws import sample_precision, sample_recall  # noqa: E402
 from corpora.draws.samples import Sample, sample_uniform  # noqa: E402
 from corpora.engines import asking  # noqa: E402
@@ -71,7 +71,7 @@ def load(corpus: str, truth: dict[str, str]) -> Population:
     ids = posts["id"].to_pylist()
     labels = [truth[key] for key in ids]
     predicted, right = {}, {}
-    for name in (*VOTERS, MAJORITY):
+    for name in (*DEFAULT.voters, MAJORITY):
         said = predicted_labels(corpus, find_predictor(corpus, name), ids)
         predicted[name] = np.array([said[key] for key in ids])
         right[name] = np.array([label in stands_for(said[key]) for key, label in zip(ids, labels, strict=True)])

@@ -7,7 +7,7 @@ from annotate.evaluation.subjects import Subject
 from annotate.goldsets.exporter import export
 from annotate.models import Transition
 from annotate.work.unit_entry import add_units
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 from corpora.models import Item
 from corpora.predictions.predictor_labels import Predictor
 from tests.annotate.conftest import DISPUTED
@@ -29,7 +29,7 @@ class World:
         for entry, (agreed, _, _) in zip(entries, told, strict=True):
             entry["votes"] = (agreed,) * 3 if agreed else DISPUTED
         task = self.make_task(entries, name=name)
-        task.draws.update(detectors=[dict.fromkeys(VOTERS, "1")])
+        task.draws.update(detectors=[dict.fromkeys(DEFAULT.voters, "1")])
         for unit, (_, stratum, truth) in zip(task.units.order_by("position"), told, strict=True):
             if stratum == "agreed":
                 continue

@@ -21,7 +21,7 @@ from corpora.core.detectors import (
 )
 from corpora.core.languages import LANGUAGES, normalise
 from corpora.core.masking import clean_for_detectors, letters_alone
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 from tests.annotate.corpus import POSTS
 
 GERMAN = "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen gern spazieren."
@@ -178,7 +178,7 @@ def test_langid_names_first_what_its_own_loop_names(package, texts):
 
 def test_versions_name_the_packages_and_the_models_digest():
     versions = detector_versions()
-    assert tuple(DETECTORS) == tuple(VOTERS) == tuple(versions) == ("langid", "cld2", "fasttext")
+    assert tuple(DETECTORS) == DEFAULT.voters == tuple(versions) == ("langid", "cld2", "fasttext")
     assert versions["langid"] == "1.1.6"
     assert "lid.176.ftz sha256:8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83" in versions["fasttext"]
 

@@ -13,7 +13,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Task, Unit
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 from tests.annotate.corpus import NAME
 from tests.chat_server import MODEL, serving
 from tests.inputs.conftest import TALK
@@ -128,7 +128,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("baseline", tmp_path / "gold", unfinished=True)
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
     assert told["systems"] == manifest["baselines"]["systems"]
-    assert [system["name"] for system in told["systems"]] == ["majority", "frequency", "tfidf", *VOTERS]
+    assert [system["name"] for system in told["systems"]] == ["majority", "frequency", "tfidf", *DEFAULT.voters]
     gold = asked.file("published.tsv", "de\t1", "en\t2")
     assert asked("import_gold", gold, out=tmp_path / "other", design="uniform", name="x")["counts"]["labelled"] == 2
     assert asked("hydrate", tmp_path / "other", out=tmp_path / "ids")["posts"] == {"de": 1, "en": 1}

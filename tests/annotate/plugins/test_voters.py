@@ -51,7 +51,9 @@ def test_a_detector_from_outside_votes_and_is_one_of_a_panel(common, corpus, tmp
     assert set(by_id.values()) == {"de", "en", "fr"}
     assert part.versions["common"] == "1, text in NFKC"
     unanimous = {
-        row["id"] for row in rows if len({tuple(vote["language"] for vote in row[name][:1]) for name in VOTERS}) == 1
+        row["id"]
+        for row in rows
+        if len({tuple(vote["language"] for vote in row[name][:1]) for name in FOUR.split()}) == 1
     } - {row["id"] for row in rows if not row["common"]}
     assert part.unanimous == len(unanimous) > 0
 

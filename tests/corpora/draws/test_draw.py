@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.core.voters import DEFAULT, VOTERS, agreed_vote
+from corpora.core.voters import DEFAULT, agreed_vote
 from corpora.draws.samples import frame_of, record, rows_in, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of
@@ -153,14 +153,16 @@ def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_wit
 SCORES = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)
 CODES = st.sampled_from(["de", "zh-CN", 'a "quoted" one', "naïve", "back\\slash"])
 LISTS = st.lists(st.fixed_dictionaries({"language": CODES, "score": SCORES}), max_size=3)
-VOTED = st.lists(st.fixed_dictionaries({"id": st.text(), "letters": st.just(1), **dict.fromkeys(VOTERS, LISTS)}))
+VOTED = st.lists(
+    st.fixed_dictionaries({"id": st.text(), "letters": st.just(1), **dict.fromkeys(DEFAULT.voters, LISTS)})
+)
 
 
 @given(VOTED, st.integers(0, 3))
 def test_votes_are_written_unchanged_with_the_language_in_which_they_are_unanimous(rows, start):
     batch = pa.RecordBatch.from_pylist(rows, schema=votes_schema()).slice(start)
     for row, original in zip(rows_in(batch), rows[start:], strict=True):
-        pairs = {name: [[vote["language"], vote["score"]] for vote in original[name]] for name in VOTERS}
+        pairs = {name: [[vote["language"], vote["score"]] for vote in original[name]] for name in DEFAULT.voters}
         read = json.loads(row["votes"])
         assert read == pairs
         assert [type(score) for votes in read.values() for _, score in votes] == [

@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.core.records import RecordError
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT
 from corpora.engines import asking
 from corpora.predictions.prediction_rows import classes, read_map, read_predictions
 from corpora.predictions.predictor_labels import (
@@ -65,9 +65,10 @@ def test_the_detectors_and_their_majority_are_predictors_of_every_corpus(with_vo
     with predicting("c", Predictor("cld2")) as opened:
         votes = {row["id"]: row for row in opened.connection.table("votes").to_arrow_table().to_pylist()}
     firsts = {
-        key: {name: row[name][0]["language"] if row[name] else "und" for name in VOTERS} for key, row in votes.items()
+        key: {name: row[name][0]["language"] if row[name] else "und" for name in DEFAULT.voters}
+        for key, row in votes.items()
     }
-    for name in VOTERS:
+    for name in DEFAULT.voters:
         labels = stored(name)
         assert {key: label for key, (label, _) in labels.items()} == {key: first[name] for key, first in firsts.items()}
         assert all((score is None) == (label == "und") for label, score in labels.values())
@@ -79,8 +80,8 @@ def test_the_detectors_and_their_majority_are_predictors_of_every_corpus(with_vo
     chinese = {"zh": ("zh-CN", "zh-TW")}
     assert find_predictor("c", "cld2").mapping == find_predictor("c", "majority").mapping == chinese
     assert find_predictor("c", "fasttext").mapping == {**chinese, "sh": ("bs", "hr", "sr")}
-    assert [str(find_predictor("c", name)) for name in (*VOTERS, MAJORITY)] == [*VOTERS, MAJORITY]
-    assert all(find_predictor("c", name).voted for name in (*VOTERS, MAJORITY))
+    assert [str(find_predictor("c", name)) for name in (*DEFAULT.voters, MAJORITY)] == [*DEFAULT.voters, MAJORITY]
+    assert all(find_predictor("c", name).voted for name in (*DEFAULT.voters, MAJORITY))
 
 
 def test_where_no_two_detectors_agree_the_majority_names_no_language():

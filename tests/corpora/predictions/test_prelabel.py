@@ -10,7 +10,7 @@ from django.core.management import CommandError
 
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
-from corpora.core.voters import VOTERS
+from corpora.core.voters import DEFAULT, VOTERS
 from corpora.storage.layout import corpus_dir, digest_of, manifest_of
 from corpora.storage.schemas import votes_schema
 from corpora.votes import vote_run as prelabelling
@@ -51,7 +51,7 @@ def test_every_post_gets_the_votes_that_the_detectors_give_and_the_manifest_name
     assert "Corpus c: 6 posts have votes; for 4 (66.7%), all three detectors agree on the language." in output
     (part,) = manifest_of("c").votes
     assert (part.name, part.rows, part.k) == ("000001.parquet", 6, 3)
-    assert tuple(part.versions) == tuple(VOTERS)
+    assert tuple(part.versions) == DEFAULT.voters
     path = corpus_dir("c") / "votes" / part.name
     assert part.sha256 == digest_of(path)
     assert pq.read_schema(path).equals(votes_schema())
@@ -123,7 +123,7 @@ def test_a_detector_has_no_vote_below_its_minimum_score(corpus, prelabel):
     assert {row["id"] for row in votes() if row["fasttext"]} == {key for key, score in scores.items() if score >= floor}
     assert made().unanimous == unanimous - 1
     assert made().versions["cld2"] == "0.42, text in NFKC"
-    for wrong in ("cld2", "cld3=0.5", "cld2=2", "cld2=-1", "cld2=x"):
+    for wrong in ("cld2", "cld1=0.5", "cld2=2", "cld2=-1", "cld2=x"):
         with pytest.raises(CommandError, match=r"--min-score .*: write one of the detectors langid, cld2, fast"):
             prelabel(min_score=[wrong], again=True)
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.core.voters import DEFAULT, VOTERS, agreed_label, agreed_vote, all_unanimous, rank_candidates
+from corpora.core.voters import DEFAULT, agreed_label, agreed_vote, all_unanimous, rank_candidates
 
 CODES = st.sampled_from(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])
 RANKINGS = st.lists(CODES, unique=True, max_size=3).map(lambda codes: [[code, 0.5] for code in codes])
-VOTES = st.fixed_dictionaries(dict.fromkeys(VOTERS, RANKINGS))
+VOTES = st.fixed_dictionaries(dict.fromkeys(DEFAULT.voters, RANKINGS))
 
 
 def unanimous(votes):
@@ -22,7 +22,7 @@ def votes(langid="", cld2="", fasttext=""):
     return {detector: [[code, 0.9] for code in codes.split()] for detector, codes in lists.items()}
 
 
-@given(VOTES, st.permutations([*VOTERS]))
+@given(VOTES, st.permutations([*DEFAULT.voters]))
 def test_every_language_that_is_named_is_a_candidate_once_in_whatever_order_the_detectors_are(votes, order):
     candidates = rank_candidates(votes)
     assert sorted(candidates) == sorted({vote[0] for ranking in votes.values() for vote in ranking})
@@ -87,6 +87,6 @@ def test_of_many_texts_the_same_are_unanimous_as_one_by_one(texts):
     numbers = {code: place for place, code in enumerate(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])}
     firsts = [
         np.array([numbers[text[detector][0][0]] if text[detector] else -1 for text in texts], np.int16)
-        for detector in VOTERS
+        for detector in DEFAULT.voters
     ]
     assert all_unanimous(firsts).tolist() == [unanimous(text) is not None for text in texts]
