@@ -29,7 +29,7 @@ from annotate.manager_pages import (
 )
 from annotate.manual import views
 from annotate.pages import account, adjudicators, annotators, middleware, qualification_test, self_service
-from annotate.pages.access import View, with_permit, with_right
+from annotate.pages.access import Guard, View, with_permit, with_right
 
 handler400 = "annotate.pages.middleware.bad_request"
 handler404 = "annotate.pages.middleware.page_not_found"
@@ -50,17 +50,17 @@ def page(
     name: str,
     right: str,
     methods: Collection[str] = GET,
-    around: Callable[[View], View] = lambda view: view,
+    around: Callable[[View, Guard], View] = lambda view, guard: view,
 ) -> URLPattern:
     """Return the URL pattern of a view that checks the user's right and the HTTP method first.
 
     right: a key of access.RIGHTS, or PERMIT or OWN
     methods: allowed HTTP methods
-    around: decorator of the checked view
+    around: decorator of the checked view, which also receives the decorator that checks the right
     """
     guards = {PERMIT: with_permit, OWN: lambda view: view}
-    guarded = (guards.get(right) or with_right(right))(view)
-    return path(address, around(require_http_methods(methods)(guarded)), name=name)
+    guard = guards.get(right) or with_right(right)
+    return path(address, around(require_http_methods(methods)(guard(view)), guard), name=name)
 
 
 OF_ANNOTATORS = [

@@ -32,7 +32,7 @@ from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import action_forms, setup_steps
 from annotate.models import Task
-from annotate.pages.access import UserRequest, View, may, status_of
+from annotate.pages.access import Guard, UserRequest, View, may, status_of
 from annotate.pages.account import nearest
 from annotate.pages.middleware import NOT_KEPT, refusal_page
 from annotate.reports.tables import Table, as_csv
@@ -142,11 +142,13 @@ FORMS_KEPT = 3  # number of such pages that a session keeps
 SECRET = ("manage-job-share", "manage-new-manager")  # their pages show a secret once, so no session keeps them
 
 
-def keeps_form(view: View) -> View:
+def keeps_form(view: View, guard: Guard) -> View:
     """Decorate a view so that a browser loads the page that answers a form with a GET request of its own.
 
     If the page were the direct response to POST, going back to it would show an error of the browser instead of the
     form. The session keeps the page with the entered values.
+
+    guard: decorator that checks the right to the page, also before a kept page is shown
     """
 
     @wraps(view)
@@ -156,7 +158,9 @@ def keeps_form(view: View) -> View:
         address = f"{request.path}?{query.urlencode()}" if query else request.path
         kept: dict[str, str] = request.session.get(AGAIN, {})
         if request.method == "GET" and is_again:
-            return HttpResponse(kept[address]) if address in kept else redirect(nearest(address))
+            if address not in kept:
+                return redirect(nearest(address))
+            return guard(lambda *_args, **_arguments: HttpResponse(kept[address]))(request, **arguments)
         is_from_browser = "text/html" in request.headers.get("Accept", "") and not request.htmx
         if request.method != "POST" or not is_from_browser:
             return view(request, **arguments)

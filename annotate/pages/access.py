@@ -61,6 +61,7 @@ from corpora.system import is_storage_fault
 
 R = TypeVar("R")
 View = Callable[..., HttpResponseBase]
+Guard = Callable[[View], View]  # decorator that checks a right
 
 
 class PageRequest(HttpRequest):

@@ -237,3 +237,11 @@ def test_a_refused_form_has_an_address_of_its_own_in_its_session_alone(make_task
             headers={"accept": "text/html"},
         )
     assert desk.get(sent["Location"])["Location"] == "/manage/tasks/task/settings/"
+
+
+def test_a_refused_form_is_shown_again_only_to_somebody_who_may_still_see_its_page(make_task, desk, manager):
+    make_task([DISPUTED])
+    sent = desk.post("/manage/tasks/task/settings/change/", {"title": ""}, headers={"accept": "text/html"})
+    assert desk.get(sent["Location"]).status_code == 200
+    type(manager).objects.filter(pk=manager.pk).update(is_staff=False, is_superuser=False)
+    assert desk.get(sent["Location"]).status_code == 403
