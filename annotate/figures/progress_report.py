@@ -258,6 +258,8 @@ def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
 Result = Mapping[str, Any]
 BEYOND = "two years"  # horizon of figures/finish_simulation.py
 NEVER = "not foreseeable"
+YEAR = 365  # a later date is only an order of magnitude, so the pages give none
+FAR = "over a year"
 
 
 def _ends(
@@ -321,8 +323,10 @@ def draw_headline(result: Result) -> str:
     if not result["people"]:
         return f"{read} No annotator reads these languages yet. The next step is to invite some."
     days = result["all"] and result["all"]["middle"]
-    done = f"Done by {_weekday(result, days)}" if days is not None else "No date"
-    return f"{read} {done} with {many(result['people'], 'annotator')}."
+    people = f"with {many(result['people'], 'annotator')}"
+    if _is_far(days):
+        return f"{read} It takes more than a year {people}; add people."
+    return f"{read} Done by {_weekday(result, days)} {people}."
 
 
 def audit_warning(result: Result) -> str:
@@ -378,8 +382,10 @@ def span(result: Result, days: Result) -> str:
     """Return a range such as "about 3 Mar, 24 Feb to 20 Mar"."""
     if days["middle"] is None:
         return NEVER
+    if _is_far(days["middle"]):
+        return FAR
     low = _date(result, days["low"])
-    range_ = f"not before {low}" if days["high"] is None else f"{low} to {_date(result, days['high'])}"
+    range_ = f"not before {low}" if _is_far(days["high"]) else f"{low} to {_date(result, days['high'])}"
     return f"about {_date(result, days['middle'])}, {range_}"
 
 
@@ -419,11 +425,11 @@ def forecast_words(result: Result) -> list[str]:
 
 def _in_all(result: Result, served: list[Result]) -> str:
     days = result["all"]
-    if days["middle"] is None:
-        return f"The finish cannot be predicted: in most simulations, it is later than {BEYOND} from now."
+    if _is_far(days["middle"]):
+        return "In most simulations, the finish is more than a year from now. Add people."
     subject = "All work" if len(served) == len(result["queues"]) else "All work with readers"
     low = _date(result, days["low"])
-    range_ = f"{low} to {_date(result, days['high'])}" if days["high"] is not None else f"{low} or later"
+    range_ = f"{low} to {_date(result, days['high'])}" if not _is_far(days["high"]) else f"{low} or later"
     return f"{subject} finishes about {_date(result, days['middle'])}. 90% range: {range_}."
 
 
@@ -434,7 +440,7 @@ def _more(result: Result, row: Result) -> str:
     if days["middle"] is None:
         return NEVER
     if sooner is None:
-        return f"about {_date(result, days['middle'])}"
+        return FAR if _is_far(days["middle"]) else f"about {_date(result, days['middle'])}"
     return f"{many(round(sooner), 'day')} earlier" if sooner >= 1 else "less than a day earlier"
 
 
@@ -447,8 +453,15 @@ def _day(result: Result, days: float) -> datetime:
     return datetime.fromisoformat(result["from"]) + timedelta(days=days)
 
 
+def _is_far(days: float | None) -> bool:
+    """Return whether the days are more than a year, or more than the forecast simulates."""
+    return days is None or days > YEAR
+
+
 def _date(result: Result, days: float) -> str:
-    """Return a date such as "3 Mar". It includes the year if this differs from the year of the forecast."""
+    """Return a date such as "3 Mar", with the year if it is not this year's. If it is too far off, return FAR."""
+    if _is_far(days):
+        return FAR
     day = _day(result, days)
     year = "" if day.year == datetime.fromisoformat(result["from"]).year else f" {day.year}"
     return f"{day.day} {day:%b}{year}"
