@@ -85,6 +85,11 @@ PAGES = {
     # The documentation contains no secrets, so everybody who can reach the site can read it.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
 }
+# POST of a command of the concept picker to the addresses that show it.
+PICKERS = {
+    **dict.fromkeys(["judge do", "change do", "qualification-answer do"], (302, 403, 200, 404, 404, 403)),
+    "adjudicate do": (302, 403, 403, 403, 200, 403),
+}
 NO_API_GET = NO_API_POST = (401, 405, 405, 405, 405, 405)
 API = {
     **dict.fromkeys(["api-docs", "api-schema"], (ALL, (405,) * 6)),

@@ -11,7 +11,7 @@ from django.urls import URLPattern, get_resolver
 from knox.models import AuthToken
 
 from annotate.work import permit
-from tests.annotate.access.addresses import ADMIN, API, OTHERS, PAGES, WHO
+from tests.annotate.access.addresses import ADMIN, API, OTHERS, PAGES, PICKERS, WHO
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -34,6 +34,10 @@ def test_who_may_ask_for_what(world, who):
     assert {name: (*world.statuses(name, "GET", [who]), *world.statuses(name, "POST", [who])) for name in names} == {
         name: (asked[place], posted[place]) for name, (asked, posted) in (PAGES | API).items()
     }
+
+
+def test_only_who_has_an_item_may_use_its_concept_picker(world):
+    assert {name: world.statuses(name, "POST") for name in PICKERS} == PICKERS
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ class World:
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
         records_task_maker()("toxic_pairs", name="hurting")
-        self.of_concepts(ann)
+        of_concepts = self.of_concepts(ann)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,
@@ -188,6 +188,8 @@ class World:
             "api-answer": {"label": "1"},
             "qualification-answer": {"question": question.pk, "answer": "1"},
         }
+        for name, (arguments, fields) in of_concepts.items():
+            self.arguments[name], self.fields[name] = arguments, {"do": "show browse"} | fields
 
     def make_others(self, person):
         clerk, onlooker = (
@@ -219,7 +221,7 @@ class World:
     @staticmethod
     def of_concepts(ann):
         """For tasks whose answers are concepts, create an answer, a lease and a question by Ann, and a unit for an
-        adjudicator.
+        adjudicator. Return the arguments and form fields of the addresses in PICKERS.
         """
         ann.languages.create(language="en")
         labelling.import_eurovoc()
@@ -227,9 +229,15 @@ class World:
         task = labelling.task_of(skip_limit=1, redundancy=1)
         skip(ann, take(ann, task).pk)
         tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
-        next_question(begin(ann, tested, "en", Trial.PRACTICE))
-        labelling.choose(ann, task, "4689")
-        take(ann, task)
+        question = next_question(begin(ann, tested, "en", Trial.PRACTICE))
+        judgment, lease = labelling.choose(ann, task, "4689"), take(ann, task)
+        case = task.units.get(stage=stages.ADJUDICATION)
+        return {
+            "judge do": ([task.name], {"lease": lease.pk}),
+            "change do": ([task.name, judgment.pk], {}),
+            "adjudicate do": ([task.name, case.pk], {}),
+            "qualification-answer do": ([tested.name, "en"], {"question": question.pk}),
+        }
 
     @staticmethod
     def as_if_just_made():
@@ -241,7 +249,7 @@ class World:
     def address(self, name):
         if name == "favicon.ico":
             return "/favicon.ico"
-        return reverse(name, args=self.arguments.get(name)) + QUERIES.get(name, "")
+        return reverse(name.partition(" ")[0], args=self.arguments.get(name)) + QUERIES.get(name, "")
 
     def client(self, who, **options):
         client = Client(**options)
