@@ -1,9 +1,7 @@
 """Forms, headers, cookies and tokens, and what browsers keep of pages."""
 
-import gzip
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 from django.apps import apps
@@ -12,8 +10,10 @@ from django.db import transaction
 from django.test import Client
 from knox.models import AuthToken
 
+from annotate.kinds.forms import FORMS as FORMS_OF_ANSWERS
 from annotate.models import Annotator, Judgment
 from annotate.work import accounts
+from deploy import static_files
 from tests.annotate.access.addresses import ADMIN, API, FORMS, PAGES, WHO
 from tests.annotate.accounts.acts import tasks_by
 
@@ -174,7 +174,7 @@ MOST_KB = 45  # compressed size of the styles and scripts of a page
 
 
 def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(world):
-    weight_of = cache(lambda file: len(gzip.compress(Path(finders.find(file)).read_bytes())))
+    weight_of = cache(lambda file: len(static_files.compressed(finders.find(file), 0)))
     weights = {}
     texts = {(who, name): world.told(who, "GET", name).text for who in ("ann", "ada", "manager") for name in PAGES}
     texts["nobody", "docs"] = world.told("nobody", "GET", "docs").text
@@ -182,5 +182,7 @@ def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(w
     for page, text in texts.items():
         files = {"".join(match) for match in re.findall(r'/static/([^"]+)\.[0-9a-f]{12}(\.(?:css|js))"', text)}
         weights[page] = sum(map(weight_of, files))
+    for name, form in FORMS_OF_ANSWERS.items():
+        weights["ann", name] = weights["ann", "queue"] + sum(map(weight_of, form.assets))
     assert {page: weight for page, weight in weights.items() if weight > MOST_KB * 1024} == {}
     assert weights["ann", "concepts"] > weights["ann", "queue"] > weights["ann", "history"] > 0
