@@ -24,6 +24,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.manager_pages import action_forms, inbox, setup_steps
 from annotate.manager_pages.dashboard import manage_page, sort_of
+from annotate.manager_pages.file_columns import guess, shown
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
 from annotate.reports.numbers import percent
@@ -38,33 +39,11 @@ from corpora.storage import layout
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import read_manifest
 
-# Field -> other common column names for the field. The form preselects a column with such a name.
-ALSO: Mapping[str, tuple[str, ...]] = {
-    "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key", "nr", "nummer", "numéro", "número"),
-    "text": (
-        "body",
-        "content",
-        "tweet",
-        "message",
-        "sentence",
-        "full_text",
-        "document",
-        "beitrag",
-        "satz",
-        "texte",
-        "texto",
-    ),
-    "author": ("user", "user_id", "author_id", "username", "screen_name"),
-    "posted_at": ("created_at", "date", "time", "timestamp", "published_at", "datum", "fecha"),
-    "url": ("link", "permalink", "uri"),
-    "language": ("lang", "locale", "iso", "sprache", "langue", "idioma"),
-    "labels": ("label", "gold", "topic", "category", "eurovoc_concepts"),
-}
 NEEDED = ("id", "text")
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address", "labels": "Existing labels"}
 # Field -> function that reads its values and raises RecordError if it cannot.
 READERS: Mapping[str, Callable[[Any], Any]] = {"posted_at": read_time, "url": read_url, "language": read_language}
-OWN_TEXTS = "Our own texts, not to be published"  # a suggested licence; exports then omit the text
+OWN_TEXTS = "Our own texts, not to be published"  # the licence of texts that exports omit, unless one is entered
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
 SHOWN |= {"fields", "language", "labels", "prelabel"}
@@ -72,7 +51,6 @@ SHOWN |= {"fields", "language", "labels", "prelabel"}
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
 LONGEST_NAME = 50  # maximum length of a suggested name, so that a number can be added
 LONGEST_FIELD = 24  # maximum length of a suggested field name, so that a prefix can be added
-CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
 def corpora(request: UserRequest) -> HttpResponse:
@@ -205,8 +183,8 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
     texts = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
     options: dict[str, Any] = {**texts, "files": [str(file.path)], **file.chosen}
     options["text_may_leave"] = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
-    if options["text_may_leave"] is None and texts["licence"] == OWN_TEXTS:
-        options["text_may_leave"] = False
+    if options["text_may_leave"] is False and not texts["licence"]:
+        options["licence"] = OWN_TEXTS
     if options["text_may_leave"] is None and texts["licence"] and not is_free(texts["licence"]):
         raise ActionError(
             f"The licence {texts['licence']} does not say whether the text may be published. Choose yes or no.",
@@ -375,17 +353,16 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
         path = inbox.named(values["file"])
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
         context |= {"corpus": values.get("corpus") or _corpus_name(path)}
+        is_published = values.get("licence", "") not in ("", OWN_TEXTS)
+        context["leaves"] = values.get("text_may_leave", written(is_published)) == "yes"
         try:
             file = _File.of(values)
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
-            context |= {"sample": _shown(preview), "licences": FREE_LICENCES, "own_texts": OWN_TEXTS}
+            context |= {"sample": shown(preview), "licences": FREE_LICENCES}
             context["languages"] = sorted((code, language.name) for code, language in LANGUAGES.items())
             context["fields"] = _fields(preview, values, refusal)
-            context["unmatched"] = [
-                label for _, label, is_needed, column, _ in context["fields"] if is_needed and not column
-            ]
             context["record_fields"] = _record_fields(preview.columns, values)
         except CorpusError as error:
             # Show the file name that managers know instead of the path on the server.
@@ -408,16 +385,6 @@ def unused(stem: str, names: Iterable[str], mark: str = "-") -> str:
     return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}{mark}{number}") not in taken)
 
 
-def _shown(preview: Sample) -> dict[str, Any]:
-    def cell(value: Any) -> str:
-        # A page cannot contain half of a surrogate pair. The import will reject the row.
-        text = "" if value is None else str(value).encode(errors="replace").decode()
-        return text if len(text) <= CUT else f"{text[:CUT]}…"
-
-    rows = [[row] if isinstance(row, str) else list(map(cell, row)) for row in preview.rows]
-    return {"columns": preview.columns, "rows": rows}
-
-
 def _fields(
     preview: Sample, values: Mapping[str, str], refusal: Exception | None
 ) -> list[tuple[str, str, bool, str, Exception | None]]:
@@ -431,8 +398,8 @@ def _fields(
         is_gone = "preview" in values and chosen not in preview.columns
         if chosen is not None and not is_gone:
             return chosen
-        guess = _guess(field, preview.columns)
-        return "" if _fault_of(field, guess, preview)[0] else guess
+        guessed = guess(field, preview.columns)
+        return "" if _fault_of(field, guessed, preview)[0] else guessed
 
     def label(field: str) -> str:
         return FIELD_LABELS.get(field, field.capitalize())
@@ -453,13 +420,6 @@ def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
     )
     if "fields" in values and not is_gone:
         return entered
-    others = {_guess(field, columns) for field in (*FIELDS, "language", "labels") if field != "text"}
+    others = {guess(field, columns) for field in (*FIELDS, "language", "labels") if field != "text"}
     # A column is named as in the file, unless its name contains the separator.
     return " ".join(_field_name(column) if " " in column else column for column in columns if column not in others)
-
-
-def _guess(field: str, columns: Sequence[str]) -> str:
-    columns_by_lower_name = {column.lower(): column for column in reversed(columns)}
-    ending = [name for name in columns_by_lower_name if name.endswith(f"_{field}")]  # such as review_id
-    names = (field, *ALSO.get(field, ()), *(ending if len(ending) == 1 else ()))
-    return next((columns_by_lower_name[name] for name in names if name in columns_by_lower_name), "")

@@ -28,7 +28,7 @@ from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.evaluation.baseline_predictions import has_baselines
 from annotate.goldsets.gold_set import spreadsheet
-from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
+from annotate.manager_pages import action_forms, corpus_setup, file_columns, inbox, setup_steps, shared_reports
 from annotate.manager_pages.dashboard import MARK, done, manage_page, sort_of
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest, may, text_of
@@ -389,7 +389,8 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
     task: task to which the action is restricted
 
     GET fields: values of options; or job, the number of an earlier job, to fill the form with the same options
-    POST fields: the options of the action; sure, present if the user has confirmed
+    POST fields: the options of the action; sure, present if the user has confirmed; column-FIELD, the column with the
+        values of a field in a file of predictions; columns-of, the name of the file whose columns the form showed
     """
     _, declared = action_forms.deed_named(action)
     # If the link was on a task's page, show the form as one of the task's pages, without a field for the task.
@@ -408,6 +409,10 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
         if task:
             posted["task"] = task.name
         options = action_forms.given_by(action, posted)
+        if action in file_columns.FILES:
+            options["column"] = file_columns.chosen_columns(posted)
+            if file_columns.are_open(action, options, posted):
+                return _form(request, action, task, options)
         if declared.asks and "sure" not in posted:
             return _form(request, action, task, options, foretold=declared.foretell(options))
         return action_forms.begin(request, action, options)
@@ -426,12 +431,14 @@ def _form(
 ) -> HttpResponse:
     deed, action = action_forms.deed_named(name)
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
-    first, rest = action_forms.form(name, filled, refusal=refusal)
+    has_columns = name in file_columns.FILES
+    first, rest = action_forms.form(name, filled, ["column"] if has_columns else (), refusal=refusal)
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence is a summary, and the others explain it.
     summary, _, explanation = action_forms.as_on_page(action.does, action.options).partition(". ")
     context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
+    context |= {"of_columns": file_columns.FILES.get(name, ""), "columns": file_columns.of_form(name, filled)}
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
     return manage_page(request, "do", task, refusal=refusal, **context)

@@ -25,7 +25,7 @@ from annotate.kinds.interface_language import label_name, question_about
 from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
 from annotate.manager_pages import action_forms, inbox, setup_steps
-from annotate.manager_pages.corpus_setup import unused
+from annotate.manager_pages.corpus_setup import records_address, unused
 from annotate.manager_pages.dashboard import manage_page
 from annotate.models import Task
 from annotate.pages.access import UserRequest
@@ -82,6 +82,8 @@ def new_task(request: UserRequest) -> HttpResponse:
         ways, unfit = _kind_choices(corpus) if corpus else ([], [])
         steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
         offers: dict[str, Any] = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
+        if corpus and corpus["holds"] == POSTS:
+            offers["as_records"] = records_address(corpus["corpus"])
         return manage_page(request, "new_task_of", **offers)
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:

@@ -97,6 +97,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_sixteen_clicks(at_work, ne
     assert page.locator("[name=column-id]").input_value() == "tweet_id"
     assert page.locator("[name=column-text]").input_value() == "body"
     assert (page.input_value("[name=corpus]"), current_step(page)) == ("july", "Columns and rights")
+    hand.click("[name=text_may_leave][value=yes]")
     page.fill("[name=licence]", "CC-BY-4.0")
     hand.click("main button.primary")
     assert current_step(page) in ("Columns and rights", "Detectors")  # depends on whether the corpus exists already
@@ -195,12 +196,12 @@ def test_a_csv_from_excel_is_shown_as_the_manager_chooses_and_imported_so(
     page.select_option("[name=delimiter]", "semicolon")
     page.get_by_role("columnheader", name="text", exact=True).wait_for()
 
-    page.fill("[name=licence]", "my own")
+    assert not page.locator("[name=licence]").is_visible()
+    page.click("[name=text_may_leave][value=yes]")
     page.click("main button.primary")
-    assert "does not say whether the text may be published" in page.inner_text(".error")
+    assert page.evaluate("document.activeElement.name") == "licence"
     console_errors.clear()  # the form was refused with status 400
-    assert page.evaluate("document.activeElement.name") == "text_may_leave"
-    page.check("[name=text_may_leave][value=no]")
+    page.click("[name=text_may_leave][value=no]")
     page.click("main button.primary")
     page.wait_for_url("**/new-task/**")
     page.click(".notice a")

@@ -18,7 +18,7 @@ from annotate.core import stages
 from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
-from annotate.manager_pages import action_forms, corpus_setup, inbox, job_pages
+from annotate.manager_pages import action_forms, corpus_setup, file_columns, inbox, job_pages
 from annotate.models import Job
 from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
@@ -197,7 +197,9 @@ def test_a_file_without_rows_and_unusual_column_names_are_noticed_before_the_imp
     lay("empty.csv", b"id,text\n")
     assert "empty.csv contains no rows" in words(desk.get(NEW, {"file": "empty.csv"}))
     lay("odd.csv", b"number,headline\n1,a\n")
-    assert "No column has the usual name for: Id, Text." in words(desk.get(NEW, {"file": "odd.csv"}))
+    page = words(desk.get(NEW, {"file": "odd.csv"}))
+    assert "Choose the column with the id." in page
+    assert "Choose the column with the text." in page
 
 
 def test_posts_are_imported_again_as_records_from_a_filled_form(desk):
@@ -205,7 +207,8 @@ def test_posts_are_imported_again_as_records_from_a_filled_form(desk):
     form = {"file": "p.csv", "column-id": "key", "encoding": "windows-1252", "delimiter": "semicolon"}
     importing(desk, **form, licence="my own", text_may_leave="yes", source="a café")
     by_name()["import_corpus"].perform(Job.objects.get().given)
-    page = desk.get(reverse("manage-kind-edit"), {"corpus": "july"}).text
+    page = desk.get(reverse("manage-new-task"), {"corpus": "july"}).text
+    assert "Posts can only be asked for their language." in page
     [address] = re.findall(r'<a href="([^"]+)">Import the file as records', page)
     page = desk.get(unescape(address)).text
     for shown in ('value="my own"', 'value="a café"', 'value="records" checked', 'value="yes" checked', "Grüße"):
@@ -344,9 +347,17 @@ def test_an_unknown_licence_is_imported_with_the_answer_to_its_question(desk):
 
 def test_own_texts_are_not_published_without_a_further_question(desk):
     lay()
-    assert corpus_setup.OWN_TEXTS in desk.get(reverse("manage-new-corpus"), {"file": "posts.jsonl"}).text
-    importing(desk, licence=corpus_setup.OWN_TEXTS)
-    assert Job.objects.get().given["text_may_leave"] is False
+    page = desk.get(reverse("manage-new-corpus"), {"file": "posts.jsonl"}).text
+    assert '<input type="radio" name="text_may_leave" value="no" checked>' in page
+    importing(desk, licence="", text_may_leave="no")
+    given = Job.objects.get().given
+    assert (given["licence"], given["text_may_leave"]) == (corpus_setup.OWN_TEXTS, False)
+
+
+def test_texts_that_may_leave_need_a_licence(desk):
+    lay()
+    at, sentence = refused_at(importing(desk, licence="", text_may_leave="yes"))
+    assert (at, "Licence of the texts" in sentence) == ("licence", True)
 
 
 def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the_form(desk, demo_corpus, make_task):
@@ -435,7 +446,8 @@ def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, na
     for option in action.options:
         # Of what may be chosen, an empty list shows nothing but the name.
         is_shown = f'name="{option.name}"' in response.text or f"help-{option.name}" in response.text
-        expected = option.name not in (*deed.hidden, action_forms.TRY) or option.name == action_forms.TRY
+        # The selects for columns appear with the file that was chosen.
+        expected = option.name not in deed.hidden and not (option.name == "column" and name in file_columns.FILES)
         assert is_shown is expected, option.name
     assert {*deed.first, *deed.hidden} <= {option.name for option in action.options}
 
