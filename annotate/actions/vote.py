@@ -1,5 +1,6 @@
 """The action `vote`: ask a language model for the label of each item of a corpus."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,12 @@ LABELS = "The labels"
         help="a text file with the prompt. {text} stands for the item's text, {FIELD} for a field of a record, and "
         "{labels} for the labels",
     ),
-    Option("labels", labels, help='the labels, such as "good bad" or "not good; bad"', group=LABELS),
+    Option(
+        "labels",
+        labels,
+        help='the labels, such as "good bad" or "not good; bad", unless --labels-of is used',
+        group=LABELS,
+    ),
     Option(
         "labels_of",
         default="",
@@ -89,7 +95,11 @@ LABELS = "The labels"
     Option("answer_tokens", whole_number, 32, least=1, help="the maximum number of tokens of an answer"),
     Option("name", default="", help="the predictor's name; by default the model's. Its version is a digest"),
     Option("accept_unanswered", flag, False, help="reject items to which the endpoint does not reply, and continue"),
-    MAX_REJECTS,
+    replace(
+        MAX_REJECTS,
+        help="the maximum share of items without a valid answer, such as 10%. If there are more, no predictor is "
+        "registered and the exit status is 3",
+    ),
     refuses=(KindError,),
     checks=lambda values: _check(values),
 )

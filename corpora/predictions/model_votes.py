@@ -91,7 +91,7 @@ def vote(
     with full_disk_explained("the last answers were not stored"), opened(path, question.labels) as ledger:
         before, run = len(ledger.answers), _Run(question, endpoint, limits, ledger, progress)
         run.ask_all(_prompts(corpus_name, manifest, question))
-        run.check_unanswered()
+        run.check_unanswered(manifest.rows)
         prompts = _prompts(corpus_name, manifest, question)
         answers = {key: ledger.answers[question.key(prompt)] for key, prompt in prompts}
         rejects = path.with_name(f"{path.stem}-rejects.jsonl")
@@ -333,21 +333,27 @@ class _Run:
             return
         self.unanswered[job.item] = (job, str(error))
         self.down += 1
-        if self.down >= DOWN and not is_last:
+        is_accepted = error.is_final and self.limits.accept_unanswered
+        if self.down >= DOWN and not is_last and not is_accepted:
+            does = "refuses requests" if error.is_final else "does not reply"
             raise CorpusError(
-                f"The endpoint does not reply: {error}. {self._kept()} Check the endpoint and run the command again."
+                f"The endpoint {does}: {error}. {self._kept()} Check the endpoint and run the command again"
+                f"{', or add --accept-unanswered to reject such items' if error.is_final else ''}."
             )
 
-    def check_unanswered(self) -> None:
-        """Raise CorpusError if the endpoint never replied about an item, unless the user accepts this."""
+    def check_unanswered(self, total: int) -> None:
+        """Raise CorpusError if the endpoint never replied about an item, unless the user accepts this.
+
+        total: the number of all items
+        """
         if not self.unanswered:
             return
-        if not self.limits.accept_unanswered:
+        if not self.limits.accept_unanswered or too_many(len(self.unanswered), total, self.limits.max_rejects):
             items, (_, first) = list(self.unanswered), next(iter(self.unanswered.values()))
             raise CorpusError(
                 f"The endpoint did not reply about {listed(items, len(items), 'item')}. The first reason: {first}. "
-                f"{self._kept()} Run the command again to ask only about these, or add --accept-unanswered to reject "
-                "them."
+                f"{self._kept()} Run the command again to ask only about these. --accept-unanswered rejects them if "
+                "they are not more than --max-rejects."
             )
         for job, why in self.unanswered.values():
             self.ledger.store(job.key, Reply(fault=f"No reply: {why}.", used=0), "")

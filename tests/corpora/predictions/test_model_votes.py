@@ -188,6 +188,19 @@ def test_an_item_that_never_gets_a_reply_is_named_and_may_be_left_without_a_vote
     assert rejected()["p003"]["reason"] == "No reply: status 400: too long for this model."
 
 
+def test_an_endpoint_that_refuses_every_request_ends_the_run_and_no_answer_is_made_of_it(corpus, vote):
+    def refuse(prompt, attempt):
+        raise Status(400, {"error": {"message": "temperature is not supported"}})
+
+    with serving(refuse) as server:
+        assert "The endpoint refuses requests: status 400: temperature is" in refusal(vote, server, at_once=1)
+        assert len(server.asked) == 3
+        assert "about 40 items, the first: p0" in refusal(vote, server, "--accept-unanswered")
+        server.answer = truth
+        vote(server)
+    assert labels() == right(0, 40)
+
+
 def test_an_endpoint_that_is_down_ends_the_run(corpus, vote):
     with serving(truth) as server:
         pass
