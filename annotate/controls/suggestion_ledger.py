@@ -161,20 +161,58 @@ def words(results: Mapping[str, Any], blind_share: float) -> list[str]:
         f"Of {shown['answers']:,} answers with a suggestion and {blind['answers']:,} without, the {name} is "
         f"{percent(shown['score'])} and {percent(blind['score'])}: a difference of {points(results['score'])} "
         "percentage points. The measured score of these predictions rises by this much if it is measured on answers "
-        "with suggestions."
+        "with suggestions, so an evaluation uses those without."
     )
     return sentences
 
 
 def tables(results: Mapping[str, Any], called: Callable[[str], str]) -> list[Table]:
-    """Return the table of annotators and arms, and the table of labels.
+    """Return the table of both arms, and the table of annotators.
 
     called: function that returns the display name of a label.
     """
-    return [_arm_table(results), *([_label_table(results, called)] if results["labels"] else [])]
+    return [_effect_table(results, called), _people_table(results)]
 
 
-def _arm_table(results: Mapping[str, Any]) -> Table:
+def _effect_table(results: Mapping[str, Any], called: Callable[[str], str]) -> Table:
+    """Return a table with a row for each figure, and for the share of each label."""
+    shown, blind, first = results["shown"], results["blind"], results["first"]
+
+    def row(name: str, key: str, written: Callable[[Any], str], difference: Any = None) -> dict[str, Any]:
+        cells = {arm: written(results[arm][key]) if results[arm][key] is not None else NOT_MEASURED for arm in ARMS}
+        return {"figure": name, **cells, "difference": points(difference) if difference else ""}
+
+    of_sets = [
+        row("labels per answer", "concepts", "{:.1f}".format),
+        row(f"share of the first {first} that were chosen", "taken", percent),
+        row(f"share of chosen labels among the first {first}", "among", percent),
+    ]
+    score = f"mean F1 with the first {first}" if results["several"] else "share that equals the suggestion"
+    rows = [
+        row("answers", "answers", "{:,}".format),
+        row(score, "score", percent, results["score"]),
+        *(of_sets if results["several"] else ()),
+        row("agreement of two answers" if results["several"] else "pairs of equal answers", "agreement", percent),
+        row("median seconds", "seconds", "{:.1f}".format),
+        *(
+            {
+                "figure": f"label {called(label['label'])}",
+                **{arm: percent(label[arm]) for arm in ARMS},
+                "difference": points(label["difference"]),
+            }
+            for label in (results["labels"] if shown["answers"] and blind["answers"] else ())
+        ),
+    ]
+    columns = (
+        Column("figure", ""),
+        Column("shown", "with suggestion", NUMBER),
+        Column("blind", "without", NUMBER),
+        Column("difference", "difference in points", NUMBER),
+    )
+    return table("Effect of suggestions", columns, rows)
+
+
+def _people_table(results: Mapping[str, Any]) -> Table:
     """Return a table with two rows for each annotator and for all annotators together.
 
     One row is for answers given with suggestions, and the other for answers given without suggestions. A row is omitted
@@ -207,17 +245,7 @@ def _arm_table(results: Mapping[str, Any]) -> Table:
         _number("agreement", "F1 of pairs" if several else "equal pairs", percent),
         _number("seconds", "median seconds", "{:.1f}".format),
     )
-    return table("Suggestions", columns, rows)
-
-
-def _label_table(results: Mapping[str, Any], called: Callable[[str], str]) -> Table:
-    columns = (
-        Column("label", "label", says=lambda row: called(row["label"])),
-        _number("shown", "with suggestion", percent),
-        _number("blind", "without", percent),
-        Column("difference", "difference in points", NUMBER, lambda row: points(row["difference"])),
-    )
-    return table("Labels with and without suggestions", columns, results["labels"])
+    return table("Annotators with and without suggestions", columns, rows)
 
 
 def _number(key: str, heading: str, format_value: Callable[[float], str]) -> Column:
