@@ -6,6 +6,7 @@ The report is a dict that can be written as JSON; reports/evaluation_report.py r
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from annotate.core.measures.classification import Paired, places_of
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, of_compared, row, why_withheld
 from annotate.core.measures.scored_units import ScoredUnits, scored_units
 from annotate.core.measures.scores import precision_threshold, risk_coverage
+from annotate.evaluation import blind_arm
 from annotate.evaluation.judge import frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import REFUSED, Predictions, described, of_predictor, read_table, system_names
 from annotate.evaluation.record_sets import Units, is_text, read_units, unfinished_ones
@@ -69,11 +71,47 @@ def evaluate_units(
     frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
+    said = [blind_arm.warning(names)] if (names := blind_arm.suggesters(units.manifest)) else []
+    spelled = [predictions, against][: len(systems)]
+    if names and any(map(partial(_has_suggested, units, reading.get("corpus", "")), spelled, systems)):
+        if judge is not None:
+            raise EvaluationError(
+                f"{names[0]} suggested labels in this set, so it cannot be certified as a judge on it."
+            )
+        how = {"unfinished": unfinished, "split": split, "sequential": sequential}
+        units, systems = _in_blind_arm(folder, spelled, how, reading)
+        said = [blind_arm.statement(names, units.size, units.noun)]
     if units.noun == POST:
         units, systems = _in_classes(units, systems)
-    names = system_names([predictions, against][: len(systems)], [system.name for system in systems])
-    report = _report(units, form, systems, names)
+    report = _report(units, form, systems, system_names(spelled, [system.name for system in systems]))
+    report["warnings"] = [*said, *report["warnings"]]
     return report if judge is None else with_certificate(report, judged_units(units, systems[0], frame), **judge)
+
+
+def _has_suggested(units: Units, corpus: str, spelled: str, system: Predictions) -> bool:
+    """Return whether a system's labels are those that people saw as suggestions."""
+
+    def is_same() -> bool:
+        rows = zip(units.rows(range(units.size)), system.labels, strict=True)
+        pairs = [(row["suggested"], label) for row, label in rows if row.get("suggested")]
+        return bool(pairs) and all(suggested == label for suggested, label in pairs)
+
+    return blind_arm.has_suggested(units.manifest, corpus or units.corpus, spelled, is_same)
+
+
+def _in_blind_arm(
+    folder: Path, spelled: Sequence[str], how: Mapping[str, Any], reading: Mapping[str, Any]
+) -> tuple[Units, list[Predictions]]:
+    """Return the units with blind answers, and the systems' predictions for them.
+
+    Units on which people disagreed are left out if a file has no predictions for them.
+    """
+    units = read_units(folder, blind=True, **how)
+    try:
+        return units, [_read(units, system, **reading) for system in spelled]
+    except EvaluationError:
+        units = read_units(folder, blind=True, in_set_only=True, **how)
+        return units, [_read(units, system, **reading) for system in spelled]
 
 
 def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:

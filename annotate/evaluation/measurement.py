@@ -14,6 +14,7 @@ from typing import Any
 
 from annotate.core.measures.figure_rows import at_every_look
 from annotate.evaluation import language_pairs, ranked_documents
+from annotate.evaluation.blind_arm import suggesters, warning
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
@@ -90,6 +91,8 @@ def evaluate(
         options["sequential"] = True
     evaluator = evaluate_posts if kind == POSTS else partial(_report, kind)
     report = evaluator(measured, gold, against=against, **options)
+    if kind in (OF_FORM, PUBLISHED) and (names := suggesters(manifest_of(gold[0]))):
+        report["warnings"] = [warning(names), *report.get("warnings", ())]
     compared = report.get("comparison") or {}
     for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
         if name in part:

@@ -15,6 +15,7 @@ from annotate.core.draws.splits import BUCKETS, FEW, FREQUENT, TEST, TRAIN, ZERO
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import ranked_labels as measures
 from annotate.core.measures.ranked_labels import Answered, Judged
+from annotate.evaluation.blind_arm import has_suggested, reference_of, statement, suggesters, warning
 from annotate.evaluation.prediction_files import described, number_in, rows_of, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError, check_corpus, is_file
@@ -63,13 +64,16 @@ class LabelledDocuments:
     frequent_over: int
 
 
-def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) -> LabelledDocuments:
+def read_documents(
+    gold: PublishedSet, split: str, frequent_over: int | None, *, blind: bool = False
+) -> LabelledDocuments:
     """Read the documents of a split.
 
     gold: the set.
     split: name of the split.
     frequent_over: a label is frequent if more than this many training documents have it; None for the number in the
         set's manifest.
+    blind: whether to make the labels from the answers without suggestions, see `blind_arm`.
 
     Raises EvaluationError if the split is empty or the buckets cannot be counted, and GoldSetError if the set is
     damaged.
@@ -99,7 +103,21 @@ def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) ->
             f"The set {gold.name} in {gold.folder} has no documents in the split {split}. Its splits are: "
             f"{available_splits}. Choose one with --split, or export the set with this split."
         )
-    return LabelledDocuments(gold, split, splits[split], parents, counted, over)
+    truth = _blind(gold, splits[split]) if blind else splits[split]
+    return LabelledDocuments(gold, split, truth, parents, counted, over)
+
+
+def _blind(gold: PublishedSet, truth: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Return the labels of the documents that somebody answered without suggestions, made from these answers."""
+    reference = reference_of(gold.manifest)
+    rows = (row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if row["id"] in truth)
+    labels = {row["id"]: frozenset(found.label.split()) for row in rows if (found := reference(row))}
+    if not labels:
+        raise EvaluationError(
+            f"{', '.join(suggesters(gold.manifest))} suggested labels in {gold.name}, and nobody has answered without "
+            "seeing them, so it cannot be measured on this set. Open a task with a larger --blind-share."
+        )
+    return labels
 
 
 def _splits(path: Path, vocabulary: Mapping[str, Any]) -> dict[str, dict[str, frozenset[str]]]:
@@ -144,6 +162,13 @@ def grade(
     documents, spellings = read_documents(sets[0], split, frequent_over), [name for name in (spelled, against) if name]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
     runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
+    warnings, suggested_by = unfinished_ones(sets), suggesters(sets[0].manifest)
+    if any(_has_suggested(documents, reading["corpus"], *system) for system in zip(spellings, runs, strict=True)):
+        documents = read_documents(sets[0], split, frequent_over, blind=True)
+        runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
+        warnings.insert(0, statement(suggested_by, len(documents.truth), "document"))
+    elif suggested_by:
+        warnings.insert(0, warning(suggested_by))
     if first is not None and threshold is not None:
         raise EvaluationError(TEXTS.words["both"])
     firsts = [first or (FIRST if run.has_scores else None) for run in runs]
@@ -164,8 +189,21 @@ def grade(
         "rows": list(systems[0].rows()),
         "comparison": comparison,
         "told": [f"{name}: {sentence}" for name, run in zip(names, runs, strict=True) for sentence in sentences(run)],
-        "warnings": unfinished_ones(sets),
+        "warnings": warnings,
     }
+
+
+def _has_suggested(documents: LabelledDocuments, corpus: str, spelled: str, run: "Ranked") -> bool:
+    """Return whether a system's first labels are those that people saw as suggestions."""
+    gold = documents.gold
+
+    def is_same() -> bool:
+        rankings = run.rankings()
+        rows = (row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if row["id"] in rankings)
+        pairs = [(row["suggested"], rankings[row["id"]]) for row in rows if row.get("suggested")]
+        return bool(pairs) and all(suggested == ranking[: len(suggested)] for suggested, ranking in pairs)
+
+    return has_suggested(gold.manifest, corpus, spelled, is_same)
 
 
 def _measures(run: "Ranked", top_count: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:

@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.estimation.proportions import LEAST_COUNT
+from annotate.evaluation.blind_arm import COUNTED_TOO, ReferenceOf, reference_of, suggesters
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.formats.mrs import MADE_BY, TITLE
@@ -173,6 +175,7 @@ class Units(RecordSet):
     slices: for each slice, such as `language`, the value of each unit, "" if the unit has none.
     votes: for each unit, a mapping from label to its share of people's answers; empty if nobody answered.
     offsets: position in `jsonl` at which the row of each unit starts.
+    in_set: number of units that are in `jsonl`; all others, at the end, are in the file of left-out rows.
     """
 
     corpus: str
@@ -188,30 +191,52 @@ class Units(RecordSet):
     votes: Sequence[Mapping[str, float]]
     jsonl: Path
     offsets: Sequence[int]
+    in_set: int
+
+    @property
+    def left_out(self) -> Path:
+        return left_out_file(self.jsonl)
 
     def rows(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
         """Yield the rows of the units at these positions.
 
         The rows are read from the file each time, because 100,000 rows would take a gigabyte of memory.
         """
-        with self.jsonl.open("rb") as file:
+        with ExitStack() as files:
+            in_set = files.enter_context(self.jsonl.open("rb"))
+            others = files.enter_context(self.left_out.open("rb")) if self.in_set < self.size else in_set
             for index in places:
+                file = in_set if index < self.in_set else others
                 file.seek(self.offsets[index])
                 yield json.loads(file.readline())
 
 
-def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: bool = False) -> Units:
+def left_out_file(jsonl: Path) -> Path:
+    return jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
+
+
+def read_units(
+    folder: Path,
+    *,
+    unfinished: bool,
+    split: str = "",
+    sequential: bool = False,
+    blind: bool = False,
+    in_set_only: bool = False,
+) -> Units:
     """Read the units of a set, or of one split of it.
 
     folder: folder of the set.
     unfinished: whether to accept an unfinished set.
     split: name of the split, "" for all units.
     sequential: whether the intervals must be valid at every look at the data.
+    blind: whether to make the labels from the answers without suggestions, see `blind_arm`.
+    in_set_only: with `blind`, whether to leave out units on which people disagreed, which are not in the set.
 
     Raises GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
     try:
-        units = _units(folder, unfinished, split)
+        units = _units(folder, unfinished, split, blind=blind, in_set_only=in_set_only)
     except OSError as error:
         raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
     if sequential and units.noun == "post" and not units.finished:
@@ -224,7 +249,7 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
     return units
 
 
-def _units(folder: Path, unfinished: bool, split: str) -> Units:
+def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_only: bool) -> Units:
     manifest, manifest_path = manifest_of(folder), folder / "manifest.json"
     task, finished = get(manifest_path, manifest, "task", dict), get(manifest_path, manifest, "finished", bool)
     form, name = get(manifest_path, task, "form", str), get(manifest_path, task, "name", str)
@@ -236,7 +261,15 @@ def _units(folder: Path, unfinished: bool, split: str) -> Units:
     group_column = get(manifest_path, task, "together", str)
     columns = _Columns(group_column, split)
     columns.dropped.add(group_column)
-    columns.read(jsonl)
+    columns.read(jsonl, reference_of(manifest) if blind else None)
+    in_set = len(columns.ids)
+    if blind and not in_set_only and (others := left_out_file(jsonl)).exists():
+        columns.read(others, reference_of(manifest), COUNTED_TOO)
+    if blind and not columns.ids:
+        raise EvaluationError(
+            f"{', '.join(suggesters(manifest))} suggested labels in {name}, and nobody has answered without seeing "
+            "them, so it cannot be measured on this set. Open a task with a larger --blind-share."
+        )
     _check(columns, name, jsonl)
     task_labels = list(task["labels"])
     labels = task_labels + sorted(set(columns.gold) - set(task_labels))
@@ -260,6 +293,7 @@ def _units(folder: Path, unfinished: bool, split: str) -> Units:
         groups=groups,
         slices=columns.slices(),
         jsonl=jsonl,
+        in_set=in_set,
         **{column: getattr(columns, column) for column in ("ids", "gold", "votes", "offsets")},
     )
 
@@ -317,6 +351,16 @@ def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
         raise GoldSetError(f"{jsonl} contains a row with a chance of 0 or less, or more than 1. {RESTORE}")
 
 
+def _is_replaced(row: dict[str, Any], reference: ReferenceOf) -> bool:
+    """Replace the label of a row by its reference. Return whether it has one."""
+    found = reference(row)
+    if found is None:
+        return False
+    # The votes are those of all answers, so they are left out.
+    row |= {"label": found.label, "chance": (row.get("chance") or 1.0) * found.chance, "soft_labels": ()}
+    return True
+
+
 @dataclass
 class _Columns:
     """Columns of a set's rows, collected row by row."""
@@ -341,19 +385,27 @@ class _Columns:
     # Units with equal votes share one mapping.
     same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
 
-    def read(self, jsonl: Path) -> None:
+    def read(self, jsonl: Path, reference: ReferenceOf | None = None, reasons: Sequence[str] = ()) -> None:
+        """Read the rows of a file.
+
+        reference: function that returns the label of a row instead of its own; rows for which it returns None are not
+            measured.
+        reasons: in a file of left-out rows, the reasons for which rows are read anyway.
+        """
         offset = 0
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 row = json.loads(line)
-                if row.get("stratum") == UNCONFIRMED:
+                if row.get("stratum") == UNCONFIRMED or (reasons and row["left_out"] not in reasons):
                     offset += len(line)
                     continue
                 stratum = row.get("language") or "", row.get("chance") or 1.0
                 self.every[stratum] += 1
                 if row.get("split"):
                     self.splits.add(row["split"])
-                if not self.split or row.get("split") == self.split:
+                if (not self.split or row.get("split") == self.split) and (
+                    not reference or _is_replaced(row, reference)
+                ):
                     self._add(f"{jsonl}, line {number:,}", row)
                     self.strata.append(stratum)
                     self.offsets.append(offset)

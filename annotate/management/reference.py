@@ -257,6 +257,9 @@ def nested_columns() -> str:
     fields = {name: ", ".join(code(field.name) for field in struct) for name, struct in nested.items()}
     concept_fields = ", ".join(code(field.name) for field in CHOSEN)
     fields["judgments"] += f"; if the answers are concepts, also {code('concepts')}, a list with {concept_fields}"
+    fields["judgments"] += (
+        f"; if labels are suggested, also {code('suggestions_shown')}; null if there was no suggestion"
+    )
     fields["judgments"] += f"; if two systems are compared, also {code('first')}, the system that was shown first"
     rows = ((code(name), names) for name, names in fields.items())
     return table(("column", "fields of each entry"), rows)

@@ -21,7 +21,7 @@ from django.utils import timezone
 from annotate.controls.checks import is_seconded
 from annotate.core.refusals import Refusal
 from annotate.kinds import Answer
-from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
+from annotate.models import Annotator, Backlog, Judgment, Lease, Suggestion, Task, Unit
 from annotate.work.adjudication import to_adjudicate
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
@@ -390,6 +390,24 @@ def _gold(units: int, redundancy: int, way: str, **how: object) -> Population:
     return Population(Person(ann, task, bea, way, **how), {TAKE: {"gold answer": attacks.is_gold}})
 
 
+def _suggested(units: int, way: str, **how: object) -> Population:
+    """Create the units of `_gold`. A machine suggests an answer to each, and half of the suggestions are hidden."""
+    population = _gold(units, 1, way, **how)
+    suggest_by_chance(population.person.task, 0.5)
+    return population
+
+
+def suggest_by_chance(task: Task, blind_share: float) -> None:
+    """Store a suggestion for each unit of a task, as if it had been opened with --suggest."""
+    task.suggest, task.blind_share = ["machine@1"], blind_share
+    task.save()
+    chance = random.Random(task.name)
+    Suggestion.objects.bulk_create(
+        Suggestion(unit=unit, system="machine@1", ranked=[chance.choice(task.labels)])
+        for unit in task.units.order_by("pk")
+    )
+
+
 def _posts(units: int, way: str, **how: object) -> Population:
     """Create disputed and audited posts, with some checks, and cases, some of them for two adjudicators."""
     chance = random.Random(units)
@@ -429,6 +447,7 @@ def _decoys(units: int, way: str, **how: object) -> Population:
 POPULATIONS: dict[str, Callable[..., Population]] = {
     "gold, one reader": lambda units, way, **how: _gold(units, 1, way, **how),
     "gold, three readers": lambda units, way, **how: _gold(units, 3, way, **how),
+    "gold with suggestions": _suggested,
     "posts": _posts,
     "decoys": _decoys,
 }

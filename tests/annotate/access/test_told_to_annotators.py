@@ -102,3 +102,14 @@ def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
         assert annotator.pseudonym not in told
     for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
         assert word not in told, word
+
+
+def test_a_hidden_suggestion_is_told_by_no_address_of_its_task(world):
+    client, name = world.client("ann"), world.blind.unit.task.name
+    pages = [client.get(f"/tasks/{name}/{page}") for page in ("", "answers/", "guidelines/", "sheet/", "adjudication/")]
+    pages += [client.get(f"/api/v1/{page}") for page in (f"tasks/{name}/", f"tasks/{name}/progress/", "tasks/")]
+    lease = client.post(f"/api/v1/tasks/{name}/next/").json()["lease"]
+    assert (lease["id"], lease["suggestions"]) == (world.blind.pk, [])
+    told = "\n".join(page.content.decode() for page in pages if page.status_code == 200)
+    assert world.blind.unit.item.fields["question"] in told
+    assert not re.search(r"machine@1|Suggested by|class=.suggested", told)

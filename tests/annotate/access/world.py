@@ -28,6 +28,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting
 from annotate.work.queue import take, take_sheet
 from tests.annotate.access.addresses import NEW_PASSWORD, OF_A_TASK, QUERIES, WHO
+from tests.annotate.act_pairs import suggest_by_chance
 from tests.annotate.acts import answer, begin
 from tests.annotate.concepts import acts as labelling
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -57,12 +58,16 @@ class World:
         note = flags.write_note(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
-        crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
+        make_records_task = records_task_maker()
+        crowd = make_records_task(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
         practice = begin(ann, crowd, "de", Trial.PRACTICE)
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
         records_task_maker()("toxic_pairs", name="hurting")
         of_concepts = self.of_concepts(ann)
+        suggesting = make_records_task("qa_match", 8, name="suggesting", languages=["de"], redundancy=1)
+        suggest_by_chance(suggesting, 1.0)
+        self.blind = take(ann, suggesting)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,

@@ -31,6 +31,7 @@ def _lots_of_one_secret(monkeypatch):
     [
         ("gold, one reader", "api"),
         ("gold, three readers", "page"),
+        ("gold with suggestions", "page"),
         ("posts", "api"),
         ("posts", "page"),
         ("decoys", "page"),
