@@ -161,7 +161,7 @@ OPTIONS = (
     Option(
         "blind_share",
         share,
-        help="with --suggest: the share of the combinations of person and unit for which the suggestion is hidden, so "
+        help="the share of the combinations of person and unit for which the suggestion is hidden, so "
         f"that answers can be compared; by default {BLIND_SHARE}",
         group=SUGGESTIONS,
         most=1,
