@@ -16,13 +16,14 @@ from annotate.actions import opening_summary
 from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
-from annotate.core.option import Option, codes, flag, labels, share, whole_number
+from annotate.core.option import Option, codes, flag, labels, share, whole_number, words
 from annotate.kinds import KINDS, Kind, record_kind
 from annotate.kinds.designs import ALL, CLASSES, DESIGNS, DRAW, DRAW_OPTIONS, STREAM, Design, Wanted
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.files import KindError, read_kind
-from annotate.kinds.options import BLIND_SHARE, OF_AUDIT, SUGGESTIONS
+from annotate.kinds.options import AGREEMENT, BLIND_SHARE, OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
+from annotate.kinds.panel_kind import takes_panel, with_panel
 from annotate.models import AnnotatorLanguage
 from annotate.reports.tables import many
 from annotate.work import task_creation
@@ -30,6 +31,8 @@ from annotate.work.membership import EVERYBODY, MEMBERS, OPEN_TO
 from annotate.work.routes import learn_languages
 from annotate.work.task_creation import DEPTH, Opened, TaskError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer, meant
+from corpora.core.voters import DEFAULT, MOST, Panel
+from corpora.predictions.panels import panel_named
 from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.sources.readers import named_columns
 from corpora.storage.inventory import corpus_named
@@ -166,6 +169,24 @@ OPTIONS = (
         group=SUGGESTIONS,
         most=1,
     ),
+    Option(
+        "voters",
+        words,
+        default=(),
+        shown='"NAME NAME"',
+        help="two to seven machines that vote on each item: detectors, and imported predictions such as mine@1. Where "
+        f"they agree, their label stands, and people audit a share; by default {' '.join(DEFAULT.voters)} for the "
+        "language of posts, and none for records",
+        group=AGREEMENT,
+    ),
+    Option(
+        "agree",
+        whole_number,
+        least=1,
+        most=MOST,
+        help="how many voters must agree, more than half; by default all",
+        group=AGREEMENT,
+    ),
     *map(drawn_by, DRAW_OPTIONS.values()),
     *map(of_task, TASK_OPTIONS.values()),
 )
@@ -196,12 +217,15 @@ def check_new(values: Values) -> dict[str, Any]:
     """Return the operation that opens the task, and notes about the draw. Raise all errors known before drawing."""
     name, kind = values["name"], kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
+    if values["voters"] and takes_panel(kind):
+        kind = with_panel(kind)
     check_design(kind, design, values)
     corpus = corpus_named(values["corpus"])
     if design.population == STREAM:
         manifest = manifest_of(corpus.name)
         check_posts(corpus.name, manifest)
-        check_votes(corpus.name, manifest)
+        if not values["voters"]:
+            check_votes(corpus.name, manifest)
     chosen = {option: values[option] for option in design.options if values[option] is not None}
     design.check(chosen)
     if "predictor" in design.needs:
@@ -211,6 +235,7 @@ def check_new(values: Values) -> dict[str, Any]:
         languages, notes = all_languages(corpus.name, values["predictor"]) if design.asks_each else (None, [])
     languages = meant(languages, kind.knows) if languages else None
     draw = {"size": values["size"], "seed": values["seed"], "languages": languages, "chosen": chosen}
+    draw["panel"] = _panel(corpus.name, kind, values)
     fields = {
         "title": values["title"],
         "labels": labels_entered(kind, values["labels"]) if values["labels"] else (),
@@ -226,6 +251,15 @@ def check_new(values: Values) -> dict[str, Any]:
     }
     operation = partial(task_creation.open_task, name, corpus, kind, design=design.name, **draw, **fields, **more)
     return {"operation": operation, "extended": False, "notes": notes}
+
+
+def _panel(corpus: str, kind: Kind, values: Values) -> Panel | None:
+    """Return the panel that a manager chose, or None for the default panel of posts and for none of records."""
+    names, agree = values["voters"], values["agree"]
+    if agree and not names and not kind.audits_agreement:
+        raise ActionError("--agree has no effect without voters. Set --voters, or remove it.", option="agree")
+    panel = panel_named(corpus, names or DEFAULT.voters, agree) if names or agree else DEFAULT
+    return None if panel == DEFAULT else panel
 
 
 def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
@@ -352,6 +386,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         "labels": design.answers_from == CLASSES or (kind.routing.is_routed and not design.asks_each),
         "size": "sets" not in design.options,
         "reuse": design.asks_each or "reuse" in inputs,
+        **dict.fromkeys(("voters", "agree"), design.takes_panel and takes_panel(kind)),
         **{name: name in inputs for name in ("gold", "gold_column", "suggest", "blind_share")},
     }
     return {name for name, is_had in has.items() if not is_had}

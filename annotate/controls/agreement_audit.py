@@ -19,8 +19,8 @@ from annotate.controls.audit_report import (
     audit_table,
     audit_words,
     audits,
-    labels_of,
     limit_words,
+    name_of,
     of_audit,
     over_limit,
     report,
@@ -38,7 +38,17 @@ from annotate.quality import commitments
 from annotate.reports.tables import are, many
 from annotate.work import job_store
 from annotate.work.closure import check_languages, locked_open, units_of, where
-from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people, unread
+from annotate.work.moves import (
+    BATCH,
+    CHANGED,
+    NO_ROW,
+    in_strata,
+    save_all,
+    send_to_people,
+    strata,
+    to_people,
+    unread,
+)
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
 from annotate.work.task_creation import Opened
@@ -55,6 +65,8 @@ def check_limit(unit: Unit) -> None:
     the error bounds from a few answers are too wide.
     """
     task, label = unit.task, unit.agreed_label
+    values = ((unit.item.language,) if len(task.kind.statistics.audit_strata) > 1 else ()) + (label,)
+    stratum = " ".join(values)
     # The same statements are executed after every answer, even if the answered unit is not in an audit. With NO_ROW,
     # the statements match nothing.
     judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
@@ -63,18 +75,19 @@ def check_limit(unit: Unit) -> None:
     locked_task = next(iter(_to_judge(judged)), None)
     # Once a language has failed, people label all of its units. `_to_fail` then returns nothing, so that the audit is
     # not evaluated again.
-    if _to_fail(judged, label) and locked_task and over_limit(locked_task, audits(locked_task, [label])[label]):
-        _contest_after_answer(locked_task, label)
+    fails = (_to_fail, _to_fail_in)[len(values) - 1](judged, *reversed(values))
+    if fails and locked_task and over_limit(locked_task, audits(locked_task, [stratum])[stratum]):
+        _contest_after_answer(locked_task, stratum)
 
 
-def _contest_after_answer(task: Task, label: str) -> None:
-    """Send all units with a label to people: immediately or, if there are more than AT_ONCE, in a background job.
+def _contest_after_answer(task: Task, stratum: str) -> None:
+    """Send all units of a stratum to people: immediately or, if there are more than AT_ONCE, in a background job.
 
     If thousands of units were sent immediately, the annotator would have to wait for the transaction, and all other
     users would have to wait for the lock on the task.
     """
-    if task.units.filter(stage=stages.AGREED, agreed_label=label).count() <= AT_ONCE:
-        contest(task, label)
+    if task.units.filter(in_strata(task, [stratum]), stage=stages.AGREED).count() <= AT_ONCE:
+        contest(task, stratum)
     elif not Job.objects.contesting(task).exists():
         job_store.begin("audit", {"task": task.name, "contest": True}, corpus=task.draw.corpus.name)
 
@@ -92,7 +105,17 @@ def _to_fail(task: int, label: str) -> QuerySet[Task]:
     labels. Without the sorting, it would expect an early match and scan the table. If nothing matched, it would read
     the whole table.
     """
-    units = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
+    return _failing(task, Unit.objects.filter(task=task, agreed_label__range=(label, label)))
+
+
+@prepared
+def _to_fail_in(task: int, label: str, language: str) -> QuerySet[Task]:
+    """Return the same for the audit of a label in one language of records."""
+    return _failing(task, Unit.objects.filter(task=task, agreed_label__range=(label, label), item__language=language))
+
+
+def _failing(task: int, units: QuerySet[Unit]) -> QuerySet[Task]:
+    units = units.order_by("agreed_label")
     agreed, to_audit = (
         Subquery(selected.values("pk")[:1]) for selected in (units.filter(stage=stages.AGREED), waiting(units))
     )
@@ -101,9 +124,12 @@ def _to_fail(task: int, label: str) -> QuerySet[Task]:
 
 
 @transaction.atomic
-def contest(task: Task, label: str) -> int:
-    """Send all units with this label from the detectors to people. Return the number of units sent."""
-    return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task))
+def contest(task: Task, stratum: str) -> int:
+    """Send all units of a stratum to people. Return the number of units sent.
+
+    stratum: the label from the detectors, or the language and the label; see moves.strata.
+    """
+    return send_to_people(task.units.filter(in_strata(task, [stratum])), "contested", Routes.load(task))
 
 
 def contest_all(task: Task) -> dict[str, int]:
@@ -111,10 +137,10 @@ def contest_all(task: Task) -> dict[str, int]:
 
     A language that passed can fail later, for example if the limit of the task is lowered.
 
-    Return the number of units sent, by label.
+    Return the number of units sent, by stratum.
     """
-    unfinished = labels_of(waiting(task.units.all()))
-    to_read = labels_of(task.units.filter(stage=stages.AGREED)) - unfinished
+    unfinished = strata(task, waiting(task.units.all()))
+    to_read = strata(task, task.units.filter(stage=stages.AGREED)) - unfinished
     label_audits = {label: audit for label, audit in audits(task).items() if label in to_read}
     return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
 
@@ -133,7 +159,8 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     """
     # Also lock units that people read only because a copy was drawn. Such a unit can now be drawn itself.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
-    agreed = labels_of(task.units.all())
+    by_language = task.units.exclude(agreed_label="").order_by()
+    agreed = set(by_language.values_list(task.kind.statistics.audit_strata[0], flat=True).distinct())
     check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}")
     drawn_units = choose_more(task, number, languages)
     if not drawn_units:
@@ -174,24 +201,29 @@ def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
         unit.recheck = unit.item.key in rechecked
 
 
-def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
+def choose_more(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, list[int]]:
     """Draw additional audit units from the units that nobody has read. The draw continues where the last one ended.
 
     number: total number of units to draw in all languages; if fewer are left, all of them are drawn.
-    labels: draw only units to which the detectors gave one of these labels; empty for all labels.
+    languages: draw only units in these languages; empty for all.
 
-    Return the keys of the drawn units by label.
+    Return the keys of the drawn units by stratum.
     """
     posts: dict[str, dict[str, int]] = {}
-    candidates = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
-    for label, key, unit in candidates.order_by().values_list("agreed_label", "item__key", "pk"):
-        posts.setdefault(label, {})[key] = unit
+    paths = task.kind.statistics.audit_strata
+    candidates = unread(task).filter(**{f"{paths[0]}__in": languages}) if languages else unread(task)
+    for *stratum, key, unit in candidates.order_by().values_list(*paths, "item__key", "pk"):
+        posts.setdefault(" ".join(stratum), {})[key] = unit
     label_audits = audits(task, posts)
     shares = allotted(number, {label: (len(keys), label_audits[label]) for label, keys in posts.items()})
     return {
-        label: [posts[label][key] for key in commitments.drawn(task, AUDIT, [label], posts[label], share)]
+        label: [posts[label][key] for key in commitments.drawn(task, AUDIT, _values(label, paths), posts[label], share)]
         for label, share in shares.items()
     }
+
+
+def _values(stratum: str, paths: Sequence[str]) -> list[str]:
+    return stratum.split(" ", len(paths) - 1)
 
 
 def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
@@ -282,7 +314,8 @@ class AuditOfAgreement(Audit):
     section = staticmethod(report)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
-        heading, words = "Audit of the detectors' agreement", audit_words(results)
+        who = "detectors" if task.kind.labels_are_languages else "voters"
+        heading, words = f"Audit of the {who}' agreement", audit_words(results, who, task.kind.noun)
         if not words:
             return Panel(heading, data=results, empty=NO_AUDIT)
         return Panel(
@@ -290,7 +323,7 @@ class AuditOfAgreement(Audit):
             words,
             [audit_table(results)],
             results,
-            over_limit=sorted(row["language"] for row in results["languages"] if row["over_limit"]),
+            over_limit=sorted(name_of(row) for row in results["languages"] if row["over_limit"]),
             advice=limit_words(results, task.name),
             page="explanation/audit",
         )
@@ -303,7 +336,7 @@ class AuditOfAgreement(Audit):
         if not counts:
             return {"audit": None}
         chosen = sum(chosen for _, chosen in counts.values())
-        languages = {label: _audit_of(task, *numbers) for (label,), numbers in sorted(counts.items())}
+        languages = {" ".join(stratum): _audit_of(task, *numbers) for stratum, numbers in sorted(counts.items())}
         audit = {
             "posts": sum(posts for posts, _ in counts.values()),
             "chosen": chosen,
@@ -316,9 +349,9 @@ class AuditOfAgreement(Audit):
         return {"audit": audit}
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
-        counts, total = opened.stages, opened.stages.total()
+        counts, total, kind = opened.stages, opened.stages.total(), opened.task.kind
         warnings = []
-        if size and total < size and not extended:
+        if size and total < size and not extended and kind.labels_are_languages:
             warnings.append(f"Note: the corpus contains only {many(total, 'post')}, so the task contains all of them.")
         if extended and opened.samples[0].size < opened.samples[0].asked:
             warnings.append(
@@ -330,10 +363,12 @@ class AuditOfAgreement(Audit):
             return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {summary}."], warnings
         audited = opened.task.units.filter(audited=True).count()
         sentences = [
-            f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
+            f"Task {opened.task.name}: {many(total, kind.noun)} {'added' if extended else 'drawn'}; "
             f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-            f"{copies(opened, extended=extended)}; {are(audited, 'post is', 'posts are')} in the audit."
+            f"{copies(opened, extended=extended)}; {are(audited, f'{kind.noun} is', f'{kind.noun}s are')} in the audit."
         ]
+        if not kind.labels_are_languages:
+            return sentences, warnings
         if counting := opened.task.units.exclude(agreed_label="").count():
             # This can be fewer posts than `prelabel` reports, because short texts and some languages are excluded.
             sentences.append(

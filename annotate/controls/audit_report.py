@@ -33,7 +33,7 @@ from annotate.reports.tables import (
     share,
     table,
 )
-from annotate.work.moves import contested_labels
+from annotate.work.moves import contested_strata, in_strata, strata
 from corpora.database.bulk_rows import listed
 
 # If the error rate of adjudicators was not measured, reports also show the results for this assumed rate.
@@ -42,15 +42,15 @@ ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 Stratum = tuple[str, ...]  # a unit's values of the fields that Statistics.audit_strata names
 
 
-def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Return the audit counts for each label that the detectors agreed on, sorted by label.
+def audits(task: Task, names: Iterable[str] | None = None) -> dict[str, Audit]:
+    """Return the audit counts for each stratum of units that were labelled by agreement, sorted by stratum.
 
-    labels: labels to count; None for all.
+    names: strata to count, named as in moves.strata; None for all.
     """
     posts = task.units.exclude(agreed_label="")
-    if labels is not None:
-        posts = posts.filter(agreed_label__in=labels)
-    return {label: audit for (label,), audit in audits_of(task, posts).items()}
+    if names is not None:
+        posts = posts.filter(in_strata(task, names))
+    return {" ".join(stratum): audit for stratum, audit in audits_of(task, posts).items()}
 
 
 def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
@@ -130,10 +130,6 @@ def waiting(units: QuerySet[Unit]) -> QuerySet[Unit]:
     return units.filter(of_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
-def labels_of(units: QuerySet[Unit]) -> set[str]:
-    return set(units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True).distinct())
-
-
 def report(task: Task) -> dict[str, Any]:
     """Return the results of the audit, in total and by language, as JSON data.
 
@@ -143,7 +139,8 @@ def report(task: Task) -> dict[str, Any]:
         are wrong on all of them.
     slips: error rate of adjudicators, measured on items that two of them decided; None if there are no such items.
     assumed: value of `overall` if adjudicators were wrong in 1% of their decisions; None if `slips` was measured.
-    languages: a row for each label that the detectors agreed on.
+    languages: a row for each stratum of the items on which the detectors agreed: a label, which is a language, or a
+        language and a label.
 
     Each row has:
 
@@ -158,13 +155,13 @@ def report(task: Task) -> dict[str, Any]:
     all_read: whether the audit is finished and over the limit, but people have read all items anyway.
     contested: whether people label all items because the audit failed.
     """
-    label_audits, slipping, contested = audits(task), slips(task), contested_labels(task)
+    label_audits, slipping, contested = audits(task), slips(task), contested_strata(task)
     # If no item was drawn, the error rate is unknown, so there is nothing to compute.
     drawn = {label: audit for label, audit in label_audits.items() if audit.resolved + audit.unresolved}
-    unfinished = labels_of(waiting(task.units.all())) if drawn else set()
+    unfinished = strata(task, waiting(task.units.all())) if drawn else set()
     finished = {label: audit for label, audit in drawn.items() if label not in unfinished}
     over = {label for label, audit in finished.items() if is_over(audit, task.audit_limit, slipping)}
-    unread = labels_of(task.units.filter(stage=stages.AGREED)) if over else set()
+    unread = strata(task, task.units.filter(stage=stages.AGREED)) if over else set()
     return {
         "limit": task.audit_limit,
         "overall": overall_error(label_audits.values(), slipping).as_dict(),
@@ -173,7 +170,7 @@ def report(task: Task) -> dict[str, Any]:
         "assumed": None if slipping else overall_error(label_audits.values(), ASSUMED).as_dict(),
         "languages": [
             {
-                "language": label,
+                **_columns(task, label),
                 "posts": audit.posts,
                 "audited": audit.resolved,
                 "unresolved": audit.unresolved,
@@ -191,38 +188,53 @@ def report(task: Task) -> dict[str, Any]:
     }
 
 
+def _columns(task: Task, name: str) -> dict[str, str]:
+    """Return the values of a stratum, by their names in the report's rows."""
+    *language, label = name.split(" ", len(task.kind.statistics.audit_strata) - 1)
+    return {"language": language[0], "label": label} if language else {"language": label}
+
+
 # --- Text, table and plot
 
 
-def audit_words(audit: dict[str, Any]) -> list[str]:
-    """Return sentences that summarize the audit of all languages. Return an empty list if no item was drawn."""
+def name_of(row: dict[str, Any]) -> str:
+    """Return the name of a row's stratum, as in moves.strata."""
+    return " ".join(row[key] for key in ("language", "label") if key in row)
+
+
+def audit_words(audit: dict[str, Any], who: str = "detectors", noun: str = "post") -> list[str]:
+    """Return sentences that summarize the audit of all languages. Return an empty list if no item was drawn.
+
+    who: plural noun for the voters.
+    noun: noun for an item.
+    """
     rows = audit["languages"]
     agreed, read, unresolved = (sum(row[key] for row in rows) for key in ("posts", "audited", "unresolved"))
     chosen = read + unresolved
     if not chosen:
         return []
     sentences = [
-        f"The detectors agree on {count(agreed)} posts. People read {count(chosen)} of these, drawn at random, "
+        f"The {who} agree on {count(agreed)} {noun}s. People read {count(chosen)} of these, drawn at random, "
         f"without knowing which. {count(read)} have a final label."
     ]
     if audit["overall"]["value"] is not None:
         slips = audit.get("slips")
         correction = f", corrected for adjudicators' mistakes ({estimate(slips)} of their decisions)" if slips else ""
         sentences.append(
-            f"The detectors are wrong on {estimate(audit['overall'])} of the posts on which they agree, with each "
-            f"language weighted by its posts{correction}."
+            f"The {who} are wrong on {estimate(audit['overall'])} of the {noun}s on which they agree, with each "
+            f"{_each(rows)} weighted by its {noun}s{correction}."
         )
         if chosen > read:
             low, high = map(percent, audit["overall_bounds"])
             sentences.append(
-                f"The interval assumes the same error rate for the {are(chosen - read, 'post', 'posts')} of the audit "
-                f"without a label. Without this assumption, the detectors are wrong on {low} to {high}."
+                f"The interval assumes the same error rate for the {are(chosen - read, noun, f'{noun}s')} of the audit "
+                f"without a label. Without this assumption, the {who} are wrong on {low} to {high}."
             )
         assumed = audit.get("assumed")
         if assumed and assumed["low"] is not None:
             sentences.append(
-                "The adjudicators' error rate is unknown, because no post was decided by two of them. If the rate were "
-                f"1%, the detectors would be wrong on {estimate(assumed)}."
+                f"The adjudicators' error rate is unknown, because no {noun} was decided by two of them. If the rate "
+                f"were 1%, the {who} would be wrong on {estimate(assumed)}."
             )
     return sentences
 
@@ -237,15 +249,21 @@ def audit_table(audit: dict[str, Any]) -> Table:
     def language(row: dict[str, Any]) -> Cell:
         return Cell(row["language"], row["language"], mark="stuck" if row["over_limit"] else "")
 
+    rows = _in_order(audit)
     columns = (
         Column("language", "language", says=language),
         LANGUAGE[1],
+        *([Column("label", "label")] if rows and "label" in rows[0] else ()),
         numbered("posts", "agreed on"),
         Column("audited", "read", NUMBER, lambda row: f"{row['audited']:,} of {row['audited'] + row['unresolved']:,}"),
         Column("error", "wrong, 95% interval", NUMBER, lambda row: share(row["error"])),
         Column("note", "", NOTE, lambda row: _audit_note(row, audit["limit"])),
     )
-    return table(many(len(audit["languages"]), "language"), columns, _in_order(audit))
+    return table(many(len({row["language"] for row in rows}), "language"), columns, rows)
+
+
+def _each(rows: list[dict[str, Any]]) -> str:
+    return "language and label" if "label" in rows[0] else "language"
 
 
 def _in_order(audit: dict[str, Any]) -> list[dict[str, Any]]:
@@ -256,7 +274,7 @@ def _in_order(audit: dict[str, Any]) -> list[dict[str, Any]]:
             not row["contested"],
             -(row["error"]["value"] or 0),
             -row["posts"],
-            row["language"],
+            name_of(row),
         ),
     )
 
@@ -279,7 +297,11 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
 
 def audit_plot(audit: dict[str, Any]) -> str:
     """Return a plot of the error rates of all languages with audited items; "" if there are no such languages."""
-    rows = [plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
+    rows = [
+        plotted(row["language"], [(row["error"], row["audited"])], row.get("label", ""))
+        for row in _in_order(audit)
+        if row["audited"]
+    ]
     return forest(rows, title="Error rate of the detectors where they agree", counted="read") if rows else ""
 
 
@@ -292,7 +314,7 @@ def limit_words(audit: dict[str, Any], task: str) -> list[str]:
     """Return sentences about languages over the audit's limit, and about what was or can be done about them."""
     limit = whole_percent(audit["limit"])
     over, contested, read = (
-        sorted(row["language"] for row in audit["languages"] if row[key])
+        sorted(name_of(row) for row in audit["languages"] if row[key])
         for key in ("over_limit", "contested", "all_read")
     )
     sentences = []
@@ -335,10 +357,11 @@ def added(posts: dict[str, int], requested: int, target: str) -> str:
     return f"Drawn at random and added to the {target}: {many(number, 'post')}: {by_language}.{all_there_are}"
 
 
-def plotted(language: str, estimates: list[tuple[dict[str, Any], int]]) -> Row:
+def plotted(language: str, estimates: list[tuple[dict[str, Any], int]], label: str = "") -> Row:
     """Return a language's row in a plot.
 
     estimates: (estimate, count) pairs; the count is the number of items on which the estimate is based.
+    label: label to which the row is restricted; "" for all.
     """
     marks = tuple(Mark(rate["value"], rate["low"], rate["high"], posts) for rate, posts in estimates)
-    return Row(language, beside(language), marks)
+    return Row(language, label or beside(language), marks)

@@ -23,6 +23,7 @@ from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, 
 # Units are sliced by a field only if it has at most this many values. Fields with more values contain texts or names.
 MOST_SLICES = 20
 LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
+AGREED, AUDITED = "agreed", "audited"  # strata of rows on which voters agree
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,7 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     )
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
     group_column = get(manifest_path, task, "together", str)
-    columns = _Columns(group_column, split)
+    columns = _Columns(group_column, split, is_audited="voters" in task)
     columns.dropped.add(group_column)
     columns.read(jsonl, reference_of(manifest) if blind else None)
     in_set = len(columns.ids)
@@ -271,6 +272,16 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
             "them, so it cannot be measured on this set. Open a task with a larger --blind-share."
         )
     _check(columns, name, jsonl)
+    if columns.never_audited:
+        raise EvaluationError(
+            f"Nobody audited some of the labels on which the voters agree in {folder}, so no system can be measured on "
+            "the set. Audit them with `assay audit --add`, and export the set again."
+        )
+    if task.get("voters") and not finished:
+        raise EvaluationError(
+            f"The gold set {name} in {folder} is unfinished, and the items on which its voters disagree are harder "
+            "than the others. Export it again when it is finished."
+        )
     task_labels = list(task["labels"])
     labels = task_labels + sorted(set(columns.gold) - set(task_labels))
     chances, scarce = np.array(columns.chances), list[str]()
@@ -367,6 +378,7 @@ class _Columns:
 
     together: str
     split: str
+    is_audited: bool  # whether voters labelled records on which they agree
     splits: set[str] = field(default_factory=set)
     # `strata` contains the language and the probability of each unit. `every` counts the units of all splits by the
     # same two values.
@@ -382,6 +394,7 @@ class _Columns:
     # columns: those that every set has, and those with too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
+    never_audited: bool = False  # whether voters agree on records of which nobody audited any
     # Units with equal votes share one mapping.
     same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
 
@@ -396,8 +409,11 @@ class _Columns:
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 row = json.loads(line)
-                if row.get("stratum") == UNCONFIRMED or (reasons and row["left_out"] not in reasons):
+                is_unread = self.is_audited and row.get("stratum") == AGREED
+                is_left_out = bool(reasons) and row["left_out"] not in reasons
+                if is_unread or is_left_out or row.get("stratum") == UNCONFIRMED:
                     offset += len(line)
+                    self.never_audited |= is_unread and not row.get("audit_chance")
                     continue
                 stratum = row.get("language") or "", row.get("chance") or 1.0
                 self.every[stratum] += 1
@@ -414,7 +430,7 @@ class _Columns:
     def _add(self, location: str, row: dict[str, Any]) -> None:
         self.ids.append(get(location, row, "id", str))
         self.gold.append(sys.intern(get(location, row, "label", str)))
-        self.chances.append(row.get("chance") or 1.0)
+        self.chances.append((row.get("chance") or 1.0) * (_audit_chance(row) if self.is_audited else 1.0))
         self.groups.append(row.get(self.together))
         votes = tuple(
             (soft_label["label"], soft_label["votes"])
@@ -445,6 +461,14 @@ class _Columns:
             if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
                 values_by_name[name] = values + [""] * (len(self.ids) - len(values))
         return values_by_name
+
+
+def _audit_chance(row: Mapping[str, Any]) -> float:
+    """Return the chance that people read a row. Of the rows on which voters agree, only the audited ones are measured.
+
+    The others have the voters' own label. An audited row therefore stands for several.
+    """
+    return float(row["audit_chance"]) if row.get("stratum") == AUDITED else 1.0
 
 
 def is_text(name: str, value: Any) -> bool:

@@ -62,12 +62,12 @@ class Subject:
         return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
 
     def voted_in(self, gold: GoldSet) -> bool:
-        """Return whether the predictor is one of the detectors whose agreement determined labels of the set.
+        """Return whether the predictor is one of the voters whose agreement determined labels of the set.
 
         Only uniform sets have such labels; in other sets, all labels come from people. The result is False for a file,
         because a file may have a detector's name without coming from that detector.
         """
-        return self.predictor is not None and gold.population == STREAM and self.name in gold.voted
+        return self.predictor is not None and gold.population == STREAM and self.spelled in gold.voted
 
     def drew(self, spelled: str) -> bool:
         """Return whether `spelled`, the predictor that drew the posts of a gold set, is this predictor."""

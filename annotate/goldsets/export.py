@@ -45,7 +45,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Side, Task
 from annotate.quality import answer_models
 from annotate.reports.numbers import percent
-from annotate.work.moves import contested_labels
+from annotate.work.moves import contested_strata
 from corpora.core.languages import UND
 from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of
@@ -431,7 +431,7 @@ class Export:
 
     @cached_property
     def contested(self) -> set[str]:
-        return contested_labels(self.task)
+        return contested_strata(self.task)
 
     @cached_property
     def answers(self) -> answer_models.Fitted:
@@ -507,7 +507,10 @@ class Source:
             (pc.equal(self.transitions.last("event"), "unconfirmed"), "unconfirmed"),
         ]
         if not asks_all:
-            failed = pc.is_in(agreed_label, pa.array(sorted(self.export.contested), pa.string()))
+            contested, paths = self.export.contested, self.export.kind.statistics.audit_strata
+            failed = map_rows(
+                lambda *values: " ".join(values) in contested, pa.bool_(), *(self.unit[path] for path in paths)
+            )
             # Posts that an extension added after the audit are not contested yet, because they wait for the next audit.
             read = pc.not_equal(self.judged["stage"], stages.AGREED)
             strata += [(pc.equal(agreed_label, ""), "disputed"), (self.unit["audited"], "audited")]

@@ -14,7 +14,7 @@ from annotate.core.option import Option, codes, days, named_file, set_sizes, set
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from corpora.core import CorpusError
-from corpora.core.voters import DEFAULT
+from corpora.core.voters import DEFAULT, Panel
 from corpora.draws.language_draws import (
     HISTORY,
     LEAST_POSTS,
@@ -46,6 +46,7 @@ class Wanted:
     leave_out: ids of items to leave out of the frame
     labels: labels of the task
     unread: the labels on which the detectors agree, by id, for the unread posts of a uniform task
+    panel: the voters whose agreement settles labels; None for the default panel of posts, and for none of records
     """
 
     corpus: Corpus
@@ -57,6 +58,7 @@ class Wanted:
     leave_out: Collection[str] = frozenset()
     labels: Sequence[str] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    panel: Panel | None = None
 
 
 DRAW = "The draw"
@@ -158,6 +160,7 @@ class Design:
     answers_from: CLASSES or SYSTEMS, if the draw determines the possible answers; otherwise ""
     asks_each: whether each language has its own question and its own draw
     asks_all: whether people label every drawn item, even if the detectors agree on it
+    takes_panel: whether the manager can choose the voters whose agreement settles labels
     not_extended: what to do instead of enlarging a draw, if draws of this design cannot be enlarged; otherwise ""
     none_found: what to do if no post matches
     """
@@ -173,6 +176,7 @@ class Design:
     answers_from: str = ""
     asks_each: bool = False
     asks_all: bool = False
+    takes_panel: bool = False
     not_extended: str = ""
     none_found: str = ""
     check: Callable[[Mapping[str, Any]], object] = lambda chosen: None
@@ -245,8 +249,13 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "uniform",
             "uniform",
-            lambda request: [sample_uniform(request.corpus, size=request.size or 0, seed=request.seed)],
+            lambda request: [
+                sample_uniform(
+                    request.corpus, size=request.size or 0, seed=request.seed, panel=request.panel or DEFAULT
+                )
+            ],
             population=STREAM,
+            takes_panel=True,
             sets=PostSets(("accuracy", "recall", "precision"), "uniformly_sampled"),
         ),
         Design(
@@ -304,9 +313,11 @@ DESIGNS: Mapping[str, Design] = {
                 seed=request.seed,
                 together=request.kind.records.together,
                 leave_out=request.leave_out,
+                panel=request.panel,
             ),
             options=("languages",),
             size=None,
+            takes_panel=True,
             not_extended="Open another task for further records.",
         ),
         Design(

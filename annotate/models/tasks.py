@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
 
 from annotate.core.draws.hash_order import Lots, by_secret
-from annotate.kinds import KINDS, Kind, kind_of
+from annotate.kinds import KINDS, Kind, kind_of, panel_kind_of
 from annotate.kinds.control import DRAWING, QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models.people import Annotator
@@ -214,6 +214,8 @@ class Task(_Options, LoadedRow):
     @property
     def kind(self) -> Kind:
         kind = kind_of(self.kind_slug, self.kind_file) if self.kind_file else KINDS[self.kind_slug]
+        if "voters" in self.options:
+            kind = panel_kind_of(self.kind_slug, self.kind_file)
         return kind.with_version(vocabulary_of(self.vocabulary_id)) if self.vocabulary_id else kind
 
     @cached_property

@@ -5,7 +5,9 @@ transaction can see the units yet. routing.py decides where a unit goes.
 """
 
 from collections.abc import Collection, Iterable
+from functools import reduce
 from itertools import chain
+from operator import or_
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -147,10 +149,27 @@ def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[s
     insert(transitions)
 
 
-def contested_labels(task: Task) -> set[str]:
-    """Return the labels that failed their audit. People label all posts with such a label from the detectors."""
-    contested = task.units.filter(transitions__event="contested")
-    return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
+def strata(task: Task, units: QuerySet[Unit]) -> set[str]:
+    """Return the strata of automatically labelled units, each as its values separated by spaces.
+
+    In most tasks, a stratum is a label. In others, it is a language and a label, such as `de sports`.
+    """
+    rows = units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
+    return {" ".join(values) for values in rows.distinct()}
+
+
+def in_strata(task: Task, names: Iterable[str]) -> Q:
+    """Return a filter for units in strata, which are named as in `strata`."""
+    paths = task.kind.statistics.audit_strata
+    if len(paths) == 1:
+        return Q(**{f"{paths[0]}__in": list(names)})
+    each = (Q(**dict(zip(paths, name.split(" ", len(paths) - 1), strict=True))) for name in names)
+    return reduce(or_, each, Q(pk__in=[]))
+
+
+def contested_strata(task: Task) -> set[str]:
+    """Return the strata that failed their audit. People label all items of such a stratum."""
+    return strata(task, task.units.filter(transitions__event="contested"))
 
 
 def unread(task: Task) -> QuerySet[Unit]:
@@ -159,5 +178,5 @@ def unread(task: Task) -> QuerySet[Unit]:
     These posts were not chosen for the audit, and people do not label them because of a failed audit either. However,
     people may have read the text of such a post in another post.
     """
-    alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~Q(agreed_label__in=contested_labels(task))
+    alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~in_strata(task, contested_strata(task))
     return task.units.exclude(agreed_label="").filter(alone, audited=False)

@@ -29,9 +29,12 @@ from annotate.quality.guideline_versions import add_first
 from annotate.work.moves import locked, unread
 from annotate.work.unit_entry import add_units, store_orders
 from corpora.core.languages import UND
+from corpora.core.values import matching
+from corpora.core.voters import Panel
 from corpora.database.bulk_rows import insert
 from corpora.draws.samples import Sample, record, record_on_the_way, sample_uniform
 from corpora.models import Corpus, Item
+from corpora.predictions.panels import supported_labels
 from corpora.predictions.predictor_labels import find_imported, find_predictor, predicted_labels
 from corpora.predictions.rankings import ranked_for
 from corpora.storage.layout import manifest_of
@@ -127,6 +130,7 @@ def open_task(
     chosen: Mapping[str, Any] = MappingProxyType({}),
     gold: Sequence[GoldRow] = (),
     reuse: bool = False,
+    panel: Panel | None = None,
     guidelines: Mapping[str, str] | None = None,
     progress: Progress = lambda units: None,
     then: Callable[[Opened], object] = lambda opened: None,
@@ -145,6 +149,7 @@ def open_task(
     chosen: options of the draw.
     gold: records with a known answer.
     reuse: whether to reuse labels of other tasks, or labels that came with documents.
+    panel: voters whose agreement settles labels, None for the default panel of posts, and for none of records.
     guidelines: text of the guidelines in each language, None for the kind's own guidelines.
     progress: called while units are created.
     then: called with the result before the transaction is committed.
@@ -154,7 +159,8 @@ def open_task(
     """
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
-    wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=frozenset(row.id for row in gold))
+    left_out = frozenset(row.id for row in gold)
+    wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=left_out, panel=panel)
     # Read files before the transaction begins, because nobody else can write to the database while it is open.
     opened = _drawn(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
@@ -206,6 +212,8 @@ def unsaved_task(
     elif design.asks_each:
         labels = wanted.languages or labels
     task = imagined_task(kind, labels, options, reuse=reuse)
+    if wanted.panel:
+        _choose_panel(task, wanted.corpus.name, wanted.panel)
     task.name, task.title, task.members_only = name, title or kind.title, members_only
     if suggest:
         task.suggest = _suggesting(task, wanted.corpus.name, suggest)
@@ -219,6 +227,29 @@ def unsaved_task(
             "--audit-least."
         )
     return task
+
+
+def _choose_panel(task: Task, corpus: str, panel: Panel) -> None:
+    """Store the panel of a task. People label what one of its imported voters never predicts.
+
+    Raises TaskError if its agreement cannot be an answer, and CorpusError if a voter has not voted on the corpus.
+    """
+    if task.keep_declared:
+        raise TaskError(
+            "Documents that keep their declared labels need no voters. Remove --reuse or --voters.", "voters"
+        )
+    ranked = [name for name in panel.imported if find_imported(corpus, name).ranked]
+    if ranked and task.kind.form.several:
+        raise TaskError(
+            f"{ranked[0]} ranks labels, but answers are sets of labels, and a ranking does not state where a set ends. "
+            "Import sets with import_predictions without --ranked.",
+            "voters",
+        )
+    supported = supported_labels(corpus, panel)
+    if supported is not None:
+        known = {matching(label, task.labels) for label in supported}
+        task.never_agree = sorted({*task.never_agree, *(label for label in task.labels if label not in known)})
+    task.voters, task.agree = list(panel.voters), panel.agree
 
 
 def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
@@ -333,7 +364,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
         labels = sorted(set(labels or kind.labels))
     if "audit_recheck" in options:
         listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
-        options["never_agree"] = sorted(listed)
+        options["never_agree"] = sorted(listed) if kind.routing.is_routed else []
     task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=[*(labels or kind.labels)], options=options)
     try:
         for control in kind.hooks["prepare"]:
@@ -444,7 +475,7 @@ def extend_task(
     """
     check_extension(task, size)
     draw = task.draw
-    sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
+    sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw, panel=task.panel)
     with transaction.atomic():
         # Lock the task first, although an answer to an audited post locks the post before the task.
         locked(task)

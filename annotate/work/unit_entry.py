@@ -167,7 +167,7 @@ def _route(
             unit.reused_from, label = reuse[unit.item.pk]
             begin(unit, stages.LABELLED, label)
             continue
-        if not (asks_all or unit.predicted or (sets and unit.known_answer)):
+        if not (asks_all or unit.predicted or unit.known_answer):
             label = preference_kind.agreed(sets) if sets else agreed(unit.item, task)
         if label:
             unit.agreed_label = label

@@ -18,7 +18,7 @@ from annotate.models import Judgment
 from annotate.reports.numbers import in_points
 from annotate.work.adjudication import to_adjudicate
 from annotate.work.judgments import judge
-from annotate.work.moves import contested_labels
+from annotate.work.moves import contested_strata
 from annotate.work.queue import take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -111,7 +111,7 @@ def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task,
     task = make_task(entries, **options, check_share=0.3)
     people = person("ann", "de fr"), person("ada", adjudicates=True)
     read_all(task, truth, *people)
-    assert contested_labels(task) == {"de"}
+    assert contested_strata(task) == {"de"}
     read_all(task, truth, *people)
     add_checks(task, 40)
     read_all(task, truth, *people)

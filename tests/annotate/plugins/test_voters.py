@@ -9,6 +9,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.models import Task
 from corpora.core import CorpusError
 from corpora.core.detectors import ranked
 from corpora.core.voters import DEFAULT, VOTERS, load, register
@@ -61,6 +62,19 @@ def test_a_detector_from_outside_votes_and_is_one_of_a_panel(common, corpus, tmp
     assert said["de"] == list(by_id.values()).count("de")
     assert sum(triggers("posts", find_predictor("posts", "majority")).values()) == len(rows)
 
+    how = {"kind": "language", "corpus": "posts", "size": "40", "seed": "1", "audit_share": "0"}
+    call_command("open_task", "lang", **how, voters=FOUR, verbosity=0)
+    task = Task.objects.get()
+    for unit in task.units.select_related("item"):
+        assert unit.item.votes.keys() == {*FOUR.split()}
+        assert unit.agreed_label in ("", by_id.get(unit.item.key))
+    assert {"en"} <= set(task.units.values_list("agreed_label", flat=True)) <= {"", "de", "en", "fr"}
+
+    call_command("export_gold", "lang", out=tmp_path / "gold", verbosity=0)
+    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
+    assert {*manifest["detectors"][0]} == {"langid", "cld2", "fasttext", "common"}
+    card = (tmp_path / "gold" / "README.md").read_text()
+    assert "Four detectors (langid.py, CLD2, fastText, common words) labelled every post. If all four agree" in card
     [read] = votes_in(pa.array([json.dumps({"langid": [], "common": [["de", 0.5]]})]), ["langid", "common"]).to_pylist()
     assert read == [{"detector": "common", "rank": 1, "language": "de", "score": 0.5}]
 
