@@ -3,7 +3,9 @@
 import pytest
 
 from annotate.actions.commands import call_command
+from annotate.controls.suggestions import suggested
 from annotate.models import Task
+from corpora.predictions.panels import first_votes, panel_named
 from corpora.storage.layout import manifest_of
 from tests.annotate.evaluation.figures import figures, rows_of, written
 from tests.chat_server import MODEL, PROSE, serving
@@ -22,17 +24,21 @@ def answer(prompt, attempt):
     return "1" if number % 7 == 0 else truth_of(f"r{number}")
 
 
-def test_a_models_votes_on_records_are_measured_like_any_predictor_and_its_rejects_are_refusals(reviews, tmp_path, run):
-    gold = reviews(90, lambda name, key: truth_of(key), size=30)
+def vote(tmp_path, server, model=MODEL):
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("How content is the writer in language {language}?\n\n{review}\n\nOnly write one of {labels}.")
+    options = {"model": model, "prompt": str(prompt), "endpoint": server.url, "labels_of": "mood"}
+    call_command("vote", "reviews", **options, max_rejects="10%", verbosity=0)
+    return str(manifest_of("reviews").predictions[-1])
+
+
+def test_a_models_votes_on_records_are_measured_like_any_predictor_and_its_rejects_are_refusals(reviews, tmp_path, run):
+    gold = reviews(90, lambda name, key: truth_of(key), size=30)
     with serving(answer) as server:
-        options = {"model": MODEL, "prompt": str(prompt), "endpoint": server.url, "labels_of": "mood"}
-        call_command("vote", "reviews", **options, max_rejects="10%", verbosity=0)
+        predictor = vote(tmp_path, server)
         assert len(server.asked) == 90
         assert server.asked[0].endswith("Only write one of 3, 2, 1.")
-    [predictions] = manifest_of("reviews").predictions
-    report = run(str(predictions), "--gold", gold)
+    report = run(predictor, "--gold", gold)
     said = {f"r{n}": answer(f"Review {n} of it.", 1) for n in range(90)}
     keys = [row["id"] for row in rows_of(gold)]
     assert figures(report, "accuracy")["value"] == pytest.approx(sum(said[k] == truth_of(k) for k in keys) / 60)
@@ -44,3 +50,19 @@ def test_a_models_votes_on_records_are_measured_like_any_predictor_and_its_rejec
     file = written(tmp_path / "same.tsv", labels)
     assert run(file, "--gold", gold)["rows"] == report["rows"]
     assert Task.objects.get().labels == ["3", "2", "1"]
+
+
+def test_a_rejected_answer_is_neither_a_vote_nor_a_suggestion(reviews, tmp_path):
+    reviews(30, lambda name, key: truth_of(key))
+    with serving(answer) as server:
+        voters = [vote(tmp_path, server, model) for model in (MODEL, "other")]
+    panel = panel_named("reviews", voters)
+    votes = [([*voted.votes.values()], voted.posts) for voted in first_votes("reviews", 0, panel)]
+    assert sum(posts for voted, posts in votes if voted == [[], []]) == 3
+    assert sum(posts for voted, posts in votes if voted[0] and voted[0] == voted[1]) == 27
+    how = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "languages": "en de", "seed": "2"}
+    call_command("open_task", "helped", **how, suggest=voters[:1], test_items="0", gold_share="0", verbosity=0)
+    units = Task.objects.get(name="helped").units.select_related("item", "task")
+    assert {unit.item.key: suggested(unit) for unit in units} == {
+        f"r{n}": [] if n % 10 == 0 else [answer(f"Review {n} of it.", 1)] for n in range(30)
+    }
