@@ -156,13 +156,18 @@ def words(results: Mapping[str, Any], blind_share: float) -> list[str]:
     ]
     if not (shown["answers"] and blind["answers"]):
         return [*sentences, "The effect is unknown until there are answers with and without suggestions."]
-    name = f"mean F1 with the first {results['first']} suggestions" if results["several"] else "share that equals it"
-    sentences.append(
-        f"Of {shown['answers']:,} answers with a suggestion and {blind['answers']:,} without, the {name} is "
-        f"{percent(shown['score'])} and {percent(blind['score'])}: a difference of {points(results['score'])} "
-        "percentage points. The measured score of these predictions rises by this much if it is measured on answers "
-        "with suggestions, so an evaluation uses those without."
-    )
+    counts = f"{shown['answers']:,} answers with a suggestion", f"{blind['answers']:,} without"
+    if results["several"]:
+        sentences.append(
+            f"The mean F1 of answers and the first {results['first']} suggestions is {percent(shown['score'])} in "
+            f"{counts[0]}, and {percent(blind['score'])} in {counts[1]}: {points(results['score'])} percentage points."
+        )
+    else:
+        sentences.append(
+            f"The suggested label is the answer in {percent(shown['score'])} of {counts[0]}, and in "
+            f"{percent(blind['score'])} of {counts[1]}: {points(results['score'])} percentage points."
+        )
+    sentences.append("The predictions would seem better by this much if answers with suggestions measured them.")
     return sentences
 
 
@@ -207,7 +212,7 @@ def _effect_table(results: Mapping[str, Any], called: Callable[[str], str]) -> T
         Column("figure", ""),
         Column("shown", "with suggestion", NUMBER),
         Column("blind", "without", NUMBER),
-        Column("difference", "difference in points", NUMBER),
+        Column("difference", "difference", NUMBER),
     )
     return table("Effect of suggestions", columns, rows)
 

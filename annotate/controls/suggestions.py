@@ -46,7 +46,8 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
     """Return the suggestions that an annotator sees, as stored. The list is empty if they are hidden (is_blind)."""
-    return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
+    task = unit.task
+    return suggested(unit) if task.suggest and not is_blind(annotator.pseudonym, task, unit.item.key) else []
 
 
 def seen_by(annotator: Annotator, unit: Unit) -> list[str]:

@@ -206,7 +206,12 @@ def _warnings(units: Units) -> list[str]:
             "reliable there."
         )
     counts = units.manifest.get("counts") or {}
-    left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
+    counted_too = blind_arm.COUNTED_TOO if units.in_set < units.size else ()
+    left_out = {
+        why.replace("_", " "): number
+        for why, number in (counts.get("left_out") or {}).items()
+        if number and why not in counted_too
+    }
     left_out.pop("unfinished", None)  # a separate warning covers unfinished sets
     if left_out:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())

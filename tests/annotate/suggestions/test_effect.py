@@ -122,6 +122,7 @@ def test_items_on_which_people_disagreed_count_if_somebody_was_blind(answered, t
     report = evaluated(capsys, "mine@1", folder)
     [found] = [row for row in report["rows"] if row["measure"] == "accuracy" and not row["of"]]
     assert found["units"] == len(blind)
+    assert not any("have no label" in warning for warning in report["warnings"])
 
 
 def test_without_blind_answers_the_suggester_is_not_measured(answered, capsys):
