@@ -519,7 +519,13 @@ def _suggesting(task: Task, corpus: str, predictors: Sequence[str]) -> list[str]
         raise TaskError(f"--suggest contains {duplicates[0]} twice. List each predictor once.", "suggest")
     if not task.kind.thesaurus and len(predictors) > 1:
         raise TaskError("Only tasks about concepts combine several predictors. Set --suggest once.", "suggest")
-    if task.audit_share or task.audit_least or task.kind.filtered or task.voters:
+    if task.voters:
+        raise TaskError(
+            "Machines vote in this task, and people must answer what they dispute without a machine's label. Remove "
+            "--suggest or --voters.",
+            "suggest",
+        )
+    if task.audit_share or task.audit_least or task.kind.filtered:
         raise TaskError(
             "People audit labels from machines in this task, and a suggestion would bias the audit. Set --audit-share "
             "and --audit-least to 0, or remove --suggest.",

@@ -15,7 +15,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import open_lease
 from tests.annotate import attacks
 from tests.annotate.preferences.comparing import open_comparison
-from tests.annotate.suggestions.moods import LABELS, import_diary, open_moods, predict, prediction, write
+from tests.annotate.suggestions.moods import LABELS, import_diary, open_moods, predict, prediction, true_label, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -125,10 +125,12 @@ def test_a_side_is_suggested_in_a_comparison_and_the_system_stays_unnamed(tmp_pa
 
 def test_suggestions_that_would_bias_or_reveal_something_are_refused(diary):
     predict(diary, lambda key: "merry", "merry", 40)
+    predict(diary, true_label, "other", 40)
     for options, sentence in (
         ({"suggest": ["mine", "mine"]}, "--suggest contains mine twice."),
         ({"suggest": ["mine", "mine@1"]}, "Only tasks about concepts combine several predictors."),
-        ({"suggest": ["other"]}, "Corpus diary has no predictor 'other'"),
+        ({"suggest": ["unknown"]}, "Corpus diary has no predictor 'unknown'"),
+        ({"voters": "mine@1 other@1"}, "Machines vote in this task"),
         ({"suggest": (), "blind_share": "0.5"}, "--blind-share has no effect without suggestions."),
         ({"suggest": ["merry"]}, "merry@1 suggests 'merry' for document d"),
     ):
