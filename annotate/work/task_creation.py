@@ -213,7 +213,7 @@ def unsaved_task(
         labels = wanted.languages or labels
     task = imagined_task(kind, labels, options, reuse=reuse)
     if wanted.panel:
-        _choose_panel(task, wanted.corpus.name, wanted.panel)
+        choose_panel(task, wanted.corpus.name, wanted.panel)
     task.name, task.title, task.members_only = name, title or kind.title, members_only
     if suggest:
         task.suggest = _suggesting(task, wanted.corpus.name, suggest)
@@ -229,7 +229,7 @@ def unsaved_task(
     return task
 
 
-def _choose_panel(task: Task, corpus: str, panel: Panel) -> None:
+def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
     """Store the panel of a task. People label what one of its imported voters never predicts.
 
     Raises TaskError if its agreement cannot be an answer, and CorpusError if a voter has not voted on the corpus.
