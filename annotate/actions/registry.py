@@ -50,6 +50,7 @@ COMMANDS = {
     },
     "Tasks": {
         "plan": ("plan", "Show how many posts to draw and read for a given interval width."),
+        "panel": ("compare_panels", "Show how panels of voters agree and err, and what is left to people."),
         "open_task": ("open_task", "Draw items from a corpus and open a task for annotators."),
         "extend_task": ("open_task", "Draw more units for a task."),
         "tasks": ("status", "List the tasks with their progress."),

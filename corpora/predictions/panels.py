@@ -4,11 +4,14 @@
 engines.asking opens with a panel has its votes in the view `votes`. The rest of the program needs only the names.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import UND
+from corpora.core.records import DECLARED
 from corpora.core.voters import DEFAULT, VOTERS, Panel, Votes, panel_of
 from corpora.engines import asking, full_disk_explained
 from corpora.predictions.predictor_labels import Predictor, check_complete, find_imported, triggers
@@ -106,3 +109,50 @@ def first_votes(corpus_name: str, least_letters: int, panel: Panel = DEFAULT) ->
         for row in store.fetch("first_votes_counted", least_letters):
             votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in panel.voters}
             yield Voted(votes, least_letters if row["is_long"] else 0, row["posts"])
+
+
+class Compared(NamedTuple):
+    """A count of items like Voted, in one language and with one truth.
+
+    language: the language of records; empty for posts
+    truth: the true labels; None if they are unknown
+    """
+
+    voted: Voted
+    language: str
+    truth: tuple[str, ...] | None
+
+
+def compared_votes(
+    corpus_name: str, least_letters: int, panel: Panel, truth: Mapping[str, str] | None
+) -> Iterator[Compared]:
+    """Yield counts like first_votes, also grouped by the language of records and by the true labels.
+
+    truth: the true label of some items, by id; None for the labels that came with records
+
+    Raise CorpusError if one of the voters has not voted on all items, or if the records have no labels.
+    """
+    manifest = manifest_of(corpus_name)
+    check_panel(corpus_name, manifest, panel)
+    if truth is None and not manifest.declared:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no declared labels. Set --truth to a gold set, or to a file with the columns id "
+            "and label.",
+            "truth",
+        )
+    reading = full_disk_explained("the votes were not counted")
+    with reading, asking(corpus_name, manifest=manifest, panel=panel) as store:
+        store.first_votes()
+        if manifest.fields:
+            store.select("places", "posts", {"id": "id", "language": "language"})
+        else:
+            store.rows("places", pa.table([pa.array([], pa.string())] * 2, ["id", "language"]))
+        if truth is None:
+            store.select("truths", "posts", {"id": "id", "labels": DECLARED})
+        else:
+            labels = pa.array([[label] for label in truth.values()], pa.list_(pa.string()))
+            store.rows("truths", pa.table([pa.array(truth.keys(), pa.string()), labels], ["id", "labels"]))
+        for row in store.fetch("first_votes_compared", least_letters):
+            votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in panel.voters}
+            voted = Voted(votes, least_letters if row["is_long"] else 0, row["items"])
+            yield Compared(voted, row["language"] or "", tuple(row["labels"]) if row["labels"] else None)

@@ -1,0 +1,313 @@
+"""Forecast of a panel before a task is opened: what its voters agree on, what people read, and the expected error.
+
+The votes are counted in one query per panel, grouped by the labels that the voters rank first. The error is measured on
+items whose true label is known, and predicted from earlier audits of the same panel.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import combinations
+from math import sqrt
+from typing import Any, NamedTuple
+
+from annotate.controls.audit_report import audits_of
+from annotate.controls.checks import slips
+from annotate.core.estimation.label_errors import Audit, by_power, error, overall_error
+from annotate.core.estimation.proportions import pooled, proportion
+from annotate.kinds.language import LEAST_LETTERS
+from annotate.models import Task, Unit
+from annotate.work.routes import Routes
+from corpora.core.languages import finer
+from corpora.core.voters import Panel, agreed_vote
+from corpora.models import Item
+from corpora.predictions.panels import Compared, compared_votes, supported_labels
+
+# Earlier audits are samples from other draws. The estimator expects audited items to be part of the items, so all
+# counts of items are multiplied until the audited ones are a negligible part of them.
+LARGER = 1_000
+Stratum = tuple[str, ...]  # the label of posts, or the language and the label of records
+Rule = Callable[
+    [Compared], tuple[str | None, str]
+]  # returns the label on which voters agree, and the readers' language
+
+
+class Work(NamedTuple):
+    """How much of a corpus is drawn and read.
+
+    size: number of items to draw; None for all
+    audit_share, audit_least: share of the agreed items to audit, and minimum number per stratum
+    seconds: time that the people of an item need in total
+    """
+
+    size: int | None
+    audit_share: float
+    audit_least: int
+    seconds: float
+
+
+class Group(NamedTuple):
+    """A count of items with the same votes, language and truth.
+
+    firsts: the label that each voter ranks first, "" for no vote
+    label: the label on which the voters agree, "" if they do not
+    queue: the language of the people who would read the items
+    language: the language of records, "" for posts
+    truth: the true label, None if it is unknown
+    items: number of items
+    """
+
+    firsts: tuple[str, ...]
+    label: str
+    queue: str
+    language: str
+    truth: str | None
+    items: int
+
+    @property
+    def stratum(self) -> Stratum:
+        return (self.language, self.label) if self.language else (self.label,)
+
+    def is_right(self, label: str) -> bool:
+        """Return whether a label is right. A coarse code such as zh is right for the languages that it covers."""
+        return label == self.truth or (not self.language and bool(label) and self.truth in finer(label))
+
+
+def forecast_of(
+    corpus: str, panel: Panel, task: Task | None, truth: Mapping[str, str] | None, work: Work
+) -> dict[str, Any]:
+    """Return the forecast of a panel, as a dict.
+
+    task: unsaved task with the panel, whose kind determines what agreement is; None for records with any labels
+    truth: the true label of some items, by id; None for the labels that came with records
+
+    voters, agree: the panel
+    items, agreed: number of items, and number on which the voters agree
+    known, wrong: number of agreed items whose true label is known, and number of these on which the label is wrong
+    error: error of the agreement on these items, see Estimate.as_dict
+    earlier: error expected from earlier audits, see `_expected_error`; None if there is no such audit
+    labels: a row for each label on which the voters agree, see `_labels`
+    single: for each voter, its name, and the number of items with a vote (voted), with a known truth (known) and right
+        (right); see `_voter`
+    pairs: a row for each two voters, see `_pair`
+    queues: the expected work by language: items (that people read), disputed, audits and hours
+    people, hours: total of these items and hours
+    """
+    groups = [*_groups(compared_votes(corpus, LEAST_LETTERS, panel, truth), _rule(corpus, panel, task))]
+    agreed = [group for group in groups if group.label]
+    sizes = _counted((group.stratum, group.items) for group in agreed)
+    tasks, audits = earlier_audits(panel, 2 if any(group.language for group in groups) else 1)
+    queues = _queues(groups, work)
+    return {
+        "voters": [*panel.voters],
+        "agree": panel.agree,
+        "items": sum(group.items for group in groups),
+        "agreed": sum(sizes.values()),
+        **_checked(agreed),
+        "earlier": _expected_error(sizes, tasks, audits),
+        "labels": _labels(agreed, audits),
+        "single": [{"voter": name} | _voter(place, groups) for place, name in enumerate(panel.voters)],
+        "pairs": [
+            {"voters": [panel.voters[place] for place in places]} | _pair(*places, groups)
+            for places in combinations(range(len(panel.voters)), 2)
+        ],
+        "queues": queues,
+        "people": sum(row["items"] for row in queues),
+        "hours": sum(row["hours"] for row in queues),
+    }
+
+
+def _groups(counts: Iterable[Compared], rule: Rule) -> Iterator[Group]:
+    for row in counts:
+        firsts = tuple(str(ranking[0][0]) if ranking else "" for ranking in row.voted.votes.values())
+        label, queue = rule(row)
+        truth = None if row.truth is None else " ".join(sorted(row.truth))
+        yield Group(firsts, label or "", queue, row.language, truth, row.voted.posts)
+
+
+def _rule(corpus: str, panel: Panel, task: Task | None) -> Rule:
+    """Return the rule by which a task, or a panel of records alone, gets labels and readers."""
+    if task is None:
+        supported = supported_labels(corpus, panel)
+
+        def by_panel(row: Compared) -> tuple[str | None, str]:
+            label = agreed_vote(row.voted.votes, panel)
+            return label if supported is None or label in supported else None, row.language
+
+        return by_panel
+    routes = Routes.load(task)
+
+    def by_task(row: Compared) -> tuple[str | None, str]:
+        item = Item(votes=row.voted.votes, letters=row.voted.letters, language=row.language)
+        label = task.kind.routing.agreed(item, task)
+        if label:
+            return label, row.language or routes.queue_in(label)
+        return None, task.kind.routing.candidates(Unit(task=task, item=item), routes)[0]
+
+    return by_task
+
+
+def _counted(counts: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    total: Counter[Any] = Counter()
+    for key, number in counts:
+        total[key] += number
+    return total
+
+
+# --- Agreement and errors
+
+
+def _checked(agreed: Iterable[Group]) -> dict[str, Any]:
+    """Return the number of agreed items with a known truth, the number of wrong ones, and the error."""
+    known = [group for group in agreed if group.truth is not None]
+    number, wrong = (
+        sum(group.items for group in groups)
+        for groups in (known, [group for group in known if not group.is_right(group.label)])
+    )
+    return {"known": number, "wrong": wrong, "error": proportion(wrong, number).as_dict()}
+
+
+def _labels(agreed: Sequence[Group], audits: Mapping[Stratum, Audit]) -> list[dict[str, Any]]:
+    """Return a row for each label on which the voters agree, the most frequent first.
+
+    A row has label, items, known, wrong and error as in forecast_of, and audited and earlier: the number of items in
+    earlier audits, and the error in these, None if there are none.
+    """
+    by_label: dict[str, list[Group]] = {}
+    for group in agreed:
+        by_label.setdefault(group.label, []).append(group)
+    rows = []
+    for label, groups in by_label.items():
+        audit = _merged([audit for stratum, audit in audits.items() if stratum[-1] == label])
+        rows.append(
+            {
+                "label": label,
+                "items": sum(group.items for group in groups),
+                **_checked(groups),
+                "audited": audit.resolved if audit else 0,
+                "earlier": error(audit).as_dict() if audit and audit.resolved else None,
+            }
+        )
+    return sorted(rows, key=lambda row: (-row["items"], row["label"]))
+
+
+def _voter(place: int, groups: Sequence[Group]) -> dict[str, Any]:
+    known = [group for group in groups if group.truth is not None and group.firsts[place]]
+    number = sum(group.items for group in known)
+    right = sum(group.items for group in known if group.is_right(group.firsts[place]))
+    return {
+        "voted": sum(group.items for group in groups if group.firsts[place]),
+        "known": number,
+        "right": right,
+        "accuracy": proportion(right, number).as_dict(),
+    }
+
+
+def _pair(one: int, other: int, groups: Iterable[Group]) -> dict[str, Any]:
+    """Return how two voters compare, on the items on which both vote.
+
+    voted, same: number of these items, and number with the same label from both
+    known: number of these items whose true label is known
+    correlation: phi coefficient of their errors on these; None if one of the voters is always right or always wrong
+    """
+    both = [group for group in groups if group.firsts[one] and group.firsts[other]]
+    known = [group for group in both if group.truth is not None]
+    counts = _counted(
+        ((*(not group.is_right(group.firsts[place]) for place in (one, other)),), group.items) for group in known
+    )
+    return {
+        "voted": sum(group.items for group in both),
+        "same": sum(group.items for group in both if group.firsts[one] == group.firsts[other]),
+        "known": counts.total(),
+        "correlation": _phi(counts),
+    }
+
+
+def _phi(counts: Mapping[tuple[bool, ...], int]) -> float | None:
+    """Return the phi coefficient of two binary variables from the counts of their four combinations."""
+    both, first, second, none = (counts[key] for key in ((True, True), (True, False), (False, True), (False, False)))
+    variances = (both + first) * (second + none) * (both + second) * (first + none)
+    return (both * none - first * second) / sqrt(variances) if variances else None
+
+
+# --- Earlier audits of the same panel
+
+
+def earlier_audits(panel: Panel, width: int) -> tuple[list[Task], dict[Stratum, Audit]]:
+    """Return the tasks in which people audited a panel, and the audits of each stratum in all of them together.
+
+    width: number of values of a stratum
+    """
+    tasks = [
+        task
+        for task in Task.objects.order_by("pk")
+        if task.kind.audits_agreement and task.panel == panel and len(task.kind.statistics.audit_strata) == width
+    ]
+    audits: dict[Stratum, list[Audit]] = {}
+    with_audits = []
+    for task in tasks:
+        found = audits_of(task, task.units.exclude(agreed_label=""))
+        if any(audit.resolved for audit in found.values()):
+            with_audits.append(task)
+            for stratum, audit in found.items():
+                audits.setdefault(stratum, []).append(audit)
+    return with_audits, {stratum: merged for stratum, each in audits.items() if (merged := _merged(each))}
+
+
+def _merged(audits: Sequence[Audit]) -> Audit | None:
+    if not audits:
+        return None
+    return Audit(**{field.name: sum(getattr(audit, field.name) for audit in audits) for field in fields(Audit)})
+
+
+def _expected_error(
+    sizes: Mapping[Stratum, int], tasks: Sequence[Task], audits: Mapping[Stratum, Audit]
+) -> dict[str, Any] | None:
+    """Return the error that is expected from earlier audits, or None if these strata were not audited.
+
+    Each stratum has its error in the earlier audits and its size in this corpus. A stratum without an audit has the
+    mean error of the others, with an interval from all right to all wrong (label_errors.overall_error).
+
+    The result is Estimate.as_dict with audited (number of audited items), tasks (their names) and unseen (number of
+    items in strata without an audit).
+    """
+    audited = {stratum: audits[stratum] for stratum in sizes if stratum in audits and audits[stratum].resolved}
+    if not audited:
+        return None
+    larger = LARGER * max((audit.resolved + audit.unresolved) / sizes[stratum] for stratum, audit in audited.items())
+    nothing = Audit(0, 0, 0, 0, 0, 0)
+    here = [replace(audited.get(stratum, nothing), posts=size * max(larger, 1)) for stratum, size in sizes.items()]
+    by_task = [rate for task in tasks if (rate := slips(task))]
+    return overall_error(here, pooled(*by_task) if by_task else None).as_dict() | {
+        "audited": sum(audit.resolved for audit in audited.values()),
+        "tasks": [task.name for task in tasks],
+        "unseen": sum(size for stratum, size in sizes.items() if stratum not in audited),
+    }
+
+
+# --- People's work
+
+
+def _queues(groups: Sequence[Group], work: Work) -> list[dict[str, Any]]:
+    """Return the expected work of each queue, the largest first."""
+    total = sum(group.items for group in groups)
+    part = min(1.0, work.size / total) if work.size and total else 1.0
+    queue_of = {group.stratum: group.queue for group in groups if group.label}
+    sizes = _counted((group.stratum, group.items) for group in groups if group.label)
+    read: dict[str, list[float]] = {}
+    for group in groups:
+        read.setdefault(group.queue, [0.0, 0.0])[0] += part * group.items * (not group.label)
+    audits = by_power({stratum: part * size for stratum, size in sizes.items()}, work.audit_share, work.audit_least)
+    for stratum, number in audits.items():
+        read[queue_of[stratum]][1] += number
+    rows = [
+        {
+            "language": queue,
+            "items": disputed + audited,
+            "disputed": disputed,
+            "audits": audited,
+            "hours": (disputed + audited) * work.seconds / 3600,
+        }
+        for queue, (disputed, audited) in read.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["items"], row["language"]))
