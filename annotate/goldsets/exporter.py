@@ -23,7 +23,7 @@ from django.template.loader import render_to_string
 
 from annotate.core import stages
 from annotate.core.draws.splits import FREQUENT_OVER, SplitError
-from annotate.goldsets import form_extras
+from annotate.goldsets import form_extras, statements
 from annotate.goldsets.card import card_of
 from annotate.goldsets.columns import FIELDS, LEFT_OUT, Column, columns_of
 from annotate.goldsets.export import ONLY_ID, Export, Source
@@ -162,7 +162,13 @@ def _write(export: Export, folder: Path, tools: Sequence[str], progress: Progres
     manifest = manifest_of_set(export, counts.as_dict(), published)
     if tools:
         manifest["copies"] = write_copies(folder, export, tools)
-    write_with_card(folder, manifest, lambda: render_to_string(kind.publication.card, card_of(export, manifest, names)))
+
+    def documents() -> dict[str, str]:
+        context = card_of(export, manifest, names) | {"has_statements": True}
+        card = render_to_string(kind.publication.card, context)
+        return {"README.md": card, **statements.documents(manifest, folder, context)}
+
+    write_with_card(folder, manifest, documents)
     return manifest
 
 

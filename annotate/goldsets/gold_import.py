@@ -280,7 +280,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
         context = {**head, **names, "sentence": sentence, "plot": plot, "manifest": manifest}
         return render_to_string("annotate/imported.md", context)
 
-    write_with_card(folder, manifest, card)
+    write_with_card(folder, manifest, lambda: {"README.md": card()})
     return manifest
 
 

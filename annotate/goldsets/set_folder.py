@@ -46,16 +46,19 @@ class GoldSetError(Exception):
     """
 
 
-def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], str]) -> None:
-    """Write README.md and manifest.json next to a set's files.
+def write_with_card(folder: Path, manifest: dict[str, Any], documents: Callable[[], Mapping[str, str]]) -> None:
+    """Write README.md, other documents and manifest.json next to a set's files.
 
-    card: function that renders the card; it is called once the manifest has the digests of the other files.
+    documents: function that returns the text of each document by its file name; it is called once the manifest has the
+        digests of the other files.
     """
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     listed = set(summed(folder, names))
     manifest["files"] = {name: digest_of(folder / name) for name in names if name not in listed}
-    (folder / "README.md").write_text(card(), encoding="utf-8")
-    manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
+    for name, text in documents().items():
+        (folder / name).write_text(text, encoding="utf-8")
+        manifest["files"][name] = digest_of(folder / name)
+    manifest["files"] = dict(sorted(manifest["files"].items()))
     write_manifest(folder, manifest)
 
 

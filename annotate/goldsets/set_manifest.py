@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import Count, Max, Min
+from django.db.models import Avg, Count, Max, Min, QuerySet
 
 from annotate.controls import honeypots
 from annotate.controls.replenishment import standing
@@ -17,7 +17,7 @@ from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, VERSIONS
 from annotate.kinds.balanced_draw import IDS, JOINT
-from annotate.models import GoldAnswer, Judgment, Trial
+from annotate.models import AnnotatorLanguage, GoldAnswer, Judgment, Trial
 from annotate.quality import agreement_statistics, commitments, preference_statistics
 from annotate.quality.guideline_versions import qualified
 from corpora.core.languages import tables_of
@@ -138,7 +138,9 @@ def _people(export: Export) -> dict[str, Any]:
     return {
         "annotators": live.values("annotator").distinct().count(),
         "answers": live.count(),
-        "answers_each": by_unit.aggregate(least=Min("answers"), most=Max("answers")),
+        "answers_each": by_unit.aggregate(least=Min("answers"), most=Max("answers"), mean=Avg("answers")),
+        "answered": _days(live),
+        "levels": _levels(live.values("annotator")),
         "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
         "qualified": {
             "by_test": by_test.count(),
@@ -147,6 +149,21 @@ def _people(export: Export) -> dict[str, Any]:
         "tests": {"taken": tests.count(), "passed": tests.filter(passed=True).count()},
         "paused": task.pauses.values("annotator").distinct().count(),
     }
+
+
+def _days(judgments: QuerySet[Judgment]) -> list[str]:
+    """Return the first and the last day of the answers; an empty list if there are none."""
+    times = judgments.aggregate(first=Min("answered_at"), last=Max("answered_at"))
+    return [time.date().isoformat() for time in times.values() if time]
+
+
+def _levels(annotators: QuerySet[Any]) -> dict[str, dict[str, int]]:
+    """Count the annotators by the languages that they read, and by their level in each."""
+    levels: dict[str, dict[str, int]] = {}
+    known = AnnotatorLanguage.objects.filter(annotator__in=annotators, level__gt=0).order_by("language", "-level")
+    for language, level, number in known.values_list("language", "level").annotate(Count("pk")):
+        levels.setdefault(language, {})[str(level)] = number
+    return levels
 
 
 def _gold_answers(export: Export) -> dict[str, int]:

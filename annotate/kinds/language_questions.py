@@ -34,7 +34,7 @@ COLUMNS = (
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
 # Sections that the manifest of such a set has in addition to those of every set.
-SECTIONS = ("audit", "decoys", "checks", "agreement")
+SECTIONS = ("audit", "decoys", "checks", "people", "agreement")
 # Sites where an adjudicator can look up a text. The text is sent to a site only if the adjudicator follows the link.
 SEARCHES = (
     ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),

@@ -20,6 +20,7 @@ from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import NotFound
+from annotate.goldsets.statements import PERSONAL
 from annotate.manager_pages.inbox import ENDINGS, files, folder, holds_rows
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
@@ -53,6 +54,12 @@ DEEDS: Mapping[str, Deed] = {
         "Import",
         ("corpus", "files", "licence", "text_may_leave", "source", "column", "fields", "language", "labels"),
     ),
+    "import": Deed(
+        "Import a project of another tool",
+        "Import",
+        ("name", "files", "licence", "text_may_leave", "language", "config"),
+    ),
+    "project": Deed("About the project", "Save", (*PERSONAL,)),
     "import_threads": Deed(
         "New corpus of message-reply pairs", "Import", ("corpus", "files", "licence", "text_may_leave")
     ),

@@ -160,3 +160,14 @@ def as_lines(table: Table) -> str:
 
 def _wide(string: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in string)
+
+
+# --- TeX
+
+
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def in_tex(text: object) -> str:
+    """Return a text that TeX prints as it is."""
+    return re.sub(r"[\\~^&%$#_{}]", lambda match: _TEX.get(match[0], f"\\{match[0]}"), str(text))

@@ -29,7 +29,7 @@ from annotate.kinds.language_questions import Choice
 from annotate.manual.pages import anchor_of, definitions
 from annotate.pages import item_view
 from annotate.reports.plots import COLOURS
-from annotate.reports.table_formats import code, marked_down
+from annotate.reports.table_formats import code, in_tex, marked_down
 from corpora.system import VERSION
 
 STATIC = Path(__file__).parents[1] / "static/annotate"
@@ -39,6 +39,7 @@ register.filter("question", item_view.question_about)
 register.filter("titled", item_view.title_of)
 # For dataset cards: escape a text, so that GitHub's Markdown shows it unchanged.
 register.filter("marked", stringfilter(marked_down))
+register.filter("tex", stringfilter(in_tex))
 register.filter("code", stringfilter(code))
 # The name cannot be `language_name`, because Django's i18n tags have a filter with that name, which supports only
 # Django's languages.

@@ -27,5 +27,5 @@ def classified_set(folder, rows, labels=("a", "b"), form="choice", **sections):
         "files": {},
         **sections,
     }
-    write_with_card(folder, manifest, lambda: CARD)
+    write_with_card(folder, manifest, lambda: {"README.md": CARD})
     return folder

@@ -216,7 +216,9 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) 
     pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
     with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
         manifest = write(folder, pairs)
-        write_with_card(folder, manifest, lambda: render_to_string("annotate/card_pairs.md", pair_card(manifest)))
+        write_with_card(
+            folder, manifest, lambda: {"README.md": render_to_string("annotate/card_pairs.md", pair_card(manifest))}
+        )
     return manifest
 
 

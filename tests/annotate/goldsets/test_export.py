@@ -19,6 +19,7 @@ from annotate.goldsets import columns
 from annotate.goldsets.exporter import TALLIES, Counts, export
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.set_manifest import SECTIONS
+from annotate.goldsets.statements import STATEMENTS
 from annotate.kinds import KINDS, Answer, language
 from annotate.kinds.control import CONTROLS
 from annotate.models import Unit
@@ -186,7 +187,7 @@ def test_an_unfinished_set_says_so_and_lists_waiting_posts_only_once_the_task_is
     assert f"unfinished: {waiting:,} posts still wait" in capsys.readouterr().err
     assert manifest["finished"] is False
     marked = {f"gold.unfinished.{ending}" for ending in ("jsonl", "parquet", "digests.txt")}
-    assert set(files(out)) == {"uniformly_sampled.unfinished.tsv", "manifest.json", "README.md"} | marked
+    assert set(files(out)) == {"uniformly_sampled.unfinished.tsv", "manifest.json", "README.md", *STATEMENTS} | marked
     header, text = card_of(out)
     assert header["configs"][0]["data_files"][0]["path"] == "gold.unfinished.parquet"
     assert f"<summary>Unfinished: {waiting} of 60 posts still wait for people" in text

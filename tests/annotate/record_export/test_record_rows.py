@@ -10,6 +10,7 @@ from datasets import load_dataset
 
 from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
+from annotate.goldsets.statements import STATEMENTS
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality import agreement_statistics as agreeing
@@ -236,7 +237,7 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, out, capsy
     assert "unfinished: 60 records still wait for people." in printed.err
     assert printed.out == f"0 of 60 records written to {out}.\n"
     parquet = "gold.train.unfinished.parquet"
-    assert set(files(out)) == {"gold.unfinished.jsonl", parquet, "manifest.json", "README.md"}
+    assert set(files(out)) == {"gold.unfinished.jsonl", parquet, "manifest.json", "README.md", *STATEMENTS}
     assert json.loads((out / "manifest.json").read_bytes())["agreement"] is None
     header, text = card_of(out)
     assert "<summary>Unfinished: 60 of 60 records still wait for people" in text

@@ -1,0 +1,309 @@
+"""The documents that venues ask for: croissant.json, DATA_STATEMENT.md and METHODS.tex.
+
+- Croissant 1.1 (MLCommons 2026) with the Responsible-AI vocabulary 1.0
+- the data statement of Bender and Friedman (TACL 2018)
+- a paragraph and a table for the paper
+
+Each figure is from the manifest. What the program cannot know (PERSONAL) is read from project.toml in the data folder,
+which the command `project` writes, and is otherwise marked as missing.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tomlkit
+from django.conf import settings
+from django.template.loader import render_to_string
+
+from annotate.kinds.interface_language import label_name
+from annotate.reports.tables import many
+from corpora.core.voters import VOTERS
+from corpora.system import VERSION
+
+# Key in project.toml -> question. Nobody but the people of a project knows the answers.
+PERSONAL: Mapping[str, str] = {
+    "creators": "the people or institutions that publish the set, separated by semicolons",
+    "url": "the address at which the set is published",
+    "uses": "what the set is intended for, and what it must not be used for",
+    "biases": "known biases, and the effects on society that the set may have",
+    "maintenance": "who maintains the set, for how long, and where errors can be reported",
+}
+PROJECT = "project.toml"
+MISSING = "[To be written by the authors: {}.]"
+CROISSANT, STATEMENT, METHODS = STATEMENTS = ("croissant.json", "DATA_STATEMENT.md", "METHODS.tex")
+
+Manifest = Mapping[str, Any]
+
+_TYPES = {pa.string(): "sc:Text", pa.int64(): "sc:Integer", pa.int32(): "sc:Integer", pa.bool_(): "sc:Boolean"}
+# The context that every Croissant file repeats (Croissant 1.1, section "Namespaces").
+_CONTEXT: Mapping[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{"sc": "https://schema.org/", "cr": "http://mlcommons.org/croissant/", "dct": "http://purl.org/dc/terms/"},
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    **{"conformsTo": "dct:conformsTo", "data": {"@id": "cr:data", "@type": "@json"}},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{name: {"@container": "@language"} for name in ("name", "description")},
+    **{
+        name: f"cr:{name}"
+        for name in (
+            *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
+            *(
+                "fileProperty",
+                "fileObject",
+                "fileSet",
+                "format",
+                "includes",
+                "isArray",
+                "isLiveDataset",
+                "jsonPath",
+                "key",
+                "md5",
+            ),
+            *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+            *("separator", "source", "subField", "transform"),
+        )
+    },
+}
+
+
+def read_project() -> dict[str, str]:
+    """Return what project.toml says, by PERSONAL. Keys that it lacks are left out."""
+    path = Path(settings.DATA_DIR) / PROJECT
+    stated = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {key: str(stated[key]) for key in PERSONAL if stated.get(key)}
+
+
+def write_project(stated: Mapping[str, str]) -> None:
+    (Path(settings.DATA_DIR) / PROJECT).write_text(tomlkit.dumps(dict(stated)), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a set, as sentences. Each is "" if the manifest has nothing about it."""
+
+    title: str
+    languages: list[str]
+    sampling: str
+    protocol: str
+    annotators: str
+    answers_each: str
+    analysis: str
+    machines: str
+    preparation: str
+    personal_data: str
+    limits: str
+    days: list[str]
+
+
+def facts_of(manifest: Manifest, noun: str) -> Facts:
+    """Return the facts about a set.
+
+    noun: noun for one row, such as `post`
+    """
+    task, counts = manifest["task"], manifest["counts"]
+    people = manifest.get("people") or {}
+    each = people.get("answers_each") or {}
+    machines = "; ".join(
+        f"{VOTERS[name].title if name in VOTERS else name} ({version})"
+        for panel in manifest["detectors"]
+        for name, version in panel.items()
+    )
+    return Facts(
+        title=task["title"] or task["name"],
+        languages=list(task["languages"]) or [label for label in counts["by_label"] if label in task["labels"]],
+        sampling=_sampling(manifest, noun),
+        protocol=_protocol(task, noun),
+        annotators=_annotators(people),
+        answers_each=(
+            f"{each['least']} to {each['most']}, {each['mean']:.2f} on average" if each.get("mean") is not None else ""
+        ),
+        analysis=_analysis(manifest),
+        machines=machines,
+        preparation=(
+            "Mentions and mailboxes in the texts were replaced before people saw them."
+            if counts.get("masked") is not None
+            else "The texts are unchanged."
+        ),
+        personal_data=(
+            "Authors are stored as keyed hashes, and annotators under pseudonyms. The texts may contain personal data "
+            "that their authors published."
+        ),
+        limits=_limits(manifest, noun),
+        days=people.get("answered") or [],
+    )
+
+
+def _sampling(manifest: Manifest, noun: str) -> str:
+    corpus, draws = manifest["corpus"], manifest["draws"]
+    drawn, frame = sum(draw["size"] for draw in draws), sum(draw["frame_size"] for draw in draws)
+    origin = f"the corpus {corpus['name']} ({corpus['source'] or 'source not stated'})"
+    seed = f"{manifest['design']} design, seed {draws[0]['seed']}"
+    sample = (
+        f"All {many(frame, noun)} of {origin} were to be labelled."
+        if drawn == frame
+        else f"{many(drawn, noun)} of {frame:,} were drawn at random from {origin} ({seed})."
+    )
+    return f"{sample} {manifest['counts']['labelled']:,} of them have a label."
+
+
+def _protocol(task: Mapping[str, Any], noun: str) -> str:
+    rules = {"majority": "what most people answered", "median": "the median of the grades"}
+    label = rules.get(str(task.get("aggregation")), "what its readers answered")
+    conflict = "left out" if task.get("on_conflict") == "DISCARDED" else "decided by an adjudicator"
+    number = task.get("redundancy")
+    asked = f" of {number} people about each {noun}" if number else f" about each {noun} that people read"
+    test = (
+        f" Before they began, people passed a test of {many(task['test_items'], 'item')}, of which "
+        f"{task['pass_mark']:.0%} had to be right."
+        if task.get("test_items")
+        else ""
+    )
+    return (
+        f"The question “{task['title'] or task['type']}” was asked{asked}. Nobody saw the answers of others. The label "
+        f"is {label}; conflicts are {conflict}.{test}"
+    )
+
+
+def _annotators(people: Mapping[str, Any]) -> str:
+    if not people:
+        return ""
+    levels = "; ".join(
+        f"{label_name(language)}: {', '.join(f'{number} of level {level}' for level, number in by_level.items())}"
+        for language, by_level in people["levels"].items()
+    )
+    gave = f"{many(people['annotators'], 'annotator')} gave {many(people['answers'], 'answer')} that count."
+    return f"{gave} Languages that they read, from level 1 to 5 (native): {levels or 'not stated'}."
+
+
+def _analysis(manifest: Manifest) -> str:
+    """Return the agreement of people and the error of agreement of machines."""
+    sentences = []
+    whole = (manifest.get("agreement") or {}).get("all") or {}
+    for key, name in (("nominal", "Krippendorff’s alpha"), ("ordinal", "Krippendorff’s alpha (ordinal)")):
+        if (figure := whole.get(key)) and figure["value"] is not None:
+            sentences.append(f"{name} is {_interval(figure)}.")
+    audit = (manifest.get("audit") or {}).get("overall")
+    if audit and audit["value"] is not None:
+        sentences.append(f"The error of the labels on which the machines agree is {_interval(audit, percent=True)}.")
+    honeypots = (manifest.get("honeypots") or {}).get("accuracy")
+    if honeypots and honeypots["value"] is not None:
+        sentences.append(f"People were right on {_interval(honeypots, percent=True)} of the hidden gold answers.")
+    return " ".join(sentences)
+
+
+def _interval(figure: Mapping[str, Any], *, percent: bool = False) -> str:
+    values = (figure["value"], figure["low"], figure["high"])
+    value, low, high = (f"{number:.1%}" if percent else f"{number:.3f}" for number in values)
+    return f"{value} (95% interval {low} to {high})"
+
+
+def _limits(manifest: Manifest, noun: str) -> str:
+    counts = manifest["counts"]
+    reasons = ", ".join(f"{number:,} {reason.replace('_', ' ')}" for reason, number in counts["left_out"].items())
+    unfinished = "" if manifest["finished"] else f"The set is unfinished: {noun}s still wait for people. "
+    return f"{unfinished}Left out: {reasons or 'nothing'}."
+
+
+def or_missing(stated: Mapping[str, str], key: str) -> str:
+    return stated.get(key) or MISSING.format(PERSONAL[key])
+
+
+# --- The documents
+
+
+def documents(manifest: Manifest, folder: Path, card: Mapping[str, Any]) -> dict[str, str]:
+    """Return the text of each document, by name of the file.
+
+    card: context of the set's card (card.py)
+    """
+    noun, about = card["one"], card["sentence"]
+    facts, stated = facts_of(manifest, noun), read_project()
+    personal = {key: or_missing(stated, key) for key in PERSONAL}
+    context = {"manifest": manifest, "facts": facts, "personal": personal, "about": about, "version": VERSION}
+    return {
+        CROISSANT: _croissant(manifest, folder, card, facts, stated),
+        STATEMENT: render_to_string(f"annotate/{STATEMENT}", context),
+        METHODS: render_to_string(f"annotate/{METHODS}", context),
+    }
+
+
+def _croissant(
+    manifest: Manifest,
+    folder: Path,
+    card: Mapping[str, Any],
+    facts: Facts,
+    stated: Mapping[str, str],
+) -> str:
+    splits: Mapping[str, str] = card["names"]["splits"]
+    creators = [name.strip() for name in or_missing(stated, "creators").split(";")]
+    responsible = {
+        "dataCollection": facts.sampling,
+        "dataCollectionType": "Manual Human Curator",
+        "dataCollectionTimeFrame": facts.days,
+        "dataPreprocessingProtocol": facts.preparation,
+        "dataAnnotationProtocol": facts.protocol,
+        "dataAnnotationPlatform": f"Assay {VERSION}",
+        "dataAnnotationAnalysis": facts.analysis,
+        "annotationsPerItem": facts.answers_each,
+        "annotatorDemographics": facts.annotators,
+        "machineAnnotationTools": facts.machines,
+        "dataLimitations": facts.limits,
+        "personalSensitiveInformation": facts.personal_data,
+        "dataUseCases": or_missing(stated, "uses"),
+        "dataBiases": or_missing(stated, "biases"),
+        "dataReleaseMaintenancePlan": or_missing(stated, "maintenance"),
+    }
+    content = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
+        "name": manifest["task"]["name"],
+        "description": f"{facts.title} {card['sentence']}",
+        "license": manifest["corpus"]["licence"],
+        "url": or_missing(stated, "url"),
+        "version": card["version"],
+        "datePublished": facts.days[-1] if facts.days else None,
+        "inLanguage": facts.languages,
+        "creator": [{"@type": "sc:Organization", "name": name} for name in creators],
+        "citeAs": f"{'; '.join(creators)}: {facts.title}",
+        **{f"rai:{name}": value for name, value in responsible.items() if value},
+        "distribution": [_file(name, manifest["files"][name]) for name in splits.values()],
+        "recordSet": [_records(split, name, pq.read_schema(folder / name)) for split, name in splits.items()],
+    }
+    known = {key: value for key, value in content.items() if value not in (None, [], "")}
+    return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
+
+
+def _file(name: str, digest: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        **{"@id": name, "name": name, "contentUrl": name, "encodingFormat": "application/x-parquet", "sha256": digest},
+    }
+
+
+def _records(split: str, file: str, schema: pa.Schema) -> dict[str, Any]:
+    """Describe the rows of a Parquet file. Columns with nested values, such as judgments, are left out."""
+    fields = [
+        {
+            "@type": "cr:Field",
+            **{"@id": f"{split}/{column.name}", "name": column.name, "dataType": _type(column.type)},
+            "source": {"fileObject": {"@id": file}, "extract": {"column": column.name}},
+        }
+        for column in schema
+        if not pa.types.is_nested(column.type)
+    ]
+    return {"@type": "cr:RecordSet", "@id": split, "name": split, "field": fields}
+
+
+def _type(kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return "sc:DateTime"
+    return "sc:Float" if pa.types.is_floating(kind) else _TYPES.get(kind, "sc:Text")

@@ -1,0 +1,67 @@
+"""The documents that venues ask for, beside every exported set."""
+
+import json
+
+import mlcroissant
+import pytest
+
+from annotate.actions.commands import call_command
+from annotate.goldsets.statements import PERSONAL
+from tests.annotate.exchange.test_import_project import EXPORTS
+
+pytestmark = pytest.mark.django_db
+# The Responsible-AI fields that Croissant has (version 1.0), but for those that do not apply to annotated texts.
+RESPONSIBLE = {
+    *("dataCollection", "dataCollectionType", "dataCollectionTimeFrame", "dataPreprocessingProtocol"),
+    *("dataAnnotationProtocol", "dataAnnotationPlatform", "annotationsPerItem", "annotatorDemographics"),
+    *("dataLimitations", "personalSensitiveInformation", "dataUseCases", "dataBiases", "dataReleaseMaintenancePlan"),
+}
+
+
+@pytest.fixture
+def exported(data_dir, tmp_path):
+    """Return a function that exports a small set and returns its folder."""
+
+    def export(**stated):
+        if stated:
+            call_command("project", **stated)
+        call_command("import", "mood", EXPORTS / "mechanical_turk_boxes.csv", licence="CC0-1.0", language="en")
+        call_command("export_gold", "mood", out=tmp_path / "set")
+        return tmp_path / "set"
+
+    return export
+
+
+# Of the validator, not of Assay.
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
+def test_the_validator_of_croissant_accepts_a_set_and_reads_its_rows(exported):
+    dataset = mlcroissant.Dataset(jsonld=exported() / "croissant.json")
+    assert dataset.metadata.issues.report() == ""
+    rows = [row for records in dataset.metadata.record_sets for row in dataset.records(records.id)]
+    assert {value.decode() for row in rows for name, value in row.items() if name.endswith("/label")} == {"good", "bad"}
+
+
+def test_no_responsible_ai_field_is_missing_and_five_are_left_to_the_authors(exported):
+    folder = exported()
+    croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    assert {name.removeprefix("rai:") for name in croissant if name.startswith("rai:")} >= RESPONSIBLE
+    assert len(PERSONAL) == 5
+    for question in PERSONAL.values():
+        assert f"[To be written by the authors: {question}.]" in (folder / "DATA_STATEMENT.md").read_text("utf-8")
+
+
+def test_what_a_project_states_stands_in_its_sets(exported):
+    folder = exported(creators="Ann Lee; Bea Ray", uses="Measuring, not training.")
+    croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    assert [creator["name"] for creator in croissant["creator"]] == ["Ann Lee", "Bea Ray"]
+    assert croissant["rai:dataUseCases"] == "Measuring, not training."
+    assert "Published by Ann Lee; Bea Ray" in (folder / "DATA_STATEMENT.md").read_text(encoding="utf-8")
+
+
+def test_figures_of_the_paragraph_for_a_paper_are_those_of_the_manifest(exported):
+    folder = exported()
+    people = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["people"]
+    paper = (folder / "METHODS.tex").read_text(encoding="utf-8")
+    assert f"{people['annotators']} annotator gave {people['answers']} answers that count." in paper
+    assert r"good & 1 \\" in paper
+    assert "{%" not in paper
