@@ -166,7 +166,8 @@ class Rows:
         Raise AssayError if there is no such column, or if pandas is not installed.
         """
         check_pandas()
-        return self.to_arrow(columns).to_pandas()
+        rows: pd.DataFrame = self.to_arrow(columns).to_pandas()
+        return rows
 
     def __repr__(self) -> str:
         """Return the first rows as a table for a terminal."""
