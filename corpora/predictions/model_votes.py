@@ -275,7 +275,7 @@ class _Run:
             self.ledger.reserve(job.key, bound)
             self.jobs.put((job, self.with_tokens))
             self.busy += 1
-        return self.busy > 0 or bool(self.waiting) or time.monotonic() < self.pause_until
+        return bool(self.busy or self.waiting or self.held_back) or time.monotonic() < self.pause_until
 
     def _next(self, fresh: Iterator[_Job]) -> _Job | None:
         job, self.held_back = self.held_back, None
@@ -291,12 +291,8 @@ class _Run:
 
         is_last: whether the run ends, so that nothing is sent again
         """
-        timeout, now = None, time.monotonic()
-        may_send = not is_last and self.busy < self.limits.at_once and not self.held_back
-        if may_send and (self.waiting or self.pause_until > now):
-            timeout = max(0.01, max(self.pause_until, self.waiting[0][0] if self.waiting else 0) - now)
         try:
-            job, result = self.results.get(timeout=timeout)
+            job, result = self.results.get(timeout=None if is_last else self._timeout())
         except Empty:
             return
         self.busy -= 1
@@ -312,6 +308,15 @@ class _Run:
             self._failed(job, result, is_last=is_last)
         elif not is_last:
             raise result
+
+    def _timeout(self) -> float | None:
+        """Return how long to wait for a result (seconds), or None if no request can be sent before one arrives."""
+        now = time.monotonic()
+        is_full = self.busy == self.limits.at_once or self.held_back is not None
+        if self.busy and (is_full or not (self.waiting or self.pause_until > now)):
+            return None
+        due = self.waiting[0][0] if self.waiting and not self.held_back else 0.0
+        return max(0.01, max(due, self.pause_until) - now)
 
     def _answered(self, job: _Job, reply: Reply, *, is_last: bool) -> None:
         if reply.used is not None:

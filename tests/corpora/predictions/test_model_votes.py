@@ -221,6 +221,18 @@ def test_the_limit_of_tokens_holds_and_a_higher_one_continues(corpus, vote, at_o
     assert labels() == right(0, 40)
 
 
+def test_requests_that_wait_for_room_and_for_a_pause_are_sent_after_both(corpus, vote):
+    def answer(prompt, attempt):
+        if place_of(prompt) < 3 and attempt == 1:
+            raise Status(429, retry_after="0.2")
+        return truth(prompt)
+
+    with serving(answer) as server:
+        vote(server, most_tokens=1200, at_once=4)  # there is room for three requests
+        assert len(server.asked) == 43
+    assert labels() == right(0, 40)
+
+
 def test_an_endpoint_without_log_probabilities_or_usage_is_asked_without(corpus, vote):
     def answer(prompt, attempt):
         if server.bodies[-1].get("logprobs") and "logprobs" in server.bodies[server.asked.index(prompt)]:
