@@ -60,15 +60,18 @@ class TextReview(QualityControl):
             raise InvalidAnswer(_("The text that you accepted is not a text of this item. Reload the page."))
         return replace(answer, label=text)
 
-    def undo_refusal(self, judgment: Judgment) -> str:
-        """Return why a text cannot be undone: somebody else is reviewing it or has reviewed it."""
-        unit = judgment.unit
+    def undo_refusal(self, judgment: Judgment, unit: Unit) -> str:
+        """Return why a text cannot be undone: somebody else is reviewing it or has reviewed it.
+
+        After an undo, the unit needs a text from one person again.
+        """
         first = unit.judgments.live().answers().exclude(label=REJECTED).order_by("pk").first()
         if first != judgment:
             return ""
         is_open, has_answered = Q(closed_at=None, expires_at__gt=timezone.now()), Q(judgment__kind=Judgment.ANSWER)
         others = unit.leases.exclude(annotator=judgment.annotator_id)
         if not others.filter(is_open | (has_answered & Q(judgment__voided_at=None))).exists():
+            unit.redundancy = 1
             return ""
         return _(
             "Somebody else is already reviewing your text, so it cannot be undone. You can change it later under Your "

@@ -233,8 +233,11 @@ class QualityControl:
         """Return unsaved database rows for the parts of an answer that are not in its text."""
         return []
 
-    def undo_refusal(self, judgment: Judgment) -> str:
-        """Return why an annotator's recent judgment cannot be undone; "" if it can. The annotator reads it."""
+    def undo_refusal(self, judgment: Judgment, unit: Unit) -> str:
+        """Return why an annotator's recent judgment cannot be undone; "" if it can. The annotator reads it.
+
+        If it can, the control may set how many answers the unit needs afterwards, by `unit.redundancy`.
+        """
         return ""
 
     def moved(self, unit: Unit) -> None:

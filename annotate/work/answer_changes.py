@@ -119,7 +119,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
             % {"number": intcomma(UNDO_MINUTES)}
         )
     for control in task.hooks["undo_refusal"]:
-        if refusal := control.undo_refusal(judgment):
+        if refusal := control.undo_refusal(judgment, unit):
             raise refusals.TooLateToUndo(refusal)
     judgment.voided_at = timezone.now()
     judgment.save(update_fields=["voided_at"])

@@ -124,6 +124,8 @@ def test_a_writer_can_undo_a_text_until_somebody_reviews_it(opened, people, clie
     say(wim, task, FIRST)
     again = answer_changes.undo(wim, task)
     assert task.kind.form.texts_for(again.unit, wim) == ("", FIRST)
+    # Nobody else writes a text of the same item meanwhile.
+    assert (task.units.get().redundancy, take(ria, task)) == (1, None)
     client.force_login(wim.user)
     assert f">{FIRST}</textarea>" in client.get(reverse("queue", args=["questions"])).text
     judge(wim, again.pk, Answer("Which strings?"))
