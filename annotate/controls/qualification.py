@@ -266,10 +266,11 @@ def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = Fals
 def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None:
     """Raise a refusal if the question cannot be answered now, or if the answer is not valid."""
     task, trial = permit.task, question.trial
+    unit = Unit(task=task, item=question.gold_answer.item)
     if question.answered_at:
         raise AlreadyAnswered(
             _("You have already answered %(answer)s here, and this answer counts. Continue with the next question.")
-            % {"answer": task.kind.name(told(question, question.label))}
+            % {"answer": task.kind.in_words(told(question, question.label), unit)}
         )
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
@@ -283,7 +284,7 @@ def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None
     if permit.stopped:
         raise permit.stopped
     try:
-        task.kind.rules.check(answer, Unit(task=task, item=question.gold_answer.item))
+        task.kind.rules.check(answer, unit)
     except ValueError as error:
         raise InvalidAnswer(translated(error)) from error
 

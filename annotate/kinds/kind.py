@@ -508,6 +508,14 @@ class Kind:
         """
         return "; ".join(self.called_in(language, code) for code in self.form.facets(label))
 
+    def in_words(self, label: str, unit: Unit) -> str:
+        """Return an answer to a unit as people read it: with the words that it marks, or by the names of its codes.
+
+        Only people who may read the unit's text see it.
+        """
+        told = self.pages.told
+        return told(label, unit) if told and label else self.name(label, unit.item.language)
+
     def called_in(self, language: str, code: str) -> str:
         """Return the name of one code, such as an answer, a concept or a language.
 

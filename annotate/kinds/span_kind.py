@@ -149,7 +149,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
         return _called(code, kind, one=one)
 
     def told(label: str, unit: Unit) -> str:
-        if kind.sensitive or label == NOTHING:
+        if kind.sensitive or unit.disturbing or label == NOTHING:
             return kind.name(label)
         text = unit.item.fields[marking["field"]]
         return "; ".join(_in_words(span, text, kind) for span in spans_in(label))
@@ -211,4 +211,4 @@ def _in_words(span: Span, text: str, kind: Kind) -> str:
 def _list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
     """Return the cells of the adjudicators' list: the language, and the different answers."""
     kind = unit.task.kind
-    return [called(unit.item.language), "; ".join(dict.fromkeys(map(kind.name, answers)))]
+    return [called(unit.item.language), " | ".join(dict.fromkeys(kind.in_words(label, unit) for label in answers))]

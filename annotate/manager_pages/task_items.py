@@ -194,7 +194,7 @@ def _row(unit: Unit) -> dict[str, Any]:
     return {
         "unit": unit,
         "state": STATES[unit.stage],
-        "label": kind.name(unit.label) if unit.label else "",
+        "label": kind.in_words(unit.label, unit) if unit.label else "",
         "queue": label_name(unit.asked or unit.language) if unit.asked or unit.language else "",
         "veiled": unit.disturbing or kind.sensitive is not None,
     }
@@ -250,12 +250,13 @@ def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
             for voter, votes in ballots(shown.item.votes, shown.task.panel).items()
         ],
         declared=[kind.name(label) for label in shown.item.declared],
-        known=kind.name(shown.known_answer) if shown.known_answer else "",
-        agreed=kind.name(shown.agreed_label) if shown.agreed_label else "",
+        known=kind.in_words(shown.known_answer, shown) if shown.known_answer else "",
+        agreed=kind.in_words(shown.agreed_label, shown) if shown.agreed_label else "",
         copies=shown.copies.count(),
         history=sorted(_events(shown), key=lambda event: event["at"]),
         changes=[
-            (change.judgment.annotator, kind.name(change.label), change) for change in answer_changes.of_unit(shown)
+            (change.judgment.annotator, kind.in_words(change.label, shown), change)
+            for change in answer_changes.of_unit(shown)
         ],
         decides=True,
     )
@@ -276,7 +277,7 @@ def _events(unit: Unit) -> Iterator[dict[str, Any]]:
     kind = unit.task.kind
 
     def event(at: datetime, who: object, what: object, label: str = "", *notes: str, **more: Any) -> dict[str, Any]:
-        called = kind.name(label) if label else ""
+        called = kind.in_words(label, unit) if label else ""
         return {"at": at, "who": who, "what": what, "label": called, "notes": list(filter(None, notes)), **more}
 
     for move in unit.transitions.select_related("by"):

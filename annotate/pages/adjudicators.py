@@ -87,12 +87,12 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         **advice,
         **concept_picker.of_decision(unit, annotator, blind, posted),
         "own": own_judgment,
-        "own_said": kind.name(own_label, unit.item.language),
+        "own_said": kind.in_words(own_label, unit),
         "taken_back": _taken_back(judgments, annotator),
         "of_one_text": [] if blind else _of_one_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
         "label": label,
-        "came_to": kind.name(label, unit.item.language),
+        "came_to": kind.in_words(label, unit),
         "open": unit.stage == stages.ADJUDICATION and not decided,
     }
 
@@ -110,14 +110,14 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
     """
     kind, changes = unit.task.kind, list(answer_changes.of_unit(unit))
     labels = seen(annotator, ((unit, change.label) for change in changes))
-    language, judgment_list = unit.item.language, list(judgments)
+    judgment_list = list(judgments)
     return {
         "why": case_summary.summary(unit, judgment_list, moves),
         **case_summary.comparison(unit, judgment_list),
         "judgments": [
-            (judgment, DONE[judgment.kind], kind.name(judgment.seen, language)) for judgment in judgment_list
+            (judgment, DONE[judgment.kind], kind.in_words(judgment.seen, unit)) for judgment in judgment_list
         ],
-        "changes": [(change, kind.name(label, language)) for change, label in zip(changes, labels, strict=True)],
+        "changes": [(change, kind.in_words(label, unit)) for change, label in zip(changes, labels, strict=True)],
         "history": [(move, case_summary.event_text(move)) for move in moves],
     }
 
@@ -154,7 +154,7 @@ class Row:
 
     @property
     def said(self) -> str:
-        return self.unit.task.kind.name(self.agreed, self.unit.item.language)
+        return self.unit.task.kind.in_words(self.agreed, self.unit)
 
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
@@ -170,7 +170,7 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
     decisions = list(judgments)
     labels = seen(annotator, ((decision.unit, decision.label) for decision in decisions))
     return [
-        (judgment, judgment.unit.in_a_line, task.kind.name(label) if label else "")
+        (judgment, judgment.unit.in_a_line, task.kind.in_words(label, judgment.unit) if label else "")
         for judgment, label in zip(decisions, labels, strict=True)
     ]
 
@@ -179,8 +179,7 @@ def decision(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
         return _("Discarded.")
     [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
-    told = task.kind.pages.told
-    return _("Decided: %(label)s.") % {"label": told(label, judgment.unit) if told else task.kind.name(label)}
+    return _("Decided: %(label)s.") % {"label": task.kind.in_words(label, judgment.unit)}
 
 
 @dataclass(frozen=True)

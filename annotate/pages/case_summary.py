@@ -88,9 +88,9 @@ def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -
     for judgment in live:
         if judgment.kind == Judgment.ANSWER:
             answered.setdefault(judgment.seen, []).append(_person(judgment))
-    name = unit.task.kind.name
+    in_words = unit.task.kind.in_words
     sentences = [str(REASONS[events[-1]])] if events else []
-    sentences += [f"{name(label, unit.item.language)}: {', '.join(people)}." for label, people in answered.items()]
+    sentences += [f"{in_words(label, unit)}: {', '.join(people)}." for label, people in answered.items()]
     for kind, sentence in (
         (Judgment.SKIP, gettext_lazy("Skipped by %(people)s.")),
         (Judgment.FLAG, gettext_lazy("Found disturbing by %(people)s.")),
@@ -148,10 +148,10 @@ def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
     answers = [judgment for judgment in judgments if judgment.voided_at is None and judgment.kind == Judgment.ANSWER]
     if len(answers) < 2:
         return {}
-    kind, language = unit.task.kind, unit.item.language
+    kind = unit.task.kind
     labels_of = [kind.form.facets(answer.seen) for answer in answers]
     labels = dict.fromkeys(label for labels in labels_of for label in labels)
-    rows = [Compared(kind.name(label, language), [label in labels for labels in labels_of]) for label in labels]
+    rows = [Compared(kind.in_words(label, unit), [label in labels for labels in labels_of]) for label in labels]
     return {
         "compared_answers": answers,
         "compared": sorted(rows, key=lambda row: (not row.differs, -row.count)),

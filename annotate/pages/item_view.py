@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -314,16 +314,16 @@ def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind,
     """
     judgment_list = list(judgments)
     labels = iter(seen(annotator, ((judgment.unit, judgment.label) for judgment in judgment_list if judgment)))
-    told = kind.pages.told if may_read else None
-    return [_description(judgment, next(labels), kind, told) if judgment else "" for judgment in judgment_list]
+    return [_description(judgment, next(labels), kind, may_read) if judgment else "" for judgment in judgment_list]
 
 
-def _description(judgment: Judgment, label: str, kind: Kind, told: Callable[[str, Unit], str] | None) -> str:
+def _description(judgment: Judgment, label: str, kind: Kind, may_read: bool) -> str:
     if judgment.kind == Judgment.FLAG:
         return _("Flagged as disturbing")
-    if told and label:
-        return told(label, judgment.unit)
-    return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
+    if not label:
+        return _("Skipped")
+    unit = judgment.unit
+    return kind.in_words(label, unit) if may_read else kind.name(label, unit.item.language)
 
 
 def reason(judgment: Judgment | Change, kind: Kind) -> str:

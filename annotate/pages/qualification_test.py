@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from annotate.controls import qualification as qualifying
 from annotate.controls.pair_order import sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds import Kind
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Task, Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
@@ -189,18 +188,18 @@ def _question_context(question: TrialAnswer, permit: Permit, posted: QueryDict |
 def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
     """Return the template context with the annotator's answer, the correct answer and the explanation."""
     gold, kind = question.gold_answer, task.kind
-    language = gold.item.language
+    unit = Unit(task=task, item=gold.item)
     return {
         "right": kind.rules.agrees(question.label, gold.label),
-        "said": kind.name(qualifying.told(question, question.label), language),
-        "label": kind.name(qualifying.told(question, gold.label), language),
-        "parts": _parts(question.label, gold.label, language, kind) if kind.form.several else [],
+        "said": kind.in_words(qualifying.told(question, question.label), unit),
+        "label": kind.in_words(qualifying.told(question, gold.label), unit),
+        "parts": _parts(question.label, gold.label, unit) if kind.form.several else [],
         "explanation": gold.explanation,
-        "language": language,
+        "language": gold.item.language,
     }
 
 
-def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[str, list[str]]]:
+def _parts(answer: str, correct: str, unit: Unit) -> list[tuple[str, list[str]]]:
     """Compare an answer that has several labels with the correct answer.
 
     Return a (heading, names of labels) tuple each for the correct, missing and wrong labels. Empty groups are omitted.
@@ -208,6 +207,7 @@ def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[s
     answer: the annotator's answer
     correct: the correct answer
     """
+    kind = unit.task.kind
     chosen_labels, right_labels = kind.form.facets(answer), kind.form.facets(correct)
     parts = {
         _("Chosen and correct"): [label for label in chosen_labels if label in right_labels],
@@ -215,7 +215,7 @@ def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[s
         _("Wrongly chosen"): [label for label in chosen_labels if label not in right_labels],
     }
     names_by_heading = {
-        heading: sorted(kind.called_in(language, label) for label in labels) for heading, labels in parts.items()
+        heading: sorted(kind.in_words(label, unit) for label in labels) for heading, labels in parts.items()
     }
     return [(heading, names) for heading, names in names_by_heading.items() if names]
 

@@ -136,7 +136,7 @@ def _row(
         "judgment": judgment,
         "task": task,
         "text": unit.in_a_line,
-        "said": _answer_name(permit.annotator, unit, change.label) if change else description,
+        "said": _answer_name(permit, unit, change.label) if change else description,
         "changed": change,
         "reason": item_view.reason(change or judgment, task.kind),
         "comment": (change or judgment).comment,
@@ -146,14 +146,15 @@ def _row(
         "is_outsider": permit.is_outsider,
         "may_take_back": may_act and may_undo and not change,
         "may_change": may_change or (may_act and bool(change)),
-        "decided": _answer_name(permit.annotator, unit, decision.label) if decision else "",
+        "decided": _answer_name(permit, unit, decision.label) if decision else "",
         "why": decision.reason if decision else "",
     }
 
 
-def _answer_name(annotator: Annotator, unit: Unit, label: str) -> str:
-    [as_seen] = seen(annotator, [(unit, label)])
-    return unit.task.kind.name(as_seen, unit.item.language)
+def _answer_name(permit: Permit, unit: Unit, label: str) -> str:
+    [as_seen] = seen(permit.annotator, [(unit, label)])
+    kind = permit.task.kind
+    return kind.name(as_seen, unit.item.language) if permit.is_outsider else kind.in_words(as_seen, unit)
 
 
 def _by_day(rows: list[dict[str, Any]]) -> list[tuple[date, list[dict[str, Any]]]]:

@@ -357,7 +357,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
     """Return the first judgment if the new one is a retry of it. Otherwise, raise a refusal that states it."""
     [label] = seen(first.annotator, [(unit, first.label)])
-    answered = {"answer": unit.task.kind.name(label) if label else ""}
+    answered = {"answer": unit.task.kind.in_words(label, unit) if label else ""}
     if first.voided_by_id:
         raise refusals.AlreadyAnswered(_("The manager has voided your answers in this task, and can tell you why."))
     if first.voided_at:

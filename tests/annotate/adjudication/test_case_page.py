@@ -63,7 +63,7 @@ def test_sets_of_labels_are_compared_label_by_label():
 
     class Kind:
         form = Labels
-        name = staticmethod(lambda label, _language: label.upper())
+        in_words = staticmethod(lambda label, _unit: label.upper())
 
     class Something:
         language, kind = "en", Kind

@@ -1,7 +1,11 @@
 """Marking spans in a real browser, by keys, mouse and touch, and deciding on the marks of others."""
 
+import re
+
 import pytest
 
+from annotate.actions.commands import call_command
+from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer
 from annotate.kinds.forms.spans import spans_in, text_of
 from annotate.models import Judgment
@@ -262,6 +266,25 @@ def test_an_adjudicator_sees_each_persons_marks_on_the_text_and_decides_with_mar
     page.click(".toast button")  # what was decided is marked again after Undo
     page.wait_for_selector("#settle")
     assert marks_on(page) == ["Ada:PER", "Rome:LOC"]
+
+
+def test_everybody_reads_marked_words_and_only_files_have_their_places(client, desk, person, spans_task, tmp_path):
+    task = spans_task(["Ada met Noël in Rome."])
+    for number, label in enumerate(["0:3:PER", "16:20:LOC", "16:20:ORG"]):
+        annotator = person(f"p{number}", "en")
+        lease = take(annotator, task)
+        judge(annotator, lease.pk, Answer(label))
+    unit, ada = task.units.get(), person("ada", adjudicates=True)
+    with pytest.raises(AlreadyAnswered, match="already answered \u2068“Rome”\u2069 \u2068Organization"):
+        judge(annotator, lease.pk, Answer("0:3:PER"))
+    item = desk.get(f"/manage/tasks/{task.name}/items/{unit.pk}/").text
+    client.force_login(ada.user)
+    pages = [client.get(f"/tasks/{task.name}/adjudication/{path}").text for path in ("", f"{unit.pk}/")]
+    for page in (item, *pages):
+        assert "“Rome”\u2069 \u2068Place" in page
+        assert not re.search(r"\d+[–:]\d+", re.sub(r"<(?:script|time|kbd)[^>]*>.*?</|<[^>]+>|\d\d:\d\d", "", page))
+    call_command("adjudicate", task.name, **{"as": "ada"}, list=True, out=tmp_path / "cases.tsv", verbosity=0)
+    assert "“Rome”\u2069 \u2068Place" in (tmp_path / "cases.tsv").read_text(encoding="utf-8")
 
 
 def test_only_pages_of_spans_load_their_script_and_style(at_work, person, spans_task, make_records_task):
