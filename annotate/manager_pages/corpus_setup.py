@@ -4,6 +4,7 @@ Imports and other operations on a corpus run as jobs (job_pages.py).
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import read_manifest
 
 NEEDED = ("id", "text")
+SPARE = ("author", "posted_at", "url")  # fields that are folded if the file seems to have none
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address", "labels": "Existing labels"}
 # Field -> function that reads its values and raises RecordError if it cannot.
 READERS: Mapping[str, Callable[[Any], Any]] = {"posted_at": read_time, "url": read_url, "language": read_language}
@@ -49,6 +51,7 @@ SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding",
 SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form that describe the file, and fields that the manager does not fill in.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
+ROWS = 5  # number of rows in the sample of a file
 LONGEST_NAME = 50  # maximum length of a suggested name, so that a number can be added
 LONGEST_FIELD = 24  # maximum length of a suggested field name, so that a prefix can be added
 
@@ -360,9 +363,11 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
-            context |= {"sample": shown(preview), "licences": FREE_LICENCES}
+            context |= {"sample": shown(preview, ROWS), "licences": FREE_LICENCES}
             context["languages"] = sorted((code, language.name) for code, language in LANGUAGES.items())
-            context["fields"] = _fields(preview, values, refusal)
+            fields = _fields(preview, values, refusal)
+            context["spare_fields"] = [field for field in fields if field[0] in SPARE and not field[3] and not field[4]]
+            context["fields"] = [field for field in fields if field not in context["spare_fields"]]
             context["record_fields"] = _record_fields(preview.columns, values)
         except CorpusError as error:
             # Show the file name that managers know instead of the path on the server.
@@ -375,7 +380,9 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
 
 def _corpus_name(path: Path) -> str:
     """Return an unused corpus name that is derived from the name of a file."""
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", path.name.partition(".")[0]).strip("-").lower()[:LONGEST_NAME] or "corpus"
+    # Accents are dropped: Beiträge.csv becomes beitrage.
+    letters = unicodedata.normalize("NFKD", path.name.partition(".")[0]).encode("ascii", "ignore").decode()
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", letters).strip("-").lower()[:LONGEST_NAME] or "corpus"
     return unused(stem, (row["corpus"] for row in corpus_rows()))
 
 

@@ -35,6 +35,7 @@ from annotate.pages.access import UserRequest, may, text_of
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store
+from corpora.storage.inventory import predictor_rows
 from corpora.storage.layout import read_manifest
 
 # --- Table of jobs and description of their progress
@@ -304,7 +305,10 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
     if job.action in action_forms.SETS:
         # The action `evaluate` accepts an unfinished set only with the option `unfinished`.
         options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
-        address = action_forms.address("evaluate", gold=str(_out(job)), **options)
+        corpus = (job.data.get("corpus") or {}).get("name", "")
+        predictors = [row["predictor"] for row in predictor_rows(corpus) if row["complete"]] if corpus else []
+        chosen = {"predictions": predictors[0]} if predictors else {}
+        address = action_forms.address("evaluate", gold=str(_out(job)), **options, **chosen)
         links.insert(0, (address, "Measure a classifier on this set"))
         if has_baselines((job.data.get("task") or {}).get("form", "")):
             address = action_forms.address("baseline", gold=str(_out(job)), **options)
@@ -441,4 +445,5 @@ def _form(
     context |= {"first": first, "rest": rest, "can_try": can_try}
     context |= {"of_columns": file_columns.FILES.get(name, ""), "columns": file_columns.of_form(name, filled)}
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
+    context["opens_advanced"] = any(field.fault for fields in rest.values() for field in fields)
     return manage_page(request, "do", task, refusal=refusal, **context)

@@ -20,7 +20,7 @@ FILE, COLUMNS, DETECTORS, QUESTION, PEOPLE = range(5)
 # (title, description) of the steps.
 STEPS = (
     ("File", "A table with a text in each row: CSV, TSV, JSONL or Parquet."),
-    ("Columns and rights", "Choose the columns, and the licence of the texts."),
+    ("Columns and rights", "Choose the columns, and whether the texts may be published."),
     ("Detectors", "Three detectors identify the language of each post."),
     ("Question and sample", "Choose a question and the number of items, and see a forecast."),
     ("People", "Invite annotators. They start with the guidelines."),

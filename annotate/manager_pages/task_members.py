@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -25,6 +26,7 @@ from annotate.work.membership import EVERYBODY, MEMBERS
 from annotate.work.permit import adjudicates_in
 
 ON_A_PAGE = 25
+BACK = ("manage-links", "manage-new-accounts")  # pages of the set-up with a button that lets the manager join
 SEARCH = ("find", "language", "group")  # fields of the search for people to add
 
 
@@ -64,6 +66,7 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     person: primary key of an annotator to add, change or remove; repeated to add several
     everybody: present to add all people that the search with find, language and group returns
     role, quota: new role and quota
+    back: name of the page of the set-up from which the manager joined
     """
     posted = request.POST
     act = posted.get("do", "")
@@ -86,7 +89,8 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     if act == "remove":
         return _done(request, task, {"remove": _names(people)})
     options = {"add": _names(people), "quota": posted.get("quota", "").strip() or "none"}
-    return _done(request, task, options | ({"role": role} if role else {}))
+    page = _done(request, task, options | ({"role": role} if role else {}))
+    return redirect(f"{reverse(back)}?task={task.name}") if (back := posted.get("back")) in BACK else page
 
 
 def _managers_without_account(words: str) -> list[str]:

@@ -58,6 +58,8 @@ PURPOSES: Mapping[str, str] = {
 }
 
 
+SPECIAL = ("recall", "precision", "triggers", "compare")  # designs that the page folds, because few tasks need them
+USUAL_SIZE = 300  # items of a new task whose design has no size of its own
 TOTAL_SIZES = ("uniform", "compare")  # designs whose size covers all languages together
 # Design -> label, for designs whose name is jargon.
 DESIGN_LABELS = {"triggers": "further posts"}
@@ -82,6 +84,7 @@ def new_task(request: UserRequest) -> HttpResponse:
         ways, unfit = _kind_choices(corpus) if corpus else ([], [])
         steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
         offers: dict[str, Any] = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
+        offers["special"] = [(way, *each) for way in ways for each in way.get("special", ())]
         if corpus and corpus["holds"] == POSTS:
             offers["as_records"] = records_address(corpus["corpus"])
         return manage_page(request, "new_task_of", **offers)
@@ -99,7 +102,7 @@ def new_task(request: UserRequest) -> HttpResponse:
         "steps": setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]),
     }
     if request.method == "GET":
-        entered = earlier or _first_guess(corpus["corpus"], kind, design)
+        entered = earlier or _first_guess(corpus, kind, design)
         return _form(request, entered, hidden_options, **context)
     options: dict[str, Any] = {}
     try:
@@ -143,14 +146,15 @@ def _for_design(field: action_forms.Field, kind: Kind, design: str) -> action_fo
     return replace(field, help=NOT_FOR.sub("", option.help.replace("`", ""))) if option else field
 
 
-def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
-    """Return the initial values of the form: an unused task name, and a seed.
+def _first_guess(corpus: Mapping[str, Any], kind: Kind, design: str) -> dict[str, str]:
+    """Return the initial values of the form: an unused task name, a size if the design has none, and a seed.
 
     The seed is today's date, which shows that the seed was not chosen to influence the results.
     """
-    stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
+    stem = f"{corpus['corpus']}-{design if kind.designs.index(design) else kind.slug}"
     name = unused(stem, Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
-    return {"name": name, "seed": f"{timezone.localdate():%Y-%m-%d}"}
+    size = {} if DESIGNS[design].size != 0 else {"size": str(min(USUAL_SIZE, corpus["rows"]))}
+    return {"name": name, "seed": f"{timezone.localdate():%Y-%m-%d}"} | size
 
 
 def _kind(name_or_file: str) -> Kind:
@@ -188,7 +192,9 @@ def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list
             unfit.append((title, needed))
         else:
             designs = [(design, DESIGN_LABELS.get(design, design), PURPOSES[design]) for design in kind.designs]
-            choices.append({"name": name, "given": source, "kind": kind, "title": title, "designs": designs})
+            way = {"name": name, "given": source, "kind": kind, "title": title}
+            usual = [each for each in designs if each[0] not in SPECIAL]
+            choices.append(way | {"designs": usual, "special": [each for each in designs if each not in usual]})
     return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields), unfit
 
 
@@ -257,14 +263,16 @@ def forecast(request: UserRequest) -> HttpResponse:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     interval_widths = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
-    unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"]]
+    unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"] and outlook["people"]]
     adjudication = outlook["adjudication"]
+    needs_adjudicator = outlook["people"] and not adjudication["adjudicators"]
     all_drawn = f"The corpus contains only {many(stream.posts, 'item')}, fewer than {size:,}, so all are drawn."
     context = {
         "headline": progress_report.draw_headline(outlook),
         "raised_audit": f"{float(raised['audit_share']):.0%}" if raised else "",
         "audit_warning": progress_report.audit_warning(outlook),
-        "unadjudicated": 0 if adjudication["adjudicators"] else round(adjudication["chosen"]),
+        # Without annotators, the next step is to invite people, and the headline says so.
+        "unadjudicated": round(adjudication["chosen"]) if needs_adjudicator else 0,
         "drawn": progress_report.drawn_table(outlook),
         "dates": progress_report.forecast_table(outlook),
         "all_drawn": all_drawn if size > stream.posts else "",

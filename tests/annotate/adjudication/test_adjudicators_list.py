@@ -42,7 +42,7 @@ def test_an_empty_list_leads_a_manager_on_to_the_task_and_its_export(two_say, ad
     ada.user.save()
     page = client.get(LIST).text
     assert f'href="{overview}"' in page
-    assert f'href="{export}"' in page
+    assert f'action="{export}"' in page
 
 
 def test_the_overview_of_a_task_offers_its_cases_to_its_adjudicator(two_say, ada, desk):

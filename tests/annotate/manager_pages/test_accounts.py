@@ -343,7 +343,7 @@ def test_all_links_are_copied_by_one_button(new_page, manager):
 def test_without_a_script_the_link_is_there_and_no_button_and_a_reload_sends_no_form_again(new_page, manager):
     page = new_page(user=manager, java_script_enabled=False)
     page.goto(NEW)
-    page.click("text=People with different languages")
+    page.click("text=Groups, and people as a table")
     page.fill("#table", HEADER + "eve,Eve Ray,de:5")
     page.click("text=Create links")
     assert page.locator("[data-copies]:visible").count() == 0

@@ -710,6 +710,8 @@ def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudi
     )
     assert few not in foreseen(desk, demo_corpus, audit_share="1")
     unadjudicated = "will need an adjudicator, but there is none."
+    assert unadjudicated not in foreseen(desk, demo_corpus)  # the next step is to invite people
+    person("ann", "de en fr")
     assert unadjudicated in foreseen(desk, demo_corpus)
     assert unadjudicated not in foreseen(desk, demo_corpus, audit_recheck="0", check_share="0")
     person("ada", "de", adjudicates=True)
@@ -739,12 +741,12 @@ def test_a_task_is_opened_with_the_audit_share_that_its_forecast_shows(desk, dem
 def test_a_reload_restores_the_size_and_its_forecast(new_page, manager, demo_corpus):
     page = new_page(user=manager)
     page.goto(f"{reverse('manage-new-task')}?corpus={demo_corpus.name}&kind=language&design=uniform")
-    page.wait_for_selector("text=Enter a size to see")
+    page.wait_for_selector(".headline:has-text('of 300 posts')")
     page.fill("[name=size]", "500")
     page.press("[name=size]", "Tab")
-    page.wait_for_selector(".foreseen .headline")
+    page.wait_for_selector(".headline:has-text('of 500 posts')")
     page.reload()
-    page.wait_for_selector(".foreseen .headline")
+    page.wait_for_selector(".headline:has-text('of 500 posts')")
     assert page.input_value("[name=size]") == "500"
 
 

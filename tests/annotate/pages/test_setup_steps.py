@@ -51,7 +51,8 @@ def test_an_empty_installation_shows_the_five_steps_and_the_first_of_them(desk):
     page = desk.get(FIRST)
     for step in ("File", "Columns and rights", "Detectors", "Question and sample", "People"):
         assert f"<b>{step}</b>" in page.text
-    assert f'<a class="primary" href="{reverse("manage-new-corpus")}">Upload a file</a>' in page.text
+    assert f'action="{reverse("manage-new-corpus")}" enctype="multipart/form-data"' in page.text
+    assert 'name="upload-file" aria-label="File" required> <button class="primary">Upload</button>' in page.text
     assert "Continue setup" not in words(page)
 
 
