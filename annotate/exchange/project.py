@@ -146,7 +146,7 @@ def project_of(
     Raise ProjectError if the question or the language must be stated, or if the export contains no texts.
     """
     lost: Counter[str] = Counter()
-    items = list(tool.items(objects, lost))
+    items = _items(tool, objects, lost)
     if not items:
         raise ProjectError(f"The export from {tool.name} contains no items.")
     question = _question(items, question, lost)
@@ -165,6 +165,42 @@ def project_of(
     names = dict.fromkeys(label for item in items for label in item.offered) if form != "spans" else {}
     _read_labels(project, answers, predicted, {name: name for name in names} | config.labels)
     return project
+
+
+def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str]) -> list[Item]:
+    """Read the items of an export.
+
+    Raise ProjectError if an object does not have the structure of the tool's exports.
+    """
+    read = 0
+
+    def counted() -> Iterator[Object]:
+        nonlocal read
+        for read, each in enumerate(objects, 1):  # noqa: B007 - the number is for the message
+            yield each
+
+    try:
+        items = list(tool.items(counted(), lost))
+        for item in items:
+            _check(item)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise ProjectError(
+            f"Object {read:,} of the export does not have the structure that {tool.name} writes "
+            f"({type(error).__name__}: {error}). Correct or remove it."
+        ) from error
+    return items
+
+
+def _check(item: Item) -> None:
+    """Raise TypeError or ProjectError if the values of an item have the wrong type or no meaning."""
+    if not isinstance(item.texts, Mapping):
+        raise TypeError(f"the data of item {item.key} is no object")
+    for said in [*item.answers, *item.predictions]:
+        for label in said.labels:
+            if isinstance(label, Span) and not 0 <= label.start < label.end:
+                raise ProjectError(f"Item {item.key} has a span from {label.start} to {label.end}. Correct it.")
+            if not isinstance(label.label if isinstance(label, Span) else label, str):
+                raise TypeError(f"a label of item {item.key} is no text")
 
 
 def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
@@ -277,7 +313,8 @@ def _read_labels(
     for _, said in [*answers, *predicted]:
         for label in said.labels:
             name = label.label if isinstance(label, Span) else label
-            codes.setdefault(name, _code(name, codes.values()))
+            if name not in codes:
+                codes[name] = _code(name, codes.values())
     further = sorted(codes.keys() - offered.keys(), key=_in_order)
     project.answers = {codes[name]: offered.get(name, name) for name in [*offered, *further]}
     if len(codes) < 2 and project.form == "choice":
