@@ -4,7 +4,6 @@ import io
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,14 +11,14 @@ from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
 from annotate.core import pause_rule
-from annotate.core.pause_rule import DEFAULT, Rule
+from annotate.core.pause_rule import Rule
 from annotate.models import Judgment, Task
 from annotate.work.accounts import add_annotators
 from annotate.work.people_file import Row
 from benchmarks import crowd as benchmark
 from benchmarks.clients import Log
 from benchmarks.crowd_clients import Told, let_loose
-from benchmarks.crowd_seeds import EntryTest, Guard, exactly, paused_by, run
+from benchmarks.crowd_seeds import EntryTest, Guard
 from benchmarks.crowd_work import facts, void_paused
 from benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
 
@@ -95,26 +94,3 @@ def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spamme
     # nothing was refused but a third try of the test
     assert set(log.statuses) == {200, 403}
     assert log.statuses[403] == 1
-
-
-def test_runs_without_a_server_show_what_the_exact_table_says():
-    guard = Guard(EntryTest(10, 0.8, 2), DEFAULT, gold_share=0.15, gold_pool=60)
-    runs = [run(crowd(30, 3), guard, units=600, redundancy=3, seed=f"{SEED}-{number}") for number in range(30)]
-    spammers = [person for made in runs for person in made.work if person.labeler.spams and person.admitted]
-    assert len(spammers) > 80
-    # 4 standard errors of a share among so many
-    assert paused_by(spammers, 8) == pytest.approx(exactly(spammers, 8, DEFAULT), abs=0.21)
-    for made in runs:
-        assert made.units == 600
-        assert made.answers - made.voided == 3 * 600
-
-
-def test_each_guard_makes_the_labels_better():
-    def mean_accuracy(guard):
-        made = [run(crowd(30, 3), guard, units=1000, redundancy=3, seed=f"{SEED}-{number}") for number in range(20)]
-        return sum(each.accuracy for each in made) / len(made)
-
-    test, rule = EntryTest(10, 0.8, 2), DEFAULT
-    ordered = [Guard(None, None), Guard(test, None), Guard(test, rule, 0.3, 100)]
-    accuracies = [mean_accuracy(guard) for guard in ordered]
-    assert all(better > worse + 0.01 for worse, better in pairwise(accuracies))

@@ -91,21 +91,6 @@ def test_a_unit_is_settled_discarded_and_taken_back_and_a_retry_is_answered_as_b
     assert refusal(program.post(address(first, "unsettle"))) == (409, "nothing_to_undo")
 
 
-def test_a_decision_that_cannot_be_taken_is_refused_with_a_sentence(skipped, program):
-    unit = skipped().units.get()
-    for sent, sentence in (
-        ({"label": "ja", **KNOWN}, "'ja' is not on this task's list of languages."),
-        ({"label": "de"}, "reason: This field is required."),
-        ({"label": "de", "reason": " "}, "reason: This field may not be blank."),
-        ({"label": "", **KNOWN}, "label: This field may not be blank."),
-        ({"label": "de", "reason": "x" * 201}, "reason: Ensure this field has no more than 200 characters."),
-        ({"label": "de", "comment": "a\x00", **KNOWN}, "comment: Null characters are not allowed."),
-    ):
-        refused = program.post(address(unit, "settle"), **sent)
-        assert (refusal(refused), refused.json()["detail"]) == ((400, "invalid_answer"), sentence)
-    assert not Judgment.objects.decisions().exists()
-
-
 def test_a_unit_that_readers_may_be_given_or_of_another_task_is_not_there(make_task, skipped, program, ada, client):
     waiting = skipped().units.get()
     client.force_login(ada.user)

@@ -15,7 +15,7 @@ from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.models import Annotator, LanguageRoute, Transition
 from annotate.work.adjudication import settle
-from annotate.work.judgments import judge, skip
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import signed_in
 from tests.annotate.admin.desk import address, page
@@ -173,17 +173,6 @@ def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, m
     assert "de German 3 0 of 1 – not finished" in waiting
     assert "No post was chosen for an audit when the task was opened" in without
     assert "Over the task’s limit" not in without
-
-
-def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
-    task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
-    skip(both, take(both, task).pk)
-    sentence = "1 post is waiting for an adjudicator who has not read it. Make another person an adjudicator."
-    assert sentence in page(desk, reverse("manage-task", args=[task.name])).text
-    link = f'<a href="{reverse("manage-people", args=[task.name])}#members">Adjudicator needed</a>'
-    assert link in desk.get(reverse("manage-task", args=[task.name])).text
-    person("ada", adjudicates=True)
-    assert "who has not read it" not in page(desk, reverse("manage-task", args=[task.name])).text
 
 
 def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from annotate.controls import audit_report
-from annotate.controls.agreement_audit import contest, contest_all
+from annotate.controls.agreement_audit import contest_all
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
@@ -160,24 +160,6 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
     assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)
 
 
-def test_the_error_of_a_language_has_its_jeffreys_interval(make_task, ann, ada):
-    task = make_task([AGREED] * 8 + [FRENCH] * 4, audit_least=4, audit_recheck=0, audit_limit=1)
-    wrong = 0
-    while lease := take(ann, task):
-        says = lease.unit.agreed_label
-        if says == "de" and not wrong:
-            says, wrong = "fr", 1
-        judge(ann, lease.pk, Answer(says))
-    settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
-    german, french = audit_report.report(task)["languages"]
-    assert (german["posts"], german["audited"]) == (8, 4)
-    assert german["error"]["value"] == 0.25
-    assert (german["error"]["low"], german["error"]["high"]) == pytest.approx(jeffreys(1, 4))
-    assert french["error"]["value"] == 0
-    # by stratum: two thirds of the posts are German
-    assert audit_report.report(task)["overall"]["value"] == pytest.approx(0.25 * 8 / 12)
-
-
 def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, ann, ada):
     task = make_task(
         [{**COPY, "key": "a"}, {**COPY, "key": "b"}, AGREED], audit_least=3, audit_recheck=0, audit_limit=1
@@ -231,21 +213,6 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     told = capsys.readouterr().out
     assert "People label all posts, because more than 95% may be wrong: de.\n" in told
     assert "No other language with unread posts and a finished audit is over the limit of 95%.\n" in told
-
-
-def test_a_language_within_the_limit_stays_as_it_is(make_task, ann, ada):
-    task = make_task([AGREED] * 10, audit_least=5, audit_recheck=0, audit_limit=0.9)
-    for says in ("fr", "fr", "de", "de", "de"):
-        unit = say(ann, task, says)
-        if says == "fr":
-            settle(ada, unit, "fr")
-    assert task.units.filter(stage=stages.AGREED).count() == 5
-    assert contest_all(task) == {}
-    task.audit_limit = 0.05
-    task.save()
-    assert contest_all(task) == {"de": 5}
-    assert contest(task, "de") == 0  # nothing the second time
-    assert not task.units.filter(stage=stages.AGREED).exists()
 
 
 def test_an_audit_that_cannot_tell_contests_nothing(make_task, ann, ada):

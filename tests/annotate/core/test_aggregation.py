@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotate.core import stages
 from annotate.core.aggregation.answer_table import at_first, majority, median, outcome
 
 GRADES = ["4", "3", "2", "1", "0"]
@@ -70,3 +71,22 @@ def test_stopping_early_changes_no_label_of_two_and_no_majority_or_median_of_gra
     for labels, aggregate in ((of_two, majority), (answers, majority), (answers, median)):
         options = {"people": asked, "aggregate": aggregate}
         assert run(labels, stop_early=True, **options)[0] == run(labels, **options)[0]
+
+
+# --- the stages of a unit and its moves between them, and the majority of its answers
+
+
+def test_every_stage_can_be_reached_every_unfinished_one_can_be_left_and_every_move_is_told_in_words():
+    reached = {end for _, _, end, _ in stages.MOVES} | {stages.NEW}
+    left = {start for start, _, _, _ in stages.MOVES}
+    assert reached == set(stages.STAGES)
+    assert set(stages.STAGES) - set(stages.FINISHED) <= left
+    words = {(start, event, end): stages.happened(start, event, end) for start, event, end, _ in stages.MOVES}
+    assert all(sentence and sentence != "as above" for sentence in words.values())
+    assert words[stages.DISCARDED, "undone", stages.QUEUED] == "an answer was undone"
+
+
+def test_a_move_that_is_not_in_the_table_is_refused():
+    for function in (stages.check_move, stages.happened):
+        with pytest.raises(ValueError, match="AGREED to QUEUED by 'skipped'"):
+            function(stages.AGREED, "skipped", stages.QUEUED)

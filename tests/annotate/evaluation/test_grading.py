@@ -13,7 +13,7 @@ from annotate.core.measures.ranked_labels import ndcg
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
-from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
+from tests.annotate.evaluation.figures import figures, in_three_forms, refusal
 
 FORM = {"form": "choice", "together": ""}
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
@@ -140,25 +140,6 @@ def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, pred
     assert row["low"] < row["value"] < row["high"]
     assert (row["units"], row["note"]) == (30, "")
     assert report["words"]["qg"][1].startswith("BLEU’s signature: nrefs:1|")
-
-
-def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported, predict, tmp_path, capsys):
-    gold, pages = exported("qam", {"en": 60, "de": 10}), exported("wpr", {"en": 105})
-    predict("QAM", en=["1"] * 60, de=["1"] * 10)
-    predict("QG", **confirmed_questions(gold))
-    mine = predict("WPR", en=["2"] * 105)
-    sets = ("--gold", gold, "--gold", pages)
-    _, html, report, forms = in_three_forms(tmp_path / "report", capsys, *sets, mine)
-    for words in forms:
-        assert as_percent(dict(zip(("value", "low", "high"), (0.5, *jeffreys(30, 60)), strict=True))) in words
-        assert "mine, measured on" in words
-        assert "Does the passage answer the question? Measured on the set qam." in words
-        assert "80.5%" in words
-    assert "accuracy (QAM) 50.0% [34.8, 65.2], mean over 2 languages" in forms[0]
-    assert html.count("<svg") >= 3
-    assert ">80.5</text>" in html
-    assert "[80.5, 80.5]" not in html
-    assert figures(report, "bleu4", task="QG")["value"] == pytest.approx(1)
 
 
 def test_dev_is_measured_too_and_several_tasks_have_a_mean_of_those_to_understand_and_one_of_those_to_write(

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from annotate.core.estimation.differences import holm
-from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
+from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.reply_sets import reply_set, responses_file
 
 ENGLISH = [
@@ -223,14 +223,3 @@ def test_two_systems_are_compared_in_the_languages_that_both_have(gold, english,
     assert "no language in common: one has predictions for en, the other for de" in refusal(
         "--gold", gold, other, "--against", german
     )
-
-
-def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tmp_path, capsys):
-    gold, right_in = many
-    sides = right_in(36, "good").parent, "--against", right_in(12, "poor").parent
-    *_, report, forms = in_three_forms(tmp_path / "report", capsys, *sides, "--gold", gold)
-    for words in forms:
-        assert "good against poor, measured on" in words
-        assert as_percent(figures(report, "weighted_rouge")) in words
-        assert "good: weighted ROUGE 90.0% [77.8, 96.6] on 40 examples; 60.0 points more than poor [" in words
-        assert "Examples with the same message are treated as one group" in words

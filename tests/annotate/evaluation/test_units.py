@@ -62,28 +62,6 @@ def test_a_judge_on_imported_judgments_has_the_figures_that_are_counted_by_hand(
         assert each["people"] == votes
 
 
-@pytest.mark.django_db(transaction=True)
-def test_an_imported_predictor_is_measured_on_a_kind_of_ones_own(reviews, tmp_path, run):
-    gold = reviews(60, lambda name, key: "123"[int(key[1:]) % 3], redundancy="1")
-    said = [(key, "123"[int(key[1:]) % 3 if int(key[1:]) < 48 else 0]) for key in (f"r{n}" for n in range(60))]
-    call_command(
-        "import_predictions",
-        "reviews",
-        written(tmp_path / "p.csv", [("id", "label"), *said]),
-        name="judge",
-        version="1",
-    )
-    report = run("judge@1", "--gold", gold)
-    truth = {row["id"]: row["label"] for row in rows_of(gold)}
-    assert report["predictor"]["spelled"] == "judge@1"
-    assert figures(report, "accuracy")["value"] == sum(truth[key] == label for key, label in said) / 60 == 52 / 60
-    assert figures(report, "mae")["value"] == sum(abs(int(truth[key]) - int(label)) for key, label in said) / 60
-    assert {row["of"]["language"] for row in report["rows"] if "language" in row["of"]} == {"en", "de"}
-    languages = {row["id"]: row["language"] for row in rows_of(gold)}
-    assert report["errors"]
-    assert all(each["language"] == languages[each["id"]] for each in report["errors"])
-
-
 def test_scores_are_measured_where_they_are_given(crowd, tmp_path, run):
     chance = random.Random(4)
     sure = {key: chance.betavariate(5, 2) for key, _ in judged(crowd)}

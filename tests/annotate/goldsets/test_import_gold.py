@@ -16,7 +16,6 @@ from annotate.goldsets.gold_set import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError, line_digest
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION
-from tests.annotate.goldsets.acts import no_file_longer_than
 from tests.running import ROOT
 
 PUBLISHED = ROOT / "fixtures" / "twitter_langid"
@@ -224,16 +223,6 @@ def test_the_same_file_gives_the_same_bytes_and_only_an_import_of_that_name_is_r
     assert files(out) == before | {"notes.txt": b"mine"}
 
 
-def test_a_write_that_fails_leaves_the_earlier_import_as_it_was(run, out):
-    run("de\t1\n")
-    before = files(out)
-    with pytest.raises(CommandError, match=r"cannot be written: File too large\. Nothing was changed\."):  # noqa: SIM117
-        with no_file_longer_than(5_000):
-            run(PUBLISHED / "uniformly_sampled.tsv")
-    assert files(out) == before
-    assert [path.name for path in out.parent.iterdir()] == ["gold"]
-
-
 def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, out):
     for content, sentence in (
         (b"", "rows.tsv is empty."),
@@ -247,3 +236,87 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, 
         with pytest.raises(CommandError, match=sentence):
             run(content)
         assert not out.parent.exists()
+
+
+# --- hydrate
+
+
+LABELS = "en\t11\nen\t12\nde\t13\nfr\t14\nde\t15\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        text = content if isinstance(content, str) else "".join(json.dumps(row) + "\n" for row in content)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def printed(capsys):
+    def printed(name, *arguments, **options):
+        call_command(name, *map(str, arguments), **options)
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return printed
+
+
+@pytest.fixture
+def gold(write, tmp_path):
+    call_command(
+        "import_gold", str(write("published.tsv", LABELS)), out=tmp_path / "gold", design="uniform", name="twitter"
+    )
+    return tmp_path / "gold"
+
+
+@pytest.fixture
+def hydrating(gold, printed, tmp_path):
+    return lambda *texts, **options: printed("hydrate", gold, texts=texts, out=tmp_path / "out", **options)
+
+
+def test_ids_go_out_and_texts_come_in_and_removed_posts_are_listed(hydrating, write, tmp_path):
+    out = tmp_path / "out"
+    assert f"5 ids written to {out / 'ids.txt'}." in hydrating()
+    assert (out / "ids.txt").read_text() == "11\n12\n13\n14\n15\n"
+    tweets = [
+        {"id_str": "13", "full_text": "Guten Tag", "user": {"name": "x"}},
+        {"id_str": "11", "full_text": "Good day"},
+        {"id_str": "14", "full_text": None},
+        {"id_str": "15", "full_text": "[deleted]"},
+        {"id_str": "99", "full_text": "Of another set"},
+    ]
+    output = hydrating(write("tweets.jsonl", tweets), column=["id=id_str", "text=full_text"])
+    assert "2 of 5 posts have a text" in output
+    assert "3 have vanished" in output
+    assert "Note: 1 row ignored, of other posts or repeated." in output
+    assert "fr 1 0 100.0%" in " ".join(output.split())
+    assert [json.loads(line) for line in (out / "posts.jsonl").read_text(encoding="utf-8").splitlines()] == [
+        {"id": "11", "label": "en", "text": "Good day"},
+        {"id": "13", "label": "de", "text": "Guten Tag"},
+    ]
+    assert (out / "vanished.txt").read_text() == "12\n14\n15\n"
+
+
+def test_arrays_as_twurl_prints_them_are_read_and_faults_are_counted(hydrating, write, tmp_path):
+    lines = '["11", "Good day"]\n["12", "Hello"]\n["13"\n["", "None"]\n'
+    output = hydrating(write("tweets.jsonl", lines))
+    assert "2 of 5 posts have a text" in output
+    assert "2 invalid rows ignored. The first is" in output
+    (tmp_path / "out" / "notes.txt").touch()
+    with pytest.raises(CommandError, match=r"contains notes\.txt, which hydrate did not write"):
+        hydrating()
+
+
+@pytest.mark.django_db
+def test_hydrated_posts_are_imported_and_vanished_ones_are_left_out_of_an_evaluation(
+    hydrating, gold, write, tmp_path, printed
+):
+    hydrating(write("tweets.jsonl", [{"id": "11", "text": "Good day"}, {"id": "13", "text": "Guten Tag"}]))
+    out = tmp_path / "out"
+    assert "2 posts from 1 new file" in printed("import_corpus", "tweets", out / "posts.jsonl", licence="CC0-1.0")
+    predictions = write("mine.tsv", "11\ten\n13\ten\n")
+    output = printed("evaluate", predictions, gold=[gold], vanished=out / "vanished.txt")
+    assert "Left out because they are listed as vanished: 3 posts." in output

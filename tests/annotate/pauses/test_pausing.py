@@ -1,15 +1,23 @@
 """Pausing people and letting them go on. test_pausing_rule.py tests what the rule does to whom."""
 
 import pytest
+from django.utils import timezone
 
-from annotate.core.refusals import InvalidAnswer, Paused
-from annotate.models import Judgment, Pause
+from annotate.actions.commands import call_command
+from annotate.controls.honeypots import score
+from annotate.core import stages
+from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, Paused
+from annotate.kinds import Answer
+from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
+from annotate.work.adjudication import settle
 from annotate.work.answer_changes import undo
-from annotate.work.interventions import lift, pause, void
+from annotate.work.interventions import Voided, lift, pause, void, would_void
 from annotate.work.judgments import judge, skip
-from annotate.work.permit import running
+from annotate.work.permit import permit_of, running
 from annotate.work.queue import open_lease, take
-from tests.annotate.pauses.answering import KNOWN, WATCHED, YES, asked, live, work, wrong
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.journeys import follow, journeys
+from tests.annotate.pauses.answering import KNOWN, NO, WATCHED, YES, asked, live, work, wrong
 
 
 def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_records_task, watched, person):
@@ -113,3 +121,206 @@ def test_lifted_twice_a_pause_names_who_lifted_it_first(watched, person, manager
         lift(found, by=by)
     found.refresh_from_db()
     assert found.lifted_by == manager
+
+
+# --- voiding what somebody answered
+
+
+def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
+    task, ann, *_ = three
+    assert void(ann, task, by=manager, reason="sleeps") == Voided(answers=6, reopened=6)
+    assert set(task.units.values_list("stage", "label", "redundancy")) == {("QUEUED", "", 3)}
+    voided = Judgment.objects.filter(annotator=ann)
+    assert set(voided.values_list("kind", "label", "voided_by", "lease__outcome", "lease__place")) == {
+        ("answer", "1", manager.pk, "voided", None)
+    }
+    assert set(Transition.objects.filter(event="reopened").values_list("from_stage", "to_stage", "by")) == {
+        ("LABELLED", "QUEUED", manager.pk)
+    }
+    at = list(voided.values_list("voided_at", flat=True))
+    assert void(ann, task, by=manager, reason="sleeps") == Voided(0, 0)  # nothing the second time
+    assert list(voided.values_list("voided_at", flat=True)) == at
+    assert Pause.objects.get().reason == "sleeps"
+
+
+def test_what_was_voided_is_labelled_again_by_one_person_more_and_never_by_the_same(three, person, manager):
+    task, ann, *_ = three
+    void(ann, task, by=manager, reason="sleeps")
+    lift(running(ann, task), by=manager)
+    assert take(ann, task) is None
+    assert len(work(person("dan", "en"), task)) == 6
+    assert set(task.units.values_list("stage", "label")) == {("LABELLED", "1")}
+    assert Judgment.objects.filter(voided_at=None).count() == 18
+
+
+def test_a_tab_from_before_does_not_answer_a_voided_unit_again(three, manager):
+    task, ann, *_ = three
+    unit = task.units.first()
+    now = timezone.now()
+    old = Lease.objects.create(
+        unit=unit, annotator=ann, round=1, queue="en", opened_at=now, expires_at=now, closed_at=now, outcome="expired"
+    )
+    void(ann, task, by=manager, reason="sleeps")
+    lift(running(ann, task), by=manager)
+    for answer in (YES, NO):
+        with pytest.raises(AlreadyAnswered, match="has voided your answers"):
+            judge(ann, old.pk, answer)
+
+
+def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, person, manager):
+    task, other = (make_records_task(count=5, redundancy=1, name=name) for name in ("crowd", "other"))
+    ann, bea = person("ann", "en"), person("bea", "en")
+    work(ann, other)
+    work(ann, task, units=1)
+    undo(ann, task)
+    own = {judgment.unit_id for judgment in work(ann, task, units=2)}
+    skipped = take(ann, task)
+    skip(ann, skipped.pk)
+    work(bea, task)
+    assert void(ann, task, by=manager, reason="sleeps") == Voided(2, 2)
+    assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == own
+    assert Judgment.objects.get(kind="skip").voided_by == manager
+    assert Unit.objects.get(pk=skipped.unit_id).stage == stages.LABELLED
+    # What was taken back stays so, and the other task is left alone.
+    assert Judgment.objects.filter(annotator=ann, voided_by=None).exclude(voided_at=None).count() == 1
+    assert set(other.units.values_list("stage", flat=True)) == {stages.LABELLED}
+    assert running(ann, other) is None
+
+
+def test_what_an_adjudicator_decided_stands(make_records_task, person, manager):
+    task = make_records_task(count=2, redundancy=3, on_conflict="ADJUDICATION", task_type="web_ranking")
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator, label in zip(people, "420", strict=True):
+        work(annotator, task, lambda unit, label=label: Answer(label))
+    first, second = task.units.all()
+    settle(person("ada", adjudicates=True), first.pk, Answer("3", "read the page"))
+    would = {"answers": 2, "known": 0, "skips": 0, "reopened": 1, "settled": 0, "waiting": 0, "decided": 1, "reused": 0}
+    assert would_void(people[0], task) == would
+    assert void(people[0], task, by=manager, reason="sleeps") == Voided(2, 1)
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.stage, first.label, second.stage) == ("LABELLED", "3", "QUEUED")
+    assert not Judgment.objects.filter(annotator=people[0], voided_at=None).exists()
+
+
+def test_units_that_people_dropped_are_asked_again(make_records_task, person, manager):
+    task = make_records_task(count=1, task_type="web_ranking", redundancy=3)
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator, label in zip(people, "440", strict=True):
+        work(annotator, task, lambda unit, label=label: Answer(label))
+    assert task.units.get().label == "4"
+    void(people[1], task, by=manager, reason="sleeps")
+    work(person("dan", "en"), task, lambda unit: Answer("2"))
+    assert task.units.get().stage == stages.DISCARDED
+    assert void(people[2], task, by=manager, reason="sleeps") == Voided(1, 1)
+    work(person("eva", "en"), task, lambda unit: Answer("4"))
+    assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "4")
+
+
+def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, person, manager):
+    task = make_records_task(count=1, redundancy=3, stop_early=True)
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator, label in zip(people, "101", strict=True):
+        work(annotator, task, lambda unit, label=label: Answer(label))
+    would = would_void(people[1], task)
+    assert (would["settled"], would["reopened"]) == (1, 0)
+    assert void(people[1], task, by=manager, reason="sleeps") == Voided(1, 0)
+    unit = task.units.get()
+    assert (unit.stage, unit.label, unit.redundancy) == ("LABELLED", "1", 2)
+    assert list(unit.transitions.values_list("event", flat=True)) == ["asked", "answered", "reopened", "answered"]
+    assert take(person("dan", "en"), task) is None
+
+
+def test_a_unit_that_is_asked_anew_forgets_the_skips_for_which_it_was_given_up(make_records_task, person, manager):
+    task = make_records_task(count=1, skip_limit=2)
+    people = [person(f"p{number}", "en") for number in range(7)]
+    work(people[0], task)
+    for annotator in people[1:3]:
+        skip(annotator, take(annotator, task).pk)
+    assert task.units.get().stage == stages.DISCARDED
+    void(people[0], task, by=manager, reason="sleeps")
+    work(people[3], task)
+    assert task.units.get().stage == stages.QUEUED
+    for annotator in people[4:6]:
+        skip(annotator, take(annotator, task).pk)
+    assert task.units.get().stage == stages.DISCARDED
+
+
+def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_records_task, person, manager):
+    task = make_records_task(count=2, skip_limit=2)
+    ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
+    for annotator, units in ((ann, 2), (bea, 1)):
+        for _ in range(units):
+            skip(annotator, take(annotator, task).pk)
+    first, second = task.units.all()
+    assert (first.stage, second.stage) == (stages.DISCARDED, stages.QUEUED)
+    would = would_void(ann, task)
+    assert (would["answers"], would["skips"], would["reopened"]) == (0, 2, 1)
+    assert void(ann, task, by=manager, reason="skips all") == Voided(0, 1)
+    assert not live(ann).exists()
+    skip(cem, take(cem, task).pk)
+    assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
+    lift(running(ann, task), by=manager)
+    assert take(ann, task) is None
+
+
+@journeys(
+    """
+    a skip that only sent it on takes it nowhere
+      ann:de bea:en = ann skip; bea skip > ADJUDICATION en 2; ann voided > ADJUDICATION en 2; bea voided > QUEUED en
+      2
+    it goes back to the queue it was in last
+      ann:de bea:en | cem:en = ann skip; bea en; bea voided > QUEUED en 2; cem joins; cem en > LABELLED en 2 en
+    """
+)
+def test_of_posts(make_task, post, options, people, steps):
+    follow(make_task([post], **options), people, steps)
+
+
+def test_of_judgments_made_elsewhere_what_is_left_decides_at_once(tmp_path, manager):
+    file = tmp_path / "said.tsv"
+    rows = ["question1\tx\tA", "question1\ty\tA", "question1\tz\tB", "question2\tz\tB", "question3\tx\tA"]
+    rows += ["question3\tz\tB"]
+    file.write_text("\n".join(["task\tworker\tlabel", *rows]) + "\n", encoding="utf-8")
+    call_command("import_judgments", "old", str(file), verbosity=0)
+    task = Task.objects.get()
+    stood = dict(task.units.values_list("item__key", "label"))
+    assert stood == {"question1": "A", "question2": "B", "question3": ""}
+    spam = Annotator.objects.get(user__username="imported:old:z")
+    assert would_void(spam, task)["settled"] == 3
+    assert void(spam, task, by=manager, reason="spam") == Voided(3, 0)
+    now = task.units.values_list("item__key", "stage", "label", "redundancy")
+    assert set(now) == {
+        ("question1", "LABELLED", "A", 2),
+        ("question2", "DISCARDED", "", 1),
+        ("question3", "LABELLED", "A", 1),
+    }
+
+
+def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(watched, person, manager):
+    ann = person("ann", "en")
+    made = work(ann, watched, wrong)
+    would = would_void(ann, watched)
+    assert (would["answers"], would["known"]) == (len(made), 3)
+    assert void(ann, watched, by=manager, reason="sleeps").answers == len(made)
+    assert score(permit_of(ann, watched)) == (0, 3)
+    assert set(watched.units.filter(honeypot=True).values_list("stage", flat=True)) == {"QUEUED"}
+
+
+def test_what_would_be_voided_is_what_is_voided(watched, person, manager):
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator in people:
+        work(annotator, watched)
+    for annotator in people:
+        would = would_void(annotator, watched)
+        assert void(annotator, watched, by=manager, reason="sleeps") == (would["answers"], would["reopened"])
+        assert would["answers"] == would["reopened"] + would["waiting"] + would["known"] == 20
+        assert would_void(annotator, watched)["answers"] == 0
+
+
+def test_labels_that_other_tasks_took_over_are_told_of(make_task, person, manager):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    work(ann, task, lambda unit: Answer("de"))
+    taker = make_task([DISPUTED], name="other", asked="de")
+    taker.units.update(stage="LABELLED", label="de", reused_from=task.units.get())
+    assert would_void(ann, task)["reused"] == 1

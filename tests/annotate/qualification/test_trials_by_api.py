@@ -6,8 +6,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotate.models import TrialAnswer
-from annotate.quality.guideline_versions import new_version
 from tests.annotate.acts import states
 from tests.annotate.programs import Program
 from tests.annotate.qualification.trials import practise, take_test
@@ -70,26 +68,6 @@ def test_a_program_qualifies(make_tested, program, ann):
     assert program.get("tasks/crowd/qualification/").json()[0]["state"] == "passed"
     lease = program.post("tasks/crowd/next/").json()["lease"]
     assert (list(lease["fields"]), lease["language"]) == (["question", "passage"], "en")
-
-
-def test_refusals_have_a_code_and_an_answer_sent_again_after_the_end_gets_the_result_again(make_tested, program):
-    task = make_tested(gold={"test": ["1"] * 8}, tries=1)
-    program.take("practice", "1")
-    failed = program.take("test", "0")
-    question = TrialAnswer.objects.last().pk
-    assert program.post(f"qualification/answers/{question}/", label="0").json() == failed
-    for refused, status, code in (
-        (program.post(f"qualification/answers/{question}/", label="1"), 409, "already_answered"),
-        (program.post("tasks/crowd/qualification/en/test/"), 403, "not_qualified"),
-    ):
-        assert (refused.status_code, refused.json()["code"]) == (status, code)
-    assert program.get("tasks/crowd/qualification/").json()[0]["tries_left"] == 0
-    new_version(task, "en", "Otherwise.", major=True)
-    program.take("practice", "1")
-    question = program.post("tasks/crowd/qualification/en/test/").json()["question"]
-    new_version(task, "en", "Otherwise again.", major=True)
-    refused = program.post(f"qualification/answers/{question['id']}/", label="1")
-    assert (refused.status_code, refused.json()["code"]) == (409, "outdated")
 
 
 def test_no_reply_during_a_test_tells_what_is_right(make_tested, program, ann):
