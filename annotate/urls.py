@@ -159,6 +159,7 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("corpora/<slug:name>/rejects/<int:number>/", corpus_setup.rejects, "rejects", "manage", GET),
     ("new-task/", task_setup.new_task, "new-task", "decide", BOTH),
     ("new-task/forecast/", task_setup.forecast, "foreseen", "manage", GET),
+    ("new-task/voters/", task_setup.agreement, "new-task-voters", "manage", GET),
     ("kind/", task_setup.kind, "kind", "manage", GET),
     ("kind/edit/", kind_editor.edit, "kind-edit", "decide", BOTH),
     ("inbox/", corpus_setup.inbox_page, "inbox", "decide", BOTH),

@@ -108,6 +108,8 @@ def _lines(forecasts: list[dict[str, Any]]) -> list[str]:
             panel_report.queues_table(forecast, panel_report.ROWS),
         ):
             lines += ["", as_lines(made)]
+    if not any(forecast["known"] or forecast["earlier"] for forecast in forecasts):
+        lines += ["", "To measure errors, set --truth."]
     if any(max(len(forecast["labels"]), len(forecast["queues"])) > panel_report.ROWS for forecast in forecasts):
         lines += ["", f"Each table shows {panel_report.ROWS} rows. With --json, all labels and queues are shown."]
     return lines

@@ -235,7 +235,7 @@ def check_new(values: Values) -> dict[str, Any]:
         languages, notes = all_languages(corpus.name, values["predictor"]) if design.asks_each else (None, [])
     languages = meant(languages, kind.knows) if languages else None
     draw = {"size": values["size"], "seed": values["seed"], "languages": languages, "chosen": chosen}
-    draw["panel"] = _panel(corpus.name, kind, values)
+    draw["panel"] = chosen_panel(corpus.name, kind, values)
     fields = {
         "title": values["title"],
         "labels": labels_entered(kind, values["labels"]) if values["labels"] else (),
@@ -253,7 +253,7 @@ def check_new(values: Values) -> dict[str, Any]:
     return {"operation": operation, "extended": False, "notes": notes}
 
 
-def _panel(corpus: str, kind: Kind, values: Values) -> Panel | None:
+def chosen_panel(corpus: str, kind: Kind, values: Values) -> Panel | None:
     """Return the panel that a manager chose, or None for the default panel of posts and for none of records."""
     names, agree = values["voters"], values["agree"]
     if agree and not names and not kind.audits_agreement:

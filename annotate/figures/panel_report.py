@@ -100,4 +100,4 @@ def sentences(forecast: Forecast) -> Iterator[str]:
             f"Each label is weighted by its items here.{unseen if earlier['unseen'] else ''}"
         )
     elif not forecast["known"]:
-        yield "Nobody has audited this panel, and no true label is known, so its error is unknown. Set --truth."
+        yield "Nobody has audited this panel, and no true label is known, so its error is unknown."

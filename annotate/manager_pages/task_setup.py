@@ -11,19 +11,21 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from annotate.actions.action import ActionError
-from annotate.actions.open_task import ASKED_HERE, kind_named, labels_entered, not_had
+from annotate.actions.open_task import ASKED_HERE, chosen_panel, kind_named, labels_entered, not_had
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.figures import plan_report, progress_report
+from annotate.figures import panel_report, plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, sufficient_share, widths
 from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
+from annotate.figures.panel_forecast import Work, forecast_of
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS, STREAM
 from annotate.kinds.files import KindError
 from annotate.kinds.interface_language import label_name, question_about
 from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
+from annotate.kinds.panel_kind import with_panel
 from annotate.manager_pages import action_forms, inbox, setup_steps
 from annotate.manager_pages.corpus_setup import records_address, unused
 from annotate.manager_pages.dashboard import manage_page
@@ -31,9 +33,10 @@ from annotate.models import Task
 from annotate.pages.access import UserRequest
 from annotate.pages.kind_preview import preview, usual_language
 from annotate.reports.tables import many
-from annotate.work.task_creation import TaskError, imagined_task
+from annotate.work.task_creation import TaskError, choose_panel, imagined_task
 from corpora.core import CorpusError
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
+from corpora.storage.layout import manifest_of
 
 # Design -> description of the purpose.
 PURPOSES: Mapping[str, str] = {
@@ -216,7 +219,12 @@ def _imagined(kind: Kind, entered: Mapping[str, Any]) -> tuple[dict[str, Any], T
     # The action requires a name, which does not affect the forecast.
     values = by_name()["open_task"].read({"name": "unnamed", **entered})
     options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
-    return values, imagined_task(kind, labels_entered(kind, values["labels"]), options)
+    corpus = values["corpus"] or ""
+    panel = chosen_panel(corpus, kind, values)
+    task = imagined_task(with_panel(kind) if panel else kind, labels_entered(kind, values["labels"]), options)
+    if panel:
+        choose_panel(task, corpus, panel)
+    return values, task
 
 
 def _raised_audit(kind: Kind, design: str, entered: Mapping[str, Any]) -> dict[str, str]:
@@ -250,7 +258,8 @@ def forecast(request: UserRequest) -> HttpResponse:
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     if not _has_forecast(kind, design):
-        return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
+        has_voters = design in DESIGNS and DESIGNS[design].takes_panel and request.GET.get("voters")
+        return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True, "has_voters": has_voters})
     try:
         entered = action_forms.given_by("open_task", request.GET)
         raised = _raised_audit(kind, design, entered)
@@ -287,6 +296,32 @@ def forecast(request: UserRequest) -> HttpResponse:
         "unread_in": [label_name(row["language"]) for row in unread],
     }
     return render(request, "annotate/manage/_foreseen.html", context)
+
+
+def agreement(request: UserRequest) -> HttpResponse:
+    """Show how the chosen voters agree and err, and what is left to people. The page requests this when it is opened.
+
+    Labels that came with records are compared with the voters' labels.
+    """
+    kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
+    try:
+        entered = action_forms.given_by("open_task", request.GET)
+        values, task = _imagined(kind, entered | _raised_audit(kind, design, entered))
+        corpus, seconds = values["corpus"] or "", task.kind.seconds * task.redundancy
+        work = Work(values["size"], task.audit_share, task.audit_least, seconds)
+        truth = None if manifest_of(corpus).declared else {}
+        result = forecast_of(corpus, task.panel, task, truth, work)
+    except (ActionError, CorpusError, TaskError) as error:
+        refusal = action_forms.reworded(error, by_name()["open_task"].options)
+        return render(request, "annotate/manage/_voters.html", {"refusal": refusal})
+    tables = [
+        panel_report.panels_table([result]),
+        panel_report.labels_table(result, panel_report.ROWS),
+        panel_report.pairs_table(result),
+        panel_report.voters_table(result),
+        panel_report.queues_table(result, panel_report.ROWS),
+    ]
+    return render(request, "annotate/manage/_voters.html", {"words": panel_report.sentences(result), "tables": tables})
 
 
 def kind(request: UserRequest) -> HttpResponse:

@@ -13,7 +13,7 @@ OF_A_TASK = (
 # The pages of the admin, which managers use.
 OF_THE_DESK = (
     *("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file"),
-    *("account", "routes", "kind", "foreseen"),
+    *("account", "routes", "kind", "foreseen", "new-task-voters"),
 )
 # Actions of managers: some have a form on a separate page, others a button on another page.
 FORMS_OF_MANAGERS = (
@@ -176,4 +176,5 @@ NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a l
 QUERIES = {  # query strings that URLs require
     "manage-kind": "?kind=qa_match",
     "manage-foreseen": "?kind=language&design=uniform",
+    "manage-new-task-voters": "?kind=language&design=uniform",
 }

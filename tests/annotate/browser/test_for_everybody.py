@@ -44,7 +44,15 @@ def asked_for(address: str) -> Callable:
 
 
 # What is a part of a page, and what a browser saves instead of showing it.
-NO_PAGES = ("manage-now", "manage-foreseen", "manage-hours", "manage-rejects", "manage-job-packed", "manage-job-file")
+NO_PAGES = (
+    "manage-now",
+    "manage-foreseen",
+    "manage-new-task-voters",
+    "manage-hours",
+    "manage-rejects",
+    "manage-job-packed",
+    "manage-job-file",
+)
 # Who opens which pages of the access matrix; and states beside them: name -> the page, if the act does not go to one
 # itself, and the act that leads there.
 GETS = {

@@ -24,6 +24,8 @@ from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of
 from tests.annotate.acts import words
+from tests.annotate.panels.topics import KIND as TOPIC_KIND
+from tests.annotate.panels.topics import import_topics
 from tests.together import HANGS, until
 
 NEW, INBOX = "/manage/corpora/new/", "/manage/inbox/"
@@ -716,6 +718,32 @@ def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudi
     assert unadjudicated not in foreseen(desk, demo_corpus, audit_recheck="0", check_share="0")
     person("ada", "de", adjudicates=True)
     assert unadjudicated not in foreseen(desk, demo_corpus)
+
+
+def test_while_a_task_is_set_up_the_agreement_of_its_voters_is_shown(desk, demo_corpus, tmp_path):
+    address = reverse("manage-new-task-voters")
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "500", "seed": "1"}
+    assert f'hx-get="{address}"' in desk.get(reverse("manage-foreseen"), form).text
+    page = words(desk.get(address, form))
+    assert re.search(r"The voters agree on 1,1\d\d of 1,525 items", page)
+    assert "its error is unknown" in page
+    assert "langid cld2 fasttext" in page
+    pair = words(desk.get(address, form | {"voters": "cld2 fasttext"}))
+    assert "cld2 fasttext" in pair
+    assert "langid" not in pair
+    assert "has no predictor 'nobody'" in words(desk.get(address, form | {"voters": "cld2 nobody"}))
+
+    import_topics(tmp_path)
+    inbox.folder().mkdir(exist_ok=True)
+    kind = inbox.folder() / "topic_panel.toml"
+    kind.write_text(TOPIC_KIND, encoding="utf-8")
+    form = {"corpus": "topics", "kind": str(kind), "design": "records", "seed": "1"}
+    assert address not in desk.get(reverse("manage-foreseen"), form).text
+    form["voters"] = "a b c"
+    assert f'<details open hx-get="{address}"' in desk.get(reverse("manage-foreseen"), form).text
+    page = words(desk.get(address, form))
+    assert re.search(r"The voters agree on \d\d\d of 280 items", page)
+    assert "correlation of errors" in page
 
 
 FEW_PER_LANGUAGE = {"size": "100", "audit_least": "0"}
