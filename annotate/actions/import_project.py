@@ -17,11 +17,12 @@ from annotate.exchange.label_config import read_config
 from annotate.exchange.project import Project, ProjectError, project_of
 from annotate.models import Task
 from annotate.reports.tables import many
-from corpora.storage.layout import corpus_dir, read_manifest
+from corpora.storage.layout import check_spelling, corpus_dir, read_manifest
 
 
 def _check(values: Values) -> None:
     name = values["name"]
+    check_spelling("corpus", "name", name)
     if Task.objects.filter(name=name).exists() or read_manifest(name):
         raise ProjectError(f"There is already a task or corpus {name!r}. Choose another name.")
 

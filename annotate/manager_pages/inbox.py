@@ -133,14 +133,16 @@ def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> Non
     if ending and name.suffix != ending:
         raise ActionError(f"{name} was not saved. Upload a file with the extension {ending}.", option=option)
     if name.suffix.lower() in SPREADSHEETS:
-        raise ActionError(f"{name} is a spreadsheet. Save it as CSV and upload that file.", option=option)
+        raise ActionError(f"{name} is a spreadsheet. Save it as .xlsx or as CSV, and upload that file.", option=option)
     start = upload.read(START)
     upload.seek(0)
     if not ending and not _may_hold_rows(name, start):
         reason = "it is not text" if format_of(name) else "it does not contain rows"
         if _is_heading_alone(name, start):
             raise ActionError(f"{name} was not saved: it has a heading but no rows. Add the rows.", option=option)
-        raise ActionError(f"{name} was not saved, because {reason}. Upload JSONL, CSV, TSV or Parquet.", option=option)
+        raise ActionError(
+            f"{name} was not saved, because {reason}. Upload JSONL, CSV, TSV, Excel (.xlsx) or Parquet.", option=option
+        )
 
 
 def holds_rows(path: Path) -> bool:
@@ -152,7 +154,7 @@ def holds_rows(path: Path) -> bool:
 def _may_hold_rows(name: Path, start: bytes) -> bool:
     if name.suffix.lower() in (*SPREADSHEETS, *ENDINGS.values()) or _is_heading_alone(name, start):
         return False
-    if format_of(name) == "parquet" or name.suffix.lower() in PACKED:
+    if format_of(name) in ("parquet", "xlsx") or name.suffix.lower() in PACKED:
         return True
     is_binary = start.startswith(b"%PDF") or (b"\0" in start and not looks_like_utf16(start))
     return not is_binary or (bool(format_of(name)) and is_packed(start))

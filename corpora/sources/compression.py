@@ -85,7 +85,7 @@ def packing_of(path: Path, start: bytes) -> str | None:
 
 
 def _spreadsheet(path: Path) -> CorpusError:
-    return CorpusError(f"{path} is a spreadsheet. Save it as CSV (“CSV UTF-8”) and use that file.")
+    return CorpusError(f"{path} is a spreadsheet. Save it as .xlsx or as CSV (“CSV UTF-8”) and use that file.")
 
 
 class _Reader(io.RawIOBase):
@@ -165,9 +165,10 @@ SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
+    ".xlsx": "xlsx",
 }  # fmt: skip
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
-SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers")
 # The decompressed content of a file, including all cells of a Parquet file, must not exceed MOST_TIMES times the file's
 # size. Without a limit, a file of a few kilobytes could fill memory and disk. Usually, text is compressed by a factor
 # of 3 to 20, whereas gzip's maximum is about 1,000.

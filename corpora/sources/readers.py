@@ -1,4 +1,4 @@
-"""Readers for files of posts, records, predictions or scores in JSONL, CSV, TSV and Parquet.
+"""Readers for files of posts, records, predictions or scores in JSONL, CSV, TSV, Parquet and Excel workbooks.
 
 A file may be compressed, and it is read row by row so that it need not fit into memory. For each row, a reader yields
 the line number with the raw values or with a Fault. The values are validated elsewhere, for example in
@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
-from corpora.sources import text
+from corpora.sources import text, workbooks
 from corpora.sources.compression import Bound, Progress, damage_explained, format_of
+from corpora.sources.workbooks import XLSX
 
 # --- The mapping from our fields to the columns of a file.
 
@@ -152,6 +153,8 @@ def read_rows(
     with damage_explained(path, format):
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
+        elif format == XLSX:
+            yield from _table(path, workbooks.cells_of(path, max_line, progress), format, columns)
         else:
             text_format = text_format or text.text_format_of(path, format)
             read_lines = text.values_of if format == "jsonl" else text.lines_of
@@ -446,8 +449,11 @@ def _names(path: Path, format: str, objects: int, text_format: text.TextFormat) 
         values = (text.object_of(line, ()) for line in lines if not isinstance(line, text.Fault))
         objects_read = islice((value for value in values if not isinstance(value, text.Fault)), objects)
         return list(chain.from_iterable(map(text.names_in, objects_read)))
-    lines_read = text.lines_of(path, text.MAX_LINE, encoding=text_format.encoding)
-    _, header = next(_cells(lines_read, text_format), (1, []))
+    if format == XLSX:
+        rows = workbooks.cells_of(path, text.MAX_LINE)
+    else:
+        rows = _cells(text.lines_of(path, text.MAX_LINE, encoding=text_format.encoding), text_format)
+    _, header = next(rows, (1, []))
     if isinstance(header, text.Fault):
         raise _no_header(path)
     return header

@@ -515,7 +515,7 @@ def text_format_of(
 
     Raise CorpusError if the file cannot be read.
     """
-    if format == "parquet":
+    if format in ("parquet", "xlsx"):
         return TextFormat()
     with damage_explained(path, format):
         encoding = encoding or encoding_of(path, most) or UTF_8

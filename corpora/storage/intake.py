@@ -187,7 +187,7 @@ def encoding_hint(path: Path, format: str, reason: str = NOT_UTF8) -> str:
 
     reason: why the first row was rejected; the encoding matters only if the row is not UTF-8
     """
-    if "not UTF-8" not in reason or format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
+    if "not UTF-8" not in reason or format in ("parquet", "xlsx") or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     encoding = encoding_of(path)
     if encoding == UTF_8:

@@ -23,7 +23,7 @@ from corpora.storage import layout
 from corpora.storage.intake import RejectLog, deduplicate, stage
 from corpora.storage.layout import Manifest
 
-TABLES = ("csv", "tsv", "parquet")  # formats with a header
+TABLES = ("csv", "tsv", "parquet", "xlsx")  # formats with a header
 
 
 @dataclass(frozen=True)

@@ -330,6 +330,29 @@ SUGGEST = [
     ("suggest ads --vocabulary law --depth 0", None, 1, "--depth is 0. It must be 1 or more"),
     ("suggest ads", None, 2, "Required arguments are missing: --vocabulary"),
 ]
+EXPORT = json.dumps([{"id": 1, "text": "Bake it for an hour", "label": ["food", "sport"]}]).encode()
+IMPORT = [
+    ("import new FILE.json --licence CC0-1.0 --language en", EXPORT, 0, "doccano: 1 item, 1 answer"),
+    ("import new FILE.json --licence CC0-1.0", EXPORT, 1, "does not state the language of item 1"),
+    ("import new FILE.json --licence CC0-1.0 --language en --question mood", EXPORT, 1, "has no question 'mood'"),
+    ("import new FILE.csv --licence CC0-1.0", CSV.encode(), 1, "is not recognized as an export of Assay, Label Studio"),
+    ("import new FILE.json --licence CC0-1.0", b"", 1, "is empty"),
+    ("import demo FILE.json --licence CC0-1.0", EXPORT, 1, "There is already a task or corpus 'demo'"),
+    ("import ../x FILE.json --licence CC0-1.0", EXPORT, 1, "is not a valid corpus name"),
+    ("import new", None, 2, "Required arguments are missing: FILE, --licence"),
+]
+PROJECT = [
+    ("project --creators Ann", None, 0, "creators: Ann"),
+    ("project --nothing", None, 2, "nothing"),
+]
+VOTE = [
+    ("vote none --model m --prompt FILE.md", b"{text}", 1, "The corpus 'none' does not exist"),
+    ("vote demo --model m", None, 2, "Required arguments are missing: --prompt"),
+]
+PANEL = [
+    ("panel none --voters cld2", None, 1, "The corpus 'none' does not exist"),
+    ("panel demo --voters cld2", None, 1, "has two to seven voters, not 1"),
+]
 PLAN = [
     ("plan none", None, 1, "The corpus 'none' does not exist. Create it with"),
     ("plan demo --width 0", None, 1, "--width is 0. It must be 0.1 to 100"),
@@ -346,5 +369,9 @@ TABLE = [
     *IMPORT_VOCABULARY,
     *VOCABULARIES,
     *SUGGEST,
+    *IMPORT,
+    *PROJECT,
+    *VOTE,
+    *PANEL,
     *PLAN,
 ]

@@ -234,7 +234,7 @@ def test_the_way_to_records_keeps_them_preselected(desk):
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("t.xlsx", b"PK", "is a spreadsheet. Save it as CSV"),
+        ("t.xls", b"PK", "is a spreadsheet. Save it as .xlsx or as CSV"),
         ("t", ROWS, "does not show the format"),
         ("t.csv", b'"', "t.csv"),
         ("t.parquet", b"PAR1", "t.parquet"),
@@ -577,7 +577,9 @@ def test_what_holds_no_rows_is_neither_kept_nor_offered(desk):
         assert (response.status_code, "it does not contain rows" in words(response), lying()) == (400, True, [])
     response = desk.post(NEW, {"upload-file": arrived("plot.csv", png)})
     assert (response.status_code, "because it is not text" in words(response), lying()) == (400, True, [])
-    assert "is a spreadsheet. Save it as CSV" in words(desk.post(NEW, {"upload-file": arrived("t.xlsx", b"PK\3\4")}))
+    assert "is a spreadsheet. Save it as .xlsx or as CSV" in words(
+        desk.post(NEW, {"upload-file": arrived("t.ods", b"PK")})
+    )
     response = desk.post(address, {field: arrived("mine.csv", b"id;label\r\n\r\n")})
     assert "mine.csv was not saved: it has a heading but no rows. Add the rows." in words(response)
     for name, content in (
