@@ -78,9 +78,9 @@ def eve(db):
 
 
 @pytest.fixture
-def ann(person):
-    """A reader of German. A module can override this fixture."""
-    return person("ann", "de")
+def ann(person, request):
+    """A reader of German, or of the languages in ANN_READS of the module. A module can override this fixture."""
+    return person("ann", getattr(request.module, "ANN_READS", "de"))
 
 
 @pytest.fixture

@@ -16,17 +16,13 @@ from annotate.work.interventions import lift, void
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import running
 from annotate.work.queue import release, take
+from tests.annotate.adjudication.acts import where
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 from tests.annotate.journeys import follow
 
 GERMAN = Answer("de", "I read the language")
 ADDRESSES = {"page": "/tasks/task/adjudication/", "api": "/api/v1/tasks/task/adjudication/"}
-
-
-def where(unit):
-    unit.refresh_from_db()
-    return unit.stage, unit.label
 
 
 @pytest.mark.parametrize(

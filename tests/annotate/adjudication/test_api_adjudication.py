@@ -10,6 +10,7 @@ from annotate.models import Annotator, Judgment
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from tests.annotate.adjudication.acts import where
 from tests.annotate.api.test_api import Program, refusal
 from tests.annotate.conftest import AGREED, DISPUTED
 
@@ -26,11 +27,6 @@ def program(client, ada):
 
 def address(unit, act=""):
     return f"tasks/{unit.task.name}/adjudication/{unit.pk}/{act and act + '/'}"
-
-
-def where(unit):
-    unit.refresh_from_db()
-    return unit.stage, unit.label
 
 
 def test_the_list_and_the_dossier_have_what_the_pages_say_and_name_people_by_pseudonyms(skipped, program):

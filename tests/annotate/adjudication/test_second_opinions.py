@@ -24,6 +24,7 @@ from annotate.work.adjudication import (
     unsettle,
     waiting_in,
 )
+from tests.annotate.adjudication.acts import where
 
 
 def say(annotator, unit, label):
@@ -33,11 +34,6 @@ def say(annotator, unit, label):
     else:
         discard(annotator, unit.pk, "nobody can tell")
     return where(unit)
-
-
-def where(unit):
-    unit.refresh_from_db()
-    return unit.stage, unit.label
 
 
 def counted(task):

@@ -17,7 +17,7 @@ from tests.annotate.acts import begin, words
 from tests.annotate.concepts.acts import ROOT, opened, suggesting, task_of
 
 pytestmark = pytest.mark.usefixtures("corpus")
-
+ANN_READS = "en"
 ACTS = [json.loads(line) for line in (ROOT / "fixtures/eurlex/test.jsonl").read_text(encoding="utf-8").splitlines()]
 PURPOSES = ["practice"] * 2 + ["test"] * 3 + ["queue"] * 8
 TESTED = {"test_items": "2", "pass_mark": "50%", "tries": "2", "gold_share": "50%"}
@@ -54,11 +54,6 @@ def known(plain, four):
 @pytest.fixture
 def task(gold_file, known):
     return task_of(gold=gold_file(known), **TESTED)
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "en")
 
 
 def answered(client, trial, keys):

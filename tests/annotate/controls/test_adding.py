@@ -36,6 +36,7 @@ from tests.annotate.core.test_audit_errors import audits as any_audit
 from tests.annotate.goldsets.acts import with_manifest
 from tests.together import at_once, until_others_wait_or_end
 
+ANN_READS = "de fr"
 FRENCH, FRENCH_DISPUTED = ("fr", "fr", "fr"), ("fr en", "en fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
 # So small a share that only the least number of each language is checked.
@@ -43,11 +44,6 @@ FEW = 1e-9
 # Of each: what it is added to, posts that are German and French, and the option of the command.
 ADDED = {"audit": (add_audits, AGREED, FRENCH, []), "checks": (add_checks, DISPUTED, FRENCH_DISPUTED, ["--checks"])}
 TO_EACH = pytest.mark.parametrize("to", ADDED)
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de fr")
 
 
 def read_all(annotator, task, label=""):

@@ -26,13 +26,9 @@ from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 from tests.annotate.goldsets.acts import with_manifest
 from tests.annotate.journeys import follow
 
+ANN_READS = "de fr"
 FRENCH = ("fr", "fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de fr")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from tests.annotate.programs import Program
 from tests.corpora.draws.test_draw_filtered import import_filtered
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+ANN_READS = "en"
 
 
 @pytest.fixture
@@ -42,11 +43,6 @@ def audited(tmp_path, capsys):
         return Task.objects.get(name="audit")
 
     return make
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "en")
 
 
 def dropped_of(task):

@@ -17,15 +17,11 @@ from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 from tests.annotate.journeys import follow
 
+ANN_READS = "de fr"
 FRENCH = ("fr en", "en fr", "fr")
 ALL = {"check_share": 1.0}
 # So small a share that only the least number of each language is checked.
 FEW = 1e-9
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de fr")
 
 
 def chosen(task):

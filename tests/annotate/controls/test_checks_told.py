@@ -119,15 +119,6 @@ def test_what_a_reader_confirms_in_an_audit_has_the_chance_of_its_checks(make_ta
     ]
 
 
-def test_a_copy_has_what_is_said_of_the_post_it_is_a_copy_of(make_task, ann, ada, gold):
-    same = {"text": "the same text", "votes": DISPUTED}
-    task = make_task([{**same, "key": "a"}, {**same, "key": "b"}], check_share=1.0)
-    read_all(task, ann)
-    settle(ada, task.units.get(copy_of=None).pk, Answer("en", "I read it"))
-    found, _ = rows_of(task, gold / "gold")
-    assert found["a"] == found["b"] == ("en", "adjudicator", 1.0, True, "de")
-
-
 def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked_here(
     make_task, ann, ada, gold, monkeypatch
 ):

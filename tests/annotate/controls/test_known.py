@@ -30,17 +30,13 @@ from tests.annotate.goldsets.acts import with_manifest
 from tests.annotate.goldsets.set_contents import everything_in, json_lines
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
+ANN_READS = "de nl af en fr"
 GERMAN = ("de nl", "de", "nl")
 DUTCH = ("nl de", "nl", "en nl")  # a detector ranks German
 AFRIKAANS = ("af", "af en", "en af")  # easily taken for German, which no detector ranks
 FRENCH = ("fr", "fr en", "en fr")  # neither
 LABELS = ["af", "de", "en", "fr", "nl"]
 SEED = "5"
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de nl af en fr")
 
 
 @pytest.fixture

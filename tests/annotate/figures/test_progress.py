@@ -49,12 +49,6 @@ def test_queues_come_fullest_first_with_their_active_readers_and_what_is_open_st
     assert table(other)[0] == ("de", 2, 0, ["ann", "bea"])
 
 
-def test_a_queue_is_stuck_where_something_waits_and_nobody_reads_well_enough(make_task, person):
-    task = make_task([DISPUTED, FRENCH], least_level=4)
-    person("ann", "de:4 fr:3 he")
-    assert {row.queue: bool(row.lacking) for row in queue_table(task)} == {"de": False, "fr": True, "he": False}
-
-
 def test_a_shared_queue_has_the_readers_of_all_its_labels_each_once(make_task, person):
     task = make_task([("zh", "zh", "zh")])
     person("mei", "zh-CN zh-TW")

@@ -40,6 +40,8 @@ pytestmark = pytest.mark.both_databases
 
 
 ROOT = Path(__file__).resolve().parents[3]
+OF_CHECKS = ("decided_by", "check_chance", "checked", "first_label")
+COPIED = ("label", "stage", "stratum", "round", "candidates", "judgments", "transitions", *OF_CHECKS)
 
 
 # --- the rows
@@ -129,7 +131,7 @@ def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, o
     for key, copy in copies.items():
         original = rows[copy["judged_as"]]
         assert (original["judged_as"], original["text"]) == (None, copy["text"])
-        for field in ("label", "stage", "stratum", "round", "candidates", "judgments", "transitions"):
+        for field in COPIED:
             assert copy[field] == original[field], (key, field)
     assert len({"twice-1", "twice-2"} & set(copies)) == 1
     assert any(copy["judgments"] for copy in copies.values())

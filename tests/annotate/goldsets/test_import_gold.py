@@ -16,6 +16,7 @@ from annotate.goldsets.gold_set import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError, line_digest
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION
+from tests.annotate.goldsets.set_contents import files
 from tests.running import ROOT
 
 PUBLISHED = ROOT / "fixtures" / "twitter_langid"
@@ -51,10 +52,6 @@ def refused(out):
 
 def labels(out):
     return {row.id: row.label for row in read_gold_set(out).rows}
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_the_datasets_library_gives_the_rows_that_were_imported_last(run, out, tmp_path):

@@ -26,11 +26,6 @@ def task(make_records_task):
     return make_records_task(gold=GOLD, test_items=2, pass_mark=0.5, tries=2)
 
 
-@pytest.fixture
-def ann(person):
-    return person("ann", "en")
-
-
 def pass_test(annotator, task):
     for kind in ("practice", "test"):
         trial = begin(annotator, task, "en", kind)

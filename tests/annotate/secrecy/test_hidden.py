@@ -1,11 +1,14 @@
 """What annotators must not know: units of every sort look alike to them, on every page and by the API."""
 
+import io
 import json
 import re
 
 import pytest
+from django.core.management import CommandError
 from django.test import Client
 
+from annotate.actions.commands import call_command
 from annotate.actions.opening_summary import lacking
 from annotate.core import stages
 from annotate.kinds import Answer
@@ -19,6 +22,7 @@ from annotate.work.routing import lacking_readers
 from tests.annotate.acts import progress_of
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import sent
+from tests.annotate.told_sets import manifest_of, of_lots, settle_all, tell, verified, with_manifest_of
 
 
 def without_what_may_differ(html, lease):
@@ -247,3 +251,44 @@ def test_gold_answers_go_to_those_alone_who_have_not_seen_the_record(make_record
     given = all_given(ann, task)
     assert pots.intersection(given) == left
     assert len(given) == waits
+
+
+# --- tasks with a secret, and tasks from before lots had one, which go on as they were
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "gold"
+
+
+def test_decisions_that_nobody_could_make_a_second_time_are_told_apart(skipped, ada, out):
+    task = skipped(30, check_share=0.5)
+    with_manifest_of("corpus")
+    settle_all((ada,), task)
+    tell(task, out)
+    status, told = verified(out)
+    assert (status, of_lots(told)["second"]) == (0, (30, 0))
+
+
+def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(make_task, person, ada, out):
+    task = make_task([DISPUTED] * 12, check_share=1.0)
+    with_manifest_of("corpus")
+    reader = person("reader", "de")
+    while lease := take(reader, task):
+        judge(reader, lease.pk, Answer("de"))
+    call_command("close", "task", stdout=(said := io.StringIO()))
+    call_command("export_gold", "task", out=out, stdout=io.StringIO())
+    [first] = manifest_of(out)["lots"]["outcomes"]
+    assert f"Publish this digest of the outcomes of randomly drawn items: {first['digest']}." in said.getvalue()
+    settle_all([ada], task)
+    tell(task, out)
+    digests = [each["digest"] for each in manifest_of(out)["lots"]["outcomes"]]
+    assert (digests[0], len(digests)) == (first["digest"], 2)
+    assert verified(out)[0] == 0
+
+
+def test_an_open_task_does_not_tell_its_secret(make_records_task, out):
+    make_records_task(count=1)
+    with pytest.raises(CommandError, match=r"crowd is open, so its secret.*Close the task first"):
+        call_command("export_gold", "crowd", out=out, tell_secret=True)
+    assert not out.exists()

@@ -26,6 +26,8 @@ from annotate.work.routing import reroute
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass, posts_of
 
+ANN_READS = "de en"
+
 
 def flag(annotator, lease, kind="disturbing", words=""):
     with acting(annotator.user, lease.unit.task.name) as permit:
@@ -360,11 +362,6 @@ def test_the_database_refuses_a_flag_of_no_kind_without_words_or_half_settled(as
 
 
 # --- by keys, by mouse and without JavaScript
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de en")
 
 
 def stored():

@@ -18,13 +18,9 @@ from annotate.work.queue import take
 from tests.annotate.acts import signed_in
 from tests.annotate.hands import let_guard_pass, lose_reply, said
 
+ANN_READS = "en"
 HTMX = {"HX-Request": "true"}
 COMMENT = 'a comment with <marks> & "quotes"'
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "en")
 
 
 @pytest.fixture

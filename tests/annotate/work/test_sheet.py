@@ -25,15 +25,9 @@ from tests.annotate.hands import (
 from tests.together import at_once
 
 pytestmark = pytest.mark.both_databases
-
-
+ANN_READS = "de sv"
 HTMX = {"HX-Request": "true"}
 SHEET_PAGE = "/tasks/task/sheet/"
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de sv")
 
 
 def start(client):
