@@ -219,7 +219,7 @@ def test_the_reference_has_every_column_of_a_gold_set():
 
 
 def test_the_reference_has_every_key_of_a_kinds_file():
-    text = page_text("how-to/own-kind")
+    text = page_text("reference/kind-files")
     assert {*KEYS, *KEYS_WITH_BASE, *ANSWER_KEYS, *STYLES} <= set(cells(text))
     named = {*BLOCK_KEYS, *VOCABULARY_KEYS, *TEXT_KEYS, *SENSITIVE_KEYS, *FORMS}
     assert [key for key in named if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)] == []
