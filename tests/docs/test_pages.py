@@ -304,13 +304,22 @@ ASKED = {
     "alternative": "explanation/other-tools/",
     "Assay vs Prodigy": "explanation/other-tools/#assay-vs-each-tool",
     "can people mark spans": "how-to/own-kind/#spans-of-a-text",
-    "named entity": "reference/formats/#spans",
+    "named entity": "how-to/own-kind/#spans-of-a-text",
     "stop an annotator": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "too fast": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "spam": "how-to/campaign/#careless-annotators",
     "significant": "how-to/measure-a-classifier/#compare-two-classifiers",
     "cannot log in": "how-to/your-pages/#if-you-cannot-log-in",
     "plugin": "how-to/develop/#install-a-plug-in",
+    "can I use my own question": "how-to/own-kind/",
+    "what does an audit cost": "how-to/campaign/#what-a-draw-of-one-size-gives",
+    "what if annotators disagree": "explanation/routing/#when-two-annotators-disagree",
+    "backup": "how-to/server/#back-up-and-restore",
+    "PostgreSQL": "how-to/server/#postgresql",
+    "privacy": "explanation/privacy-and-licences/",
+    "Label Studio vs Assay": "explanation/other-tools/#assay-vs-each-tool",
+    "how do I install it": "tutorial/#install",
+    "how long will it take": "how-to/campaign/#how-long-will-it-take",
 }
 
 
