@@ -142,8 +142,8 @@ RANKS = 3
 class Panel(NamedTuple):
     """The voters of a task.
 
-    voters: their names: a registered voter, or an imported predictor as NAME@VERSION
-    agree: how many of them must rank the same label first, so that it stands; more than half
+    voters: names of registered voters, and of imported predictors as NAME@VERSION
+    agree: number of voters that must rank the same label first; more than half
     """
 
     voters: tuple[str, ...]
