@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-import openpyxl
-from openpyxl.utils.exceptions import InvalidFileException
-
 from corpora.core import CorpusError
 from corpora.sources.compression import Bound, Progress
 from corpora.sources.text import Cells, Fault
@@ -25,6 +22,10 @@ def cells_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
 
     Raise CorpusError if the file is not a workbook.
     """
+    # Imported here, because the server's pages rarely need it.
+    import openpyxl
+    from openpyxl.utils.exceptions import InvalidFileException
+
     bound = Bound(path)
     try:
         workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)

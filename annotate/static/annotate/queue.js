@@ -329,7 +329,8 @@
     if (choices) event.detail.headers["Assay-Shown"] = choices.dataset.shown;
     if (find("#flag")) event.detail.headers["Assay-Flag"] = "1";
     // A button with an address of its own has it once, where browsers without scripts find it.
-    if (!event.detail.path) event.detail.path = event.detail.elt.getAttribute("formaction");
+    const button = event.detail.elt;
+    if (button.getAttribute("hx-post") === "") event.detail.path = button.getAttribute("formaction");
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (byItself(event)) {
