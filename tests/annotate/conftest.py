@@ -11,6 +11,7 @@ from annotate.controls.gold_answers import store
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.interface_language import negative
 from annotate.kinds.options import OPTIONS
+from annotate.kinds.panel_kind import with_panel
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.quality.guideline_versions import add_first
 from annotate.work import task_creation
@@ -109,7 +110,7 @@ def desk(client, manager):
 def stored_task(name, kind, fields):
     """Save a task of a kind with the kind's options. fields: fields of the task, and options with other values."""
     defaults = {option: OPTIONS[option].default for option in kind.options} | dict(kind.defaults)
-    of_task = (*kind.options, "never_agree")
+    of_task = (*kind.options, "never_agree", "voters", "agree")
     known = {name: value for name, value in fields.items() if name not in OPTIONS and name not in of_task}
     task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, **({"title": kind.title} | known))
     task.labels = task.labels or list(kind.labels)
@@ -168,21 +169,25 @@ def records_task_maker():
     """Return a function: make("qa_match", 4, gold={"queue": ["1", "0"]}) opens a task with 4 records per language.
 
     gold: the labels of the gold answers in each language, by purpose. The text of a record contains its number.
+    panel: for each record, the labels of the voters a@1, b@1 and c@1, such as "1 1 0"; replaces `count`
     """
     numbers = itertools.count(1)
 
-    def make(task_type="qa_match", count=2, *, languages=("en",), gold=None, name="crowd", **knobs):
-        kind = KINDS[task_type]
+    def make(task_type="qa_match", count=2, *, languages=("en",), gold=None, name="crowd", panel=(), **knobs):
+        kind = with_panel(KINDS[task_type]) if panel else KINDS[task_type]
+        if panel:
+            knobs = {"voters": ["a@1", "b@1", "c@1"], "agree": 3, "audit_share": 0.0, "audit_least": 0} | knobs
         corpus, _ = Corpus.objects.get_or_create(name="records")
         task = stored_task(name, kind, {"languages": list(languages), "test_items": 0, "gold_share": 0.0} | knobs)
         add_first(task, {"en": "Read."})
 
-        def item(language):
+        def item(language, said=""):
+            votes = {f"{voter}@1": [[label, 0.9]] for voter, label in zip("abc", said.split(), strict=False)}
             key = f"{language}-{next(numbers)}"
             fields = {field: f"the {field} of {key}" for field in kind.fields}
             text = "\n".join(fields.values())
             return Item.objects.create(
-                corpus=corpus, key=key, language=language, fields=fields, text=text, votes={}, letters=0
+                corpus=corpus, key=key, language=language, fields=fields, text=text, votes=votes, letters=0
             )
 
         for language in languages:
@@ -197,7 +202,7 @@ def records_task_maker():
         hidden = store(task, rows, [gold for gold, _, _ in known])
         answers = {gold.pk: label for gold, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True)
-        add_units(task, [item(language) for language in languages for _ in range(count)])
+        add_units(task, [item(language, said) for language in languages for said in panel or [""] * count])
         return task
 
     return make

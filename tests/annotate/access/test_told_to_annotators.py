@@ -104,6 +104,22 @@ def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
         assert word not in told, word
 
 
+def test_no_address_of_a_task_with_a_panel_tells_votes_or_what_the_voters_agree_on(world):
+    client, name, told = world.client("ann"), world.voted.name, []
+    for _ in range(4):
+        told.append(client.post(f"/tasks/{name}/start/", headers={"HX-Request": "true"}))
+        told += [client.get(f"/tasks/{name}/{page}") for page in ("", "answers/", "guidelines/", "sheet/")]
+        told += [client.get(f"/api/v1/tasks/{page}") for page in ("", f"{name}/", f"{name}/progress/")]
+        lease = client.post(f"/api/v1/tasks/{name}/next/")
+        told += [lease, client.post(f"/api/v1/leases/{lease.json()['lease']['id']}/judge/", {"label": "0"})]
+    told += [client.get(f"/tasks/{name}/adjudication/"), client.get("/history/")]
+    seen = "\n".join(page.content.decode() for page in told if page.status_code == 200)
+    assert seen.count("the question of de-") > 4
+    assert {*world.voted.units.values_list("stage", flat=True)} >= {stages.QUEUED}
+    for word in (*stages.STAGES, "a@1", "b@1", "voter", "panel", "agreed", "audit", "disputed", "stratum"):
+        assert not re.search(rf"\b{word}\b", seen), word
+
+
 def test_a_hidden_suggestion_is_told_by_no_address_of_its_task(world):
     client, name = world.client("ann"), world.blind.unit.task.name
     pages = [client.get(f"/tasks/{name}/{page}") for page in ("", "answers/", "guidelines/", "sheet/", "adjudication/")]

@@ -68,6 +68,9 @@ class World:
         suggesting = make_records_task("qa_match", 8, name="suggesting", languages=["de"], redundancy=1)
         suggest_by_chance(suggesting, 1.0)
         self.blind = take(ann, suggesting)
+        self.voted = make_records_task(
+            name="voted", languages=["de"], panel=["1 1 1", "1 0 1"] * 3, audit_least=3, redundancy=1
+        )
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,

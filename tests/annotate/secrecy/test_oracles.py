@@ -274,6 +274,20 @@ def test_audited_checked_and_doubly_read_units_and_decoys_run_the_same_statement
     attacks.assert_same_statements(attacked(name, task, person("ann", "de"), None, 10, trick, labels), hidden)
 
 
+@pytest.mark.parametrize(
+    ("name", "trick"), [("page", "taken back"), ("api", "taken back"), ("page", "skip taken back")]
+)
+@pytest.mark.parametrize("redundancy", [1, 2])
+def test_audited_records_of_a_panel_run_the_same_statements_as_disputed_ones(
+    make_records_task, person, name, trick, redundancy
+):
+    votes = ["1 1 0", "1 1 1", "1 1 1", "0 1 1"] * 9
+    knobs = {"audit_least": 16, "audit_recheck": 0.5, "redundancy": redundancy, "on_conflict": "ADJUDICATION"}
+    task = make_records_task(languages=["de"], panel=votes, **knobs)
+    person("bea", "de")
+    attacks.assert_same_statements(attacked(name, task, person("ann", "de"), None, 10, trick), attacks.is_audited)
+
+
 @pytest.mark.parametrize("name", ["page", "api"])
 def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_and_checked_posts(
     make_task, person, client, name, monkeypatch
