@@ -309,7 +309,7 @@ def agreement(request: UserRequest) -> HttpResponse:
         values, task = _imagined(kind, entered | _raised_audit(kind, design, entered))
         corpus, seconds = values["corpus"] or "", task.kind.seconds * task.redundancy
         work = Work(values["size"], task.audit_share, task.audit_least, seconds)
-        truth = None if manifest_of(corpus).declared else {}
+        truth: dict[str, str] | None = None if manifest_of(corpus).declared else {}
         result = forecast_of(corpus, task.panel, task, truth, work)
     except (ActionError, CorpusError, TaskError) as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)

@@ -3,7 +3,7 @@
 from math import sqrt
 
 import numpy as np
-import scipy.special
+import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.differences import Difference

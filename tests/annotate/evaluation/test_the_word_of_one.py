@@ -211,7 +211,7 @@ def test_the_options_are_named_by_which_such_labels_would_be_checked(
     world.said |= {f"post-{n}": "de" for n in range(10)}
     report = run(world.subject(), world.export(task))
     assert [each for each in report["warnings"] if "single reader" in each and "--" not in each]
-    assert any(f"`assay open_task` and {options}" in note for note in report["words"]["commands"])
+    assert any(f"open the next task with {options}, and name" in note for note in report["words"]["commands"])
 
 
 def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_that_there_are(world, make_task, person):
