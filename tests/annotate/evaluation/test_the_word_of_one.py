@@ -198,7 +198,8 @@ def test_labels_of_one_reader_that_nobody_checked_are_counted():
 @pytest.mark.parametrize(
     ("audit_recheck", "check_share", "options"),
     [
-        (0.0, 1.0, "`--audit-recheck`"),
+        # The only adjudicator made the checks, and nobody checked the adjudicator.
+        (0.0, 1.0, "`--audit-recheck` and `--check-share`"),
         (1.0, 0.0, "`--check-share`"),
         (0.0, 0.0, "`--audit-recheck` and `--check-share`"),
     ],
