@@ -156,6 +156,13 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert values(told, "posts", "new_answers", "rejects", "rejects_file", "already") == (1, 1, 0, None, False)
     assert values(told, "tokens", "models") == (server.used, [f"{MODEL}-0613"])
 
+    told = asked("panel", NAME, voters=["cld2 fasttext"])
+    assert [panel["voters"] for panel in told["panels"]] == [["cld2", "fasttext"]]
+    export = asked.file("doccano.jsonl", '{"id": 1, "text": "Bake it for an hour", "label": ["food", "sport"]}')
+    told = asked("import", "dishes", export, licence="CC0-1.0", language="en")
+    assert values(told, "tool", "items", "answers", "lost") == ("doccano", 1, 1, {})
+    assert values(asked("project", creators="Ann"), "stated", "missing")[0] == {"creators": "Ann"}
+
     told = asked("import_threads", "talk", asked.file("talk.jsonl", TALK.strip()), licence="CC0-1.0")
     assert values(told, "pairs", "messages", "left_out", "already") == (1, 2, {}, False)
     told = asked("import_scores", "talk", asked.file("s.tsv", "a\t0.1", "b\t0.2"), name="s", threshold="0.5")
