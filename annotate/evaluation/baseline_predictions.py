@@ -84,7 +84,7 @@ def plan_of(folder: Path, fields: Sequence[str], seed: str) -> Plan:
     fields: names of the fields with the texts of records; empty for all fields.
     seed: seed of the folds and of the labels that are drawn.
 
-    Raises EvaluationError if there are no texts or labels to learn from.
+    Raise EvaluationError if there are no texts or labels to learn from.
     """
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
@@ -111,7 +111,7 @@ def _asks_language(manifest: Mapping[str, Any]) -> bool:
 def _problem(train: Sequence[Document], test: Sequence[Document], **more: Any) -> Problem:
     """Return a problem whose training documents all have a label that can be predicted.
 
-    Raises EvaluationError if there are none.
+    Raise EvaluationError if there are none.
     """
     learnt = [document for document in train if document.labels]
     if not learnt:
@@ -125,7 +125,7 @@ def _problem(train: Sequence[Document], test: Sequence[Document], **more: Any) -
 def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Document]:
     """Yield the rows of a set. A negative label of a language, such as not-es, cannot be learnt, so it is left out.
 
-    Raises EvaluationError if the rows lack a field, or have no texts.
+    Raise EvaluationError if the rows lack a field, or have no texts.
     """
     path = folder / f"gold{'' if manifest['finished'] else '.unfinished'}.jsonl"
     rows = [(location, row) for location, row in objects_in(path)]
@@ -147,7 +147,7 @@ def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str])
 def _texts_of_corpus(manifest: Mapping[str, Any], ids: Sequence[str]) -> dict[str, str]:
     """Return the texts of a set whose files omit them, from the corpus on this machine.
 
-    Raises EvaluationError if the corpus is not on this machine.
+    Raise EvaluationError if the corpus is not on this machine.
     """
     name = (manifest.get("corpus") or {}).get("name", "")
     try:

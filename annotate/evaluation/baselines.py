@@ -61,7 +61,7 @@ def add_baselines(
     unfinished: whether to accept an unfinished set.
     say: function that is called when a baseline is measured.
 
-    Returns the contents of baselines.json. Raises EvaluationError or GoldSetError if the set cannot be measured,
+    Returns the contents of baselines.json. Raise EvaluationError or GoldSetError if the set cannot be measured,
     MissingExtra if scikit-learn is not installed, and ExportError if the folder cannot be written.
     """
     check_installed()

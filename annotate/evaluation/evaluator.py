@@ -58,7 +58,7 @@ def evaluate_units(
     sequential: see `read_units`.
     reading: options for reading the predictions, see `_read`.
 
-    Raises GoldSetError, EvaluationError or CorpusError if the predictions do not fit the set.
+    Raise GoldSetError, EvaluationError or CorpusError if the predictions do not fit the set.
     """
     units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
     form = FORMS.get(units.form)

@@ -120,7 +120,7 @@ def join(
     mappings: the coarse classes of each compared predictor.
     rates: smallest and largest ratio between the detectors' error rate in unresolved audits and in resolved audits.
 
-    Raises EvaluationError if the sets cannot measure the predictor, and EvaluationError or CorpusError if the predictor
+    Raise EvaluationError if the sets cannot measure the predictor, and EvaluationError or CorpusError if the predictor
     has no label for one of the posts.
     """
     all_rows = [row for _, rows in left for row in rows]

@@ -64,7 +64,7 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None 
 def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
     """Return the ids of the items from which the set was drawn, or None if the corpus is not in this installation.
 
-    Raises EvaluationError if `corpus` is not the corpus from which the set was drawn.
+    Raise EvaluationError if `corpus` is not the corpus from which the set was drawn.
     """
     drawn_from = corpus_drawn_from(units.name, units.corpus, corpus)
     return ids_of_corpus(drawn_from, {draw["language"] for draw in units.manifest["draws"]} - {""})
@@ -77,7 +77,7 @@ def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
     manifest_corpus: corpus that the set's manifest names, "" for none.
     corpus: corpus that the user named, "" for none.
 
-    Raises EvaluationError if the user named a different corpus than the manifest.
+    Raise EvaluationError if the user named a different corpus than the manifest.
     """
     if corpus and manifest_corpus and corpus != manifest_corpus:
         raise EvaluationError(
@@ -116,7 +116,7 @@ def judged_units(units: Units, predictions: Predictions, frame: Collection[str] 
     predictions: the judge's labels of the units, and the number of items outside the set to which it gives each label.
     frame: ids of the corpus's items, as returned by `frame_of`.
 
-    Raises EvaluationError if the judge did not label every item of the corpus, or if the units are not a sample of it.
+    Raise EvaluationError if the judge did not label every item of the corpus, or if the units are not a sample of it.
     """
     size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
     counted, labels = Counter(predictions.labels) + predictions.others, [*units.labels, REFUSED]
@@ -145,7 +145,7 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
     size: number of items from which the units were drawn.
     is_sample: whether people read only some of these items.
 
-    Raises EvaluationError if one of the two conditions fails.
+    Raise EvaluationError if one of the two conditions fails.
     """
     if labelled == units < size:
         raise EvaluationError(
@@ -286,7 +286,7 @@ def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
 
     Returns EVERY_LABEL if the corpus is not in this installation.
 
-    Raises EvaluationError unless `sets` consists of one uniform set that was exported from a task.
+    Raise EvaluationError unless `sets` consists of one uniform set that was exported from a task.
     """
     gold = sets[0]
     if len(sets) > 1 or gold.population != STREAM:
@@ -310,7 +310,7 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
     gold: a uniform set.
     subject: the judge, with its labels of the whole corpus.
 
-    Raises EvaluationError if the judge did not label every post, or if people read too few posts of the set.
+    Raise EvaluationError if the judge did not label every post, or if people read too few posts of the set.
     """
     joined = join(subject, [(gold, gold.rows)], [subject.mapping])
     labelled = joined.labelled

@@ -76,7 +76,7 @@ def grade(
     split: the split to measure.
     group: groups of test languages with a mean of their own, such as "romance=es it".
 
-    Raises EvaluationError if the predictions do not fit the set.
+    Raise EvaluationError if the predictions do not fit the set.
     """
     [gold] = sets
     tests, classes = read_tests(gold, split), classes_of(gold)
@@ -210,7 +210,7 @@ def groups_of(texts: Sequence[str], tests: Collection[str]) -> dict[str, list[st
 
     texts: groups such as "romance=es it".
 
-    Raises EvaluationError if a group has no name, or a language in which nothing is tested.
+    Raise EvaluationError if a group has no name, or a language in which nothing is tested.
     """
     groups = {}
     for text in texts:
@@ -267,7 +267,7 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
 def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
     """Return the test set of each language, or the documents of another split.
 
-    Raises EvaluationError if the split has no documents, and GoldSetError if a test list names a document that is
+    Raise EvaluationError if the split has no documents, and GoldSetError if a test list names a document that is
     not among the set's rows.
     """
     rows_file = f"gold{gold.mark}.jsonl"
@@ -343,7 +343,7 @@ def classes_of(gold: PublishedSet) -> list[str]:
 def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
     """Return which test documents are classified correctly, for each pair.
 
-    Raises EvaluationError if a file does not fit the set.
+    Raise EvaluationError if a file does not fit the set.
     """
     if not folder.is_dir():
         raise EvaluationError(

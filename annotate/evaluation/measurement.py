@@ -81,7 +81,7 @@ def evaluate(
     sequential: whether the intervals must be valid at every look at the data.
     options: the options in MEANT_FOR, and `unfinished`.
 
-    Raises EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
+    Raise EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
     """
     kind, options = checked(predictions, gold, against=against, judge=judge, sequential=sequential, **options)
     measured = predictions or judge
@@ -110,7 +110,7 @@ def checked(
 ) -> tuple[str, dict[str, Any]]:
     """Return the kind of the gold sets, and the options that were given. The parameters are those of `evaluate`.
 
-    Raises EvaluationError or GoldSetError if the options are inconsistent.
+    Raise EvaluationError or GoldSetError if the options are inconsistent.
     """
     options = {name: value for name, value in options.items() if value is not False and value not in (None, "", (), [])}
     measured = predictions or judge
@@ -198,7 +198,7 @@ def _check(
 ) -> None:
     """Check that the options are consistent with each other and with the kind of set.
 
-    Raises EvaluationError if they are not.
+    Raise EvaluationError if they are not.
     """
     measured = predictions or judge
     are_files = [is_file(system) for system in (measured, against) if system]
@@ -278,7 +278,7 @@ def write_report(report: dict[str, Any], out: Path) -> None:
     report: the evaluation report.
     out: folder to write.
 
-    Raises EvaluationError and leaves the folder unchanged if it contains anything but an earlier evaluation of the same
+    Raise EvaluationError and leaves the folder unchanged if it contains anything but an earlier evaluation of the same
     predictor, or if it cannot be written.
     """
     figures = {key: value for key, value in report.items() if key != "errors"}

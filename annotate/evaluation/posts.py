@@ -108,7 +108,7 @@ def evaluate(
     rates: see `join`.
     placed: see `recall_check`.
 
-    Raises EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
+    Raise EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
     data.
     """
     selected = _wanted(sets, measures, balanced, against)
@@ -334,7 +334,7 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
 def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
     """Parse the range of --missing-rate.
 
-    Raises EvaluationError if it is not a range, or if no set has an audit.
+    Raise EvaluationError if it is not a range, or if no set has an audit.
     """
     try:
         low, high = map(float, text.split(":"))
@@ -354,7 +354,7 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
 def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
     """Return the measures to report.
 
-    Raises EvaluationError if the sets do not allow a requested measure, or if a set is not used by any measure.
+    Raise EvaluationError if the sets do not allow a requested measure, or if a set is not used by any measure.
     """
     designs = [DESIGNS[gold.design] for gold in sets]
     measurable = {measure for design in designs for measure in design.sets.measures}

@@ -69,7 +69,7 @@ def grade(
     against: path of a second system's predictions, "" for no comparison.
     split: name of the split to measure.
 
-    Raises EvaluationError if the predictions cannot be measured.
+    Raise EvaluationError if the predictions cannot be measured.
     """
     gold, paths = sets[0], [Path(path) for path in (spelled, against) if path]
     if reading:

@@ -62,7 +62,7 @@ def of_predictor(
     labels: labels of the set.
     others: ids of items outside the set whose labels are counted as well.
 
-    Raises EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
+    Raise EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
     """
     check_corpus(spelled, corpus)
     predictor = find_predictor(corpus, spelled)
@@ -97,7 +97,7 @@ def read_table(
     format: format of the file, None to derive it from the file's name.
     others: ids of items outside the set whose labels are counted as well.
 
-    Raises EvaluationError if the file lacks or repeats a unit, or has invalid values.
+    Raise EvaluationError if the file lacks or repeats a unit, or has invalid values.
     """
     try:
         reader = _Reader(path, ids, labels, others)
@@ -203,7 +203,7 @@ class _Reader:
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
         """Return the scores of a row, scaled to add up to 1, or an empty list if all cells are empty.
 
-        Raises EvaluationError if the cells are not probabilities.
+        Raise EvaluationError if the cells are not probabilities.
         """
         values = [raw[column] for column in self.columns]
         if all(map(is_missing, values)):
@@ -225,7 +225,7 @@ class _Reader:
     def check(self) -> None:
         """Check that each unit has exactly one prediction and that all labels are in the set.
 
-        Raises EvaluationError otherwise.
+        Raise EvaluationError otherwise.
         """
         path, ids = self.path, self.ids
         if self.repeats:
@@ -291,7 +291,7 @@ def _refusals(number: int, units: int) -> str:
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
     """Check that a header with an id column also has a label column, or a score column for each label.
 
-    Raises EvaluationError otherwise.
+    Raise EvaluationError otherwise.
     """
     if "id" not in header:
         return
@@ -354,7 +354,7 @@ def described(name: str) -> dict[str, str]:
 def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     """Yield the line number, the id and the cells of each row of a table.
 
-    Raises EvaluationError for a row that cannot be read.
+    Raise EvaluationError for a row that cannot be read.
     """
     for line, raw in read_rows(path, format, columns):
         try:
@@ -380,7 +380,7 @@ def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:
     row_count: number of rows of the test file.
     tested: name of the test file, for the message.
 
-    Raises EvaluationError if the file cannot be read, or if its number of lines differs from `row_count`.
+    Raise EvaluationError if the file cannot be read, or if its number of lines differs from `row_count`.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -401,7 +401,7 @@ def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:
 def check_labels(path: Path, predicted: Iterable[str], labels: Collection[str]) -> None:
     """Check that each line is one of the labels.
 
-    Raises EvaluationError for the first line that is not.
+    Raise EvaluationError for the first line that is not.
     """
     for number, value in enumerate(predicted, 1):
         if value not in labels:

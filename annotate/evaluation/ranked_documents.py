@@ -75,7 +75,7 @@ def read_documents(
         set's manifest.
     blind: whether to make the labels from the answers without suggestions, see `blind_arm`.
 
-    Raises EvaluationError if the split is empty or the buckets cannot be counted, and GoldSetError if the set is
+    Raise EvaluationError if the split is empty or the buckets cannot be counted, and GoldSetError if the set is
     damaged.
     """
     manifest_path, manifest = gold.folder / "manifest.json", dict(gold.manifest)
@@ -157,7 +157,7 @@ def grade(
     frequent_over: see `read_documents`.
     reading: options for reading the rankings, see `ranking_of`.
 
-    Raises EvaluationError if the predictions cannot be measured.
+    Raise EvaluationError if the predictions cannot be measured.
     """
     documents, spellings = read_documents(sets[0], split, frequent_over), [name for name in (spelled, against) if name]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
@@ -298,7 +298,7 @@ def ranking_of(
     column: columns of a table, as specified with --column.
     file_format: format of the file, None to derive it from the file's name.
 
-    Raises EvaluationError if there is nothing to measure.
+    Raise EvaluationError if there is nothing to measure.
     """
     if is_file(spelled):
         return read_ranking(Path(spelled), documents, labels, named_columns(column, FIELDS), file_format)
@@ -326,7 +326,7 @@ def read_ranking(
     columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
 
-    Raises EvaluationError if the file is neither a run nor a table, or contains none of the documents.
+    Raise EvaluationError if the file is neither a run nor a table, or contains none of the documents.
     """
     if path.is_dir():
         raise EvaluationError(f"{path} is a folder. Specify a file: a TREC run or a table.")

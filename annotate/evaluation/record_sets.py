@@ -89,7 +89,7 @@ def check_set(
     finished: whether the set is finished.
     unfinished: whether to accept an unfinished set.
 
-    Raises EvaluationError for an unfinished set that is not accepted, GoldSetError for a missing or changed file.
+    Raise EvaluationError for an unfinished set that is not accepted, GoldSetError for a missing or changed file.
     """
     if not (finished or unfinished):
         raise EvaluationError(
@@ -106,7 +106,7 @@ def check_set(
 def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
     """Read the sets in these folders.
 
-    Raises GoldSetError or EvaluationError for a set that cannot be measured.
+    Raise GoldSetError or EvaluationError for a set that cannot be measured.
     """
     sets: list[PublishedSet] = []
     for folder in folders:
@@ -234,7 +234,7 @@ def read_units(
     blind: whether to make the labels from the answers without suggestions, see `blind_arm`.
     in_set_only: with `blind`, whether to leave out units on which people disagreed, which are not in the set.
 
-    Raises GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
+    Raise GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
     try:
         units = _units(folder, unfinished, split, blind=blind, in_set_only=in_set_only)
@@ -341,7 +341,7 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], columns: "_Columns") -> tup
 def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
     """Check that the units can be measured.
 
-    Raises EvaluationError if they cannot, and GoldSetError if the set has impossible probabilities.
+    Raise EvaluationError if they cannot, and GoldSetError if the set has impossible probabilities.
     """
     if columns.split and not columns.ids:
         raise EvaluationError(

@@ -33,7 +33,7 @@ def evaluate_runs(
     gold, against, options: see `evaluate`. `against` is compared with the best run.
     split: the split to measure; by default test, if the runs can be measured on dev.
 
-    Raises EvaluationError, GoldSetError or CorpusError if a run cannot be measured.
+    Raise EvaluationError, GoldSetError or CorpusError if a run cannot be measured.
     """
     if options.get("judge"):
         raise EvaluationError("--judge certifies a single judge. Specify one file of labels.")

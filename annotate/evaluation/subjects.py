@@ -81,7 +81,7 @@ def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subjec
     spelled: name of the predictor.
     others: ids of items outside the sets whose labels are counted as well.
 
-    Raises CorpusError if the corpus has no such predictor.
+    Raise CorpusError if the corpus has no such predictor.
     """
     predictor = find_predictor(corpus, spelled)
     labels = partial(predicted_labels, corpus, predictor)
@@ -109,7 +109,7 @@ def of_file(
     sets: the gold sets.
     others: ids of items outside the sets whose labels are counted as well, EVERY_LABEL for all items.
 
-    Raises CorpusError if the file has no valid predictions.
+    Raise CorpusError if the file has no valid predictions.
     """
     extra_labels = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
     extra_labels = {label for label in extra_labels if label not in LANGUAGES}
@@ -158,7 +158,7 @@ def subject_of(
     map, column, file_format: options for reading a file.
     others: ids of items whose labels are counted as well; those in the sets are left out.
 
-    Raises EvaluationError if `spelled` is not a file and the corpus is unknown or is not the corpus of the sets.
+    Raise EvaluationError if `spelled` is not a file and the corpus is unknown or is not the corpus of the sets.
     """
     if is_file(spelled):
         return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
@@ -173,7 +173,7 @@ def subject_of(
 def check_corpus(spelled: str, corpus: str) -> None:
     """Check that the corpus in which to look up the predictor is known.
 
-    Raises EvaluationError otherwise.
+    Raise EvaluationError otherwise.
     """
     if not corpus:
         raise EvaluationError(
@@ -198,7 +198,7 @@ def first_of(ids: list[str]) -> str:
 def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
     """Read the gold sets in these folders and check that they may be used together.
 
-    Raises GoldSetError if a folder is not a gold set, and EvaluationError if the sets must not be used.
+    Raise GoldSetError if a folder is not a gold set, and EvaluationError if the sets must not be used.
     """
     sets: list[GoldSet] = []
     for folder in folders:
@@ -253,7 +253,7 @@ def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str,
     codes: labels of the gold sets, and languages that people were asked about.
     folded: mapping from label to class.
 
-    Raises EvaluationError if a class of a predictor contains both labels that a code includes and other labels.
+    Raise EvaluationError if a class of a predictor contains both labels that a code includes and other labels.
     """
     by_code = {}
     for code in sorted(set(codes)):

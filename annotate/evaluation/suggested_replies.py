@@ -80,7 +80,7 @@ class Suggested:
 def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
     """Return the test set of each language, or the pairs of another split.
 
-    Raises EvaluationError if there are no pairs, and GoldSetError if a file has the wrong number of columns.
+    Raise EvaluationError if there are no pairs, and GoldSetError if a file has the wrong number of columns.
     """
     tests: dict[str, Tested] = {}
     for folder in sorted(path for path in (gold.folder / split).glob("*") if path.is_dir()):
@@ -120,7 +120,7 @@ def _cells(path: Path, cell_count: int) -> Iterator[list[str]]:
 def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
     """Read the replies suggested for the test pairs from a file, or from a folder with a file per language.
 
-    Raises EvaluationError if there is no file of predictions, or if a file lacks a test pair of its language.
+    Raise EvaluationError if there is no file of predictions, or if a file lacks a test pair of its language.
     """
     notes: list[str] = []
     files = _files(path, tests, notes)
@@ -216,7 +216,7 @@ def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[l
 def _ranks(path: Path, language: str, tested: Tested) -> list[int]:
     """Return the rank of each test pair's reference in the random set.
 
-    Raises EvaluationError if the set has no random replies, or if a rank is not among them.
+    Raise EvaluationError if the set has no random replies, or if a rank is not among them.
     """
     if not tested.random:
         raise EvaluationError(f"{path} has ranks, but the set has no random replies in {language}. Remove the file.")
@@ -248,7 +248,7 @@ def grade(
     against: file or folder of a second system's predictions, None for no comparison.
     split: the split to measure; dev is called valid in these sets.
 
-    Raises EvaluationError if the predictions do not fit the set.
+    Raise EvaluationError if the predictions do not fit the set.
     """
     [gold] = sets
     paths = [path for path in (predictions, against) if path]

@@ -77,7 +77,7 @@ def evaluate_settings(
     settings: mapping from setting to the folder of its predictions.
     gold, options: see `evaluate`.
 
-    Raises EvaluationError, GoldSetError or CorpusError if a setting cannot be measured.
+    Raise EvaluationError, GoldSetError or CorpusError if a setting cannot be measured.
     """
     if against:
         first, *_, last = settings.values()

@@ -63,7 +63,7 @@ def grade(
     split: name of the split to measure.
     column, file_format: names of the columns, and the format of the tables.
 
-    Raises EvaluationError if the predictions cannot be measured.
+    Raise EvaluationError if the predictions cannot be measured.
     """
     paths = [Path(path) for path in (spelled, against) if path]
     if all(path.is_dir() for path in paths):

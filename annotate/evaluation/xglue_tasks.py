@@ -112,7 +112,7 @@ def grade(
     against: folder of a second system's predictions, None for no comparison.
     split: the split to measure.
 
-    Raises EvaluationError if the predictions do not fit the sets.
+    Raise EvaluationError if the predictions do not fit the sets.
     """
     check_sets(sets)
     paths = [path for path in (predictions, against) if path]
@@ -280,7 +280,7 @@ def _tasks(gold: PublishedSet) -> list[str]:
 def check_sets(sets: Iterable[PublishedSet]) -> None:
     """Check that the sets have test files and that no two sets are for the same task.
 
-    Raises EvaluationError otherwise.
+    Raise EvaluationError otherwise.
     """
     set_of: dict[str, PublishedSet] = {}
     for gold in sets:
@@ -297,7 +297,7 @@ def check_sets(sets: Iterable[PublishedSet]) -> None:
 def read_predictions(folder: Path, sets: Iterable[PublishedSet], split: str) -> list[Graded]:
     """Read the predictions for the sets, by task.
 
-    Raises EvaluationError if they do not fit the sets.
+    Raise EvaluationError if they do not fit the sets.
     """
     if not folder.is_dir():
         raise EvaluationError(

@@ -41,7 +41,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 
     Returns (annotator, token) pairs. The token is that of the invitation link, or None for an existing annotator.
 
-    Raises NotAllowed if `by` is not allowed to change one of the annotators, and BadTable if a new user name differs
+    Raise NotAllowed if `by` is not allowed to change one of the annotators, and BadTable if a new user name differs
     from an existing one only in case.
     """
     names = [row.username for row in rows]
@@ -67,7 +67,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
     """Replace an annotator's name, email address, languages and role with the values of a row, even if they are empty.
 
-    Raises NotAllowed if `by` is not allowed to change the annotator.
+    Raise NotAllowed if `by` is not allowed to change the annotator.
     """
     check_may_change(by, [annotator.user])
     # Without this lock, two managers could add the same language at the same time.
@@ -184,7 +184,7 @@ def may_change(by: User | AnonymousUser | None, user: User) -> bool:
 def check_may_change(by: User | None, users: Iterable[User]) -> None:
     """Check that `by` is allowed to change these accounts.
 
-    Raises NotAllowed if they are not.
+    Raise NotAllowed if they are not.
     """
     if protected := sorted(user.username for user in users if not may_change(by, user)):
         raise NotAllowed(
@@ -326,7 +326,7 @@ def ask_for_language(annotator: Annotator, language: str, level: int | None, mes
     level: self-assessed reading level, 1 to 5 (native).
     message: message to the managers.
 
-    Raises InvalidAnswer if the language or level does not exist, if the annotator already reads the language at this
+    Raise InvalidAnswer if the language or level does not exist, if the annotator already reads the language at this
     level, or if a request for it is pending.
     """
     if not is_language(language):
@@ -379,7 +379,7 @@ def refuse(request_id: int, by: User) -> LanguageRequest:
 def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
     """Store the decision on a request.
 
-    Raises NotAllowed if `by` is not allowed to change the account, and NotFound if the request is no longer pending.
+    Raise NotAllowed if `by` is not allowed to change the account, and NotFound if the request is no longer pending.
     """
     request = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
     if request is None:

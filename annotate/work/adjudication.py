@@ -193,8 +193,8 @@ def adjudicated(task: Task, annotator: Annotator) -> QuerySet[Unit]:
 def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
     """Return one of the units of `adjudicated`.
 
-    Raises NotAllowed if the task is open and the adjudicator answered the unit as an annotator, in any stage.
-    Raises NotFound for any other unit that is not in `adjudicated`.
+    Raise NotAllowed if the task is open and the adjudicator answered the unit as an annotator, in any stage.
+    Raise NotFound for any other unit that is not in `adjudicated`.
     """
     if task.is_open and _read(annotator).filter(unit=unit_id, unit__task=task).exists():
         raise NotAllowed(_(JUDGED))
@@ -229,7 +229,7 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **deta
 
     details: other fields of Answer.
 
-    Raises InvalidAnswer if the decision cannot be parsed.
+    Raise InvalidAnswer if the decision cannot be parsed.
     """
     return replace(read_answer(kind, sent, comment=comment, **details), reason=reason)
 
@@ -253,7 +253,7 @@ def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") 
 def check_reason(reason: str, comment: str = "") -> None:
     """Check the text fields of a decision.
 
-    Raises InvalidAnswer if the reason is empty or too long, or if a field cannot be stored.
+    Raise InvalidAnswer if the reason is empty or too long, or if a field cannot be stored.
     """
     if not reason.strip():
         raise InvalidAnswer(_("Enter a short reason, so that others can follow the decision."))
@@ -354,7 +354,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 def locked(unit_id: int) -> Unit:
     """Return a unit, and lock its row until the transaction ends.
 
-    Raises NotFound if the unit does not exist.
+    Raise NotFound if the unit does not exist.
     """
     # no_key: see judgments.py.
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
@@ -403,7 +403,7 @@ def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str],
     labels: the label that the adjudicator saw for each unit.
     reason: reason for all decisions.
 
-    Raises InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
+    Raise InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
     """
     if not labels:
         raise InvalidAnswer(_("Select the cases that you want to decide together."))

@@ -187,7 +187,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
 
     Returns the change, which is always stored.
 
-    Raises WrongStage if the task is closed, EnoughToday if the annotator has made CHANGES_A_DAY changes today, NotFound
+    Raise WrongStage if the task is closed, EnoughToday if the annotator has made CHANGES_A_DAY changes today, NotFound
     if the annotator has no such answer in force, NotAllowed if they are no longer allowed to work in its language, and
     InvalidAnswer if the new answer does not fit the unit or equals the current one.
     """

@@ -59,7 +59,7 @@ def fix_outcomes(task: Task) -> None:
 def _set_open(task: Task, *, is_open: bool) -> bool:
     """Open or close a task. Returns whether it was open before.
 
-    Raises WrongStage if the task must not be reopened.
+    Raise WrongStage if the task must not be reopened.
     """
     locked_task = locked(task)
     if is_open and locked_task.secret_told_at:
@@ -124,7 +124,7 @@ def reopen(task: Task) -> dict[str, Any]:
 
     Returns a dict with the first five keys of `close`.
 
-    Raises WrongStage if the task consists of imported judgments, or if its secret was published.
+    Raise WrongStage if the task consists of imported judgments, or if its secret was published.
     """
     if not task.kind.answered_here:
         raise WrongStage(
@@ -155,7 +155,7 @@ def how_to_go_on(task: Task) -> str:
 def tell_secret(task: Task) -> None:
     """Record that an export publishes the secret, so that the task is never reopened.
 
-    Raises WrongStage if the task is open.
+    Raise WrongStage if the task is open.
     """
     locked_task = locked(task)
     if locked_task.is_open:
@@ -201,7 +201,7 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
 
     Returns the task.
 
-    Raises WrongStage if the task is closed.
+    Raise WrongStage if the task is closed.
     """
     list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
     task = locked(task)
@@ -215,7 +215,7 @@ def check_languages(languages: Collection[str], known: Collection[str], reason: 
 
     reason: start of the error message; the unknown languages are appended.
 
-    Raises NotFound if a language is unknown.
+    Raise NotFound if a language is unknown.
     """
     if unknown := [label for label in languages if label not in known]:
         raise NotFound(
@@ -243,7 +243,7 @@ KEYS_AT_ONCE = 5_000  # primary keys per statement
 def task_to_delete(task: Task) -> dict[str, Any]:
     """Return a task's name and the numbers of units, draws, gold answers and guidelines to be deleted with the task.
 
-    Raises WrongStage if the task cannot be deleted.
+    Raise WrongStage if the task cannot be deleted.
     """
     if fault := _reason_to_keep(task):
         raise WrongStage(f"Task {task.name} cannot be deleted: {fault}")
@@ -306,7 +306,7 @@ def delete_task(task: Task) -> dict[str, Any]:
 def _lock(task: Task) -> None:
     """Lock rows, so that nobody can take a unit, begin a test or draw the same items in the meantime.
 
-    Raises WrongStage if somebody is working in the task.
+    Raise WrongStage if somebody is working in the task.
     """
     Task.objects.select_for_update().get(pk=task.pk)
     list(Corpus.objects.select_for_update().filter(draws__tasks=task))

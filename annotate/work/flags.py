@@ -113,7 +113,7 @@ def replies(annotator: Annotator) -> QuerySet[Flag]:
 def put_away(annotator: Annotator, flag_id: int) -> None:
     """Dismiss a reply. A retry changes nothing.
 
-    Raises NotFound if the annotator has no such reply.
+    Raise NotFound if the annotator has no such reply.
     """
     flags = Flag.objects.filter(pk=flag_id, annotator=annotator, replied_at__isnull=False)
     if not flags.exists():
@@ -140,7 +140,7 @@ def reply(flag_id: int, message: str, *, by: User) -> Flag:
 def _checked(text: str, name: str, readers: str) -> str:
     """Return the text of a reply or note without surrounding white space.
 
-    Raises InvalidAnswer if it is empty or cannot be stored.
+    Raise InvalidAnswer if it is empty or cannot be stored.
     """
     text = text.replace("\r\n", "\n").strip()
     if not text:
@@ -287,7 +287,7 @@ def _is_for(note: Note, permit: Permit) -> bool:
 def put_away_note(annotator: Annotator, note_id: int) -> Note:
     """Dismiss a note. A retry changes nothing.
 
-    Raises NotFound if the annotator has no such note.
+    Raise NotFound if the annotator has no such note.
     """
     note = Note.objects.filter(pk=note_id).select_related("task").first()
     if note is None or not _is_for(note, permit_of(annotator, note.task)):

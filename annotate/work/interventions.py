@@ -192,7 +192,7 @@ def agree(annotator: Annotator, task: str) -> None:
 
     task: name of the task.
 
-    Raises NotFound if the task is not sensitive.
+    Raise NotFound if the task is not sensitive.
     """
     with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)

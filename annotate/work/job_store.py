@@ -97,7 +97,7 @@ def progress(job: Job) -> dict[str, Any]:
 def cancel(job: Job) -> None:
     """Cancel a job. A waiting job ends immediately, and a running job is interrupted as if by Ctrl-C.
 
-    Raises WrongStage if the job has ended.
+    Raise WrongStage if the job has ended.
     """
     locked_job = Job.objects.select_for_update().get(pk=job.pk)
     if locked_job.state == Job.WAITING:
@@ -112,7 +112,7 @@ def cancel(job: Job) -> None:
 def remove(job: Job) -> None:
     """Remove a job and its folder.
 
-    Raises WrongStage if the job has not ended.
+    Raise WrongStage if the job has not ended.
     """
     locked_job = Job.objects.select_for_update().get(pk=job.pk)
     if not locked_job.has_ended:

@@ -40,7 +40,7 @@ def systems_of(key: str) -> tuple[str, str]:
 
     key: id of the item, in the form MESSAGE|SYSTEM|SYSTEM.
 
-    Raises ValueError if the id does not have this form, or names the same system twice.
+    Raise ValueError if the id does not have this form, or names the same system twice.
     """
     _, *systems = key.rsplit(BETWEEN, 2)
     if len(systems) < 2:
@@ -73,7 +73,7 @@ def imported_task(
     digest: digest of the file.
     pairs: whether each item compares two systems.
 
-    Raises TaskError if the name is taken or invalid.
+    Raise TaskError if the name is taken or invalid.
     """
     kind = IMPORTED_PAIRS if pairs else IMPORTED
     languages = sorted(set(items.values()) - {""})

@@ -53,7 +53,7 @@ def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = Non
 def task_of(annotator: Annotator, lease_id: int) -> Task:
     """Return the task of a lease.
 
-    Raises NotFound if the annotator has no such lease.
+    Raise NotFound if the annotator has no such lease.
     """
     tasks: list[Task] = _task_of(lease_id, annotator.pk)
     if not tasks:
@@ -193,7 +193,7 @@ def _locked_work(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]:
     locked. no_key prevents a deadlock: otherwise an extension that adds copies of the unit would wait for this
     transaction, while a control that locks the task would make this transaction wait for the extension.
 
-    Raises NotFound if the annotator has no such lease.
+    Raise NotFound if the annotator has no such lease.
     """
     person, task = permit.annotator.pk, permit.task
     work = _work(lease_id, person, task.pk)
@@ -313,7 +313,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 
     A late answer counts only during GRACE_MINUTES, and only if the annotator could still receive the unit.
 
-    Raises NotAllowed or NotQualified if the annotator is no longer allowed to work in the language, and WrongStage or
+    Raise NotAllowed or NotQualified if the annotator is no longer allowed to work in the language, and WrongStage or
     LeaseExpired if a late answer does not count.
     """
     queue = unit.language if is_late else lease.queue
@@ -382,7 +382,7 @@ def read_answer(
 
     details: other fields of Answer.
 
-    Raises InvalidAnswer if the answer cannot be parsed or stored. `check` decides whether it fits a unit.
+    Raise InvalidAnswer if the answer cannot be parsed or stored. `check` decides whether it fits a unit.
     """
     if reason and not any(sent):
         sent = [kind.undefined.label]
@@ -403,7 +403,7 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
 
     posted: a QueryDict.
 
-    Raises InvalidAnswer if the answer cannot be parsed.
+    Raise InvalidAnswer if the answer cannot be parsed.
     """
     # Browsers count a line break as one character but send two.
     comment = posted.get("comment", "").replace("\r\n", "\n")
@@ -415,7 +415,7 @@ def check_words(*texts: str) -> None:
 
     texts: the text fields. The last one is the comment.
 
-    Raises InvalidAnswer if a field cannot be stored.
+    Raise InvalidAnswer if a field cannot be stored.
     """
     if len(texts[-1]) > COMMENT:
         raise refusals.InvalidAnswer(
@@ -428,7 +428,7 @@ def check_words(*texts: str) -> None:
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
     """Check that an answer fits a unit.
 
-    Raises InvalidAnswer if it does not.
+    Raise InvalidAnswer if it does not.
     """
     try:
         kind.rules.check(answer, unit)

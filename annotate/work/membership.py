@@ -38,7 +38,7 @@ def open_to(task: Task, *, members_only: bool) -> bool:
 def quota_of(task: Task, text: str) -> int | None:
     """Return the quota that a text states: a number, a share of the task's answers such as 25%, or none.
 
-    Raises InvalidAnswer for any other text.
+    Raise InvalidAnswer for any other text.
     """
     written = text.strip().replace(",", "")
     if written in ("", "none"):
@@ -62,7 +62,7 @@ def check_may_choose(by: User, people: Iterable[Annotator], task: Task, role: st
 
     role: the role that the user wants to assign.
 
-    Raises NotAllowed if the user may not change one of the accounts, or if a user who manages only this task would add
+    Raise NotAllowed if the user may not change one of the accounts, or if a user who manages only this task would add
     or change another manager of it.
     """
     listed = list(people)
@@ -154,7 +154,7 @@ def groups_of(person: Annotator) -> list[str]:
 def set_groups(person: Annotator, names: Iterable[str]) -> None:
     """Set a person's groups, except for groups with permissions. Groups without people are deleted.
 
-    Raises InvalidAnswer if a name is too long or is that of a group with permissions.
+    Raise InvalidAnswer if a name is too long or is that of a group with permissions.
     """
     chosen, longest = [], Group._meta.get_field("name").max_length or 0
     for name in dict.fromkeys(names):

@@ -53,7 +53,7 @@ def read_table(text: str) -> list[Row]:
     Languages are written with their levels, for example "de:5 en:4". The columns adjudicates (yes or no) and email are
     optional.
 
-    Raises BadTable with all faults.
+    Raise BadTable with all faults.
     """
     csv.field_size_limit(131_072)  # an import may have raised this limit, which applies to the whole process
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
@@ -86,7 +86,7 @@ def read_table(text: str) -> list[Row]:
 def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
     """Parse one annotator from form fields.
 
-    Raises BadTable with all faults.
+    Raise BadTable with all faults.
     """
     cells = {"username": username, "name": name, "languages": languages, EMAIL: email}
     row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {})

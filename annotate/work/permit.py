@@ -303,7 +303,7 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
 
     to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
 
-    Raises NotAllowed if they are not an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
+    Raise NotAllowed if they are not an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
     sensitive and they have not consented, and EnoughToday if they have reached the daily limit.
     """
     if not adjudicates_in(annotator, task):
@@ -327,7 +327,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
     user: the user.
     task: name of the task.
 
-    Raises NotAllowed if the user is not an annotator, or not a member although the task is for members only. Raises
+    Raise NotAllowed if the user is not an annotator, or not a member although the task is for members only. Raises
     NotFound if the task does not exist.
     """
     with transaction.atomic():

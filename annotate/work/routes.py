@@ -63,7 +63,7 @@ def unknown_code(code: str) -> str:
 def route_of(language: str) -> LanguageRoute:
     """Return the route of a language, or of `und` for posts without a detected language.
 
-    Raises NotFound if the language has its own queue.
+    Raise NotFound if the language has its own queue.
     """
     route = LanguageRoute.objects.filter(language=language).first()
     if route is None:
@@ -79,7 +79,7 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
     extra_candidates: languages with queues to try after the queue of `language`.
     never_agree: whether to ignore the detectors' agreement on the language, in tasks that are opened later.
 
-    Raises InvalidAnswer if a code is unknown or the language already has a route.
+    Raise InvalidAnswer if a code is unknown or the language already has a route.
     """
     language = language_named(language)
     _check([*([] if language == UND else [language])])
@@ -96,7 +96,7 @@ def change_route(
 ) -> tuple[LanguageRoute, list[str]]:
     """Change a route. Returns the route and the names of the fields that changed.
 
-    Raises InvalidAnswer for an unknown code.
+    Raise InvalidAnswer for an unknown code.
     """
     route = route_of(language)
     values = _values(queue, extra_candidates, never_agree=never_agree)

@@ -389,7 +389,7 @@ def reroute(task: Task) -> dict[str, int]:
     Returns the number of units that were moved to other queues ("queues"), that were sent to adjudicators
     ("adjudication"), and that were decided based on the answers that they have ("decided").
 
-    Raises WrongStage in a task of records if no unit could be decided. Records are not sent on, because each has one
+    Raise WrongStage in a task of records if no unit could be decided. Records are not sent on, because each has one
     language, and more people may pass the test in this language later.
     """
     routes = Routes.load(task)

@@ -155,7 +155,7 @@ def open_task(
     then: called with the result before the transaction is committed.
     fields: title, labels and options of the task, whether it is for members only, and whose labels are suggested.
 
-    Raises TaskError, GoldAnswerError or CorpusError if the task is refused. In this case, nothing is changed.
+    Raise TaskError, GoldAnswerError or CorpusError if the task is refused. In this case, nothing is changed.
     """
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
@@ -197,7 +197,7 @@ def unsaved_task(
     suggest: predictors whose labels are suggested.
     blind_share: share of the combinations of person and unit for which suggestions are hidden; None for the default.
 
-    Raises TaskError if the task is refused.
+    Raise TaskError if the task is refused.
     """
     kind = wanted.kind
     if Task.objects.filter(name=name).exists():
@@ -232,7 +232,7 @@ def unsaved_task(
 def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
     """Store the panel of a task. People label what one of its imported voters never predicts.
 
-    Raises TaskError if its agreement cannot be an answer, and CorpusError if a voter has not voted on the corpus.
+    Raise TaskError if its agreement cannot be an answer, and CorpusError if a voter has not voted on the corpus.
     """
     if task.keep_declared:
         raise TaskError(
@@ -353,7 +353,7 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
 def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
     """Return an unnamed task with which to try out the effect of options on posts.
 
-    Raises TaskError if the options are refused.
+    Raise TaskError if the options are refused.
     """
     options = with_defaults(kind, given)
     if kind.routing.is_routed:
@@ -377,7 +377,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
 def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of a kind with their values, with the kind's defaults for options that are not set.
 
-    Raises TaskError for an option that the kind does not have, and for an invalid value.
+    Raise TaskError for an option that the kind does not have, and for an invalid value.
     """
     if inapplicable := [OPTIONS[name].spelled for name in given if name not in kind.options]:
         raise TaskError(f"{', '.join(inapplicable)} is not an option of {kind.slug} tasks. Remove it.")
@@ -431,7 +431,7 @@ def _fault(field: str, fault: ValidationError) -> str:
 def save_new(task: Task, *others: Model) -> None:
     """Save a validated task, and other rows with the same name.
 
-    Raises TaskError if somebody else has created a task with this name in the meantime.
+    Raise TaskError if somebody else has created a task with this name in the meantime.
     """
     try:
         with transaction.atomic():
@@ -471,7 +471,7 @@ def extend_task(
     progress: called with the number of units created.
     then: called with the result before the transaction is committed.
 
-    Raises TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
+    Raise TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
     """
     check_extension(task, size)
     draw = task.draw
@@ -493,7 +493,7 @@ def extend_task(
 def check_extension(task: Task, size: int) -> None:
     """Check that a task can be enlarged to `size` posts.
 
-    Raises TaskError if its design does not allow this, or if `size` is not larger than the draw.
+    Raise TaskError if its design does not allow this, or if `size` is not larger than the draw.
     """
     design = DESIGNS[task.draw.design]
     if design.not_extended:
@@ -513,7 +513,7 @@ def check_extension(task: Task, size: int) -> None:
 def _suggesting(task: Task, corpus: str, predictors: Sequence[str]) -> list[str]:
     """Return the predictors whose labels a task suggests, as NAME@VERSION.
 
-    Raises TaskError if the task cannot show their labels, and CorpusError if a predictor does not exist.
+    Raise TaskError if the task cannot show their labels, and CorpusError if a predictor does not exist.
     """
     if duplicates := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
         raise TaskError(f"--suggest contains {duplicates[0]} twice. List each predictor once.", "suggest")
@@ -545,7 +545,7 @@ def _rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
 
     Deprecated concepts are omitted. If answers are not concepts, only the best label is suggested.
 
-    Raises CorpusError if an item has no prediction, and TaskError if a label is not possible in the task.
+    Raise CorpusError if an item has no prediction, and TaskError if a label is not possible in the task.
     """
     keys, depth = list(ids), DEPTH if task.kind.thesaurus else 1
     if task.vocabulary:

@@ -60,7 +60,7 @@ def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = Mappi
     values: the new value of each setting, by name. The labels are codes, and options may be texts or values.
     was: the value that the manager saw of each setting, as returned by `told`.
 
-    Raises InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
+    Raise InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
     Nothing is changed in either case.
     """
     stored = locked(task)
