@@ -211,7 +211,7 @@ def _place_of(
 ) -> int | None:
     """Return the place that a judgment holds on the unit of work. Skips, flags and gold answers hold none.
 
-    Raises a refusal if the judgment does not count or if the answer does not fit the unit.
+    Raise a refusal if the judgment does not count or if the answer does not fit the unit.
     """
     is_late = lease.closed_at is not None or lease.expires_at <= now
     others = [each for each in leases if each.pk != lease.pk]

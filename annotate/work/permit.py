@@ -327,7 +327,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
     user: the user.
     task: name of the task.
 
-    Raise NotAllowed if the user is not an annotator, or not a member although the task is for members only. Raises
+    Raise NotAllowed if the user is not an annotator, or not a member although the task is for members only. Raise
     NotFound if the task does not exist.
     """
     with transaction.atomic():

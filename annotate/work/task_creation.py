@@ -398,7 +398,7 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
 def check_task(task: Task) -> None:
     """Validate a task's fields.
 
-    Raises a TaskError that lists all errors.
+    Raise a TaskError that lists all errors.
     """
     try:
         task.full_clean()
