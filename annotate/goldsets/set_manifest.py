@@ -131,6 +131,7 @@ def _people(export: Export) -> dict[str, Any]:
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
     # Count only valid answers, without those that a manager voided.
     live = answered.live()
+    imported = live.filter(annotator__user__username__startswith="imported:")
     by_unit = live.values("unit").annotate(answers=Count("pk"))
     qualifications = qualified(task).values("annotator").distinct()
     by_test = qualifications.filter(trial__isnull=False)
@@ -141,6 +142,7 @@ def _people(export: Export) -> dict[str, Any]:
         "answers_each": by_unit.aggregate(least=Min("answers"), most=Max("answers"), mean=Avg("answers")),
         "answered": _days(live),
         "levels": _levels(live.values("annotator")),
+        "imported": imported.values("annotator").distinct().count(),
         "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
         "qualified": {
             "by_test": by_test.count(),

@@ -9,8 +9,9 @@ which the command `project` writes, and is otherwise marked as missing.
 """
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,34 +112,38 @@ def facts_of(manifest: Manifest, noun: str) -> Facts:
     task, counts = manifest["task"], manifest["counts"]
     people = manifest.get("people") or {}
     each = people.get("answers_each") or {}
-    machines = "; ".join(
-        f"{VOTERS[name].title if name in VOTERS else name} ({version})"
-        for panel in manifest["detectors"]
-        for name, version in panel.items()
+    languages = list(task["languages"]) or [label for label in counts["by_label"] if label in task["labels"]]
+    of_posts = counts.get("masked") is not None
+    authors = "Authors are stored as keyed hashes, and annotators under pseudonyms."
+    number = (
+        f"{each.get('least')}" if each.get("least") == each.get("most") else f"{each.get('least')} to {each['most']}"
     )
     return Facts(
         title=task["title"] or task["name"],
-        languages=list(task["languages"]) or [label for label in counts["by_label"] if label in task["labels"]],
+        languages=languages,
         sampling=_sampling(manifest, noun),
-        protocol=_protocol(task, noun),
-        annotators=_annotators(people),
-        answers_each=(
-            f"{each['least']} to {each['most']}, {each['mean']:.2f} on average" if each.get("mean") is not None else ""
-        ),
+        protocol=_protocol(manifest, noun),
+        annotators=_annotators(people, languages),
+        answers_each=f"{number} ({each['mean']:.2f} on average)" if each.get("mean") is not None else "",
         analysis=_analysis(manifest),
-        machines=machines,
+        machines="; ".join(_version(*voter) for panel in manifest["detectors"] for voter in panel.items()),
         preparation=(
             "Mentions and mailboxes in the texts were replaced before people saw them."
-            if counts.get("masked") is not None
+            if of_posts
             else "The texts are unchanged."
         ),
         personal_data=(
-            "Authors are stored as keyed hashes, and annotators under pseudonyms. The texts may contain personal data "
-            "that their authors published."
+            f"{authors if of_posts else 'Annotators are stored under pseudonyms.'} The texts may contain personal data."
         ),
         limits=_limits(manifest, noun),
         days=people.get("answered") or [],
     )
+
+
+def _version(name: str, version: str) -> str:
+    """Return the name and version of a voter. Digests are shortened; the manifest has them in full."""
+    title = VOTERS[name].title if name in VOTERS else name
+    return f"{title} ({re.sub('[0-9a-f]{64}', lambda digest: digest[0][:12], version)})"
 
 
 def _sampling(manifest: Manifest, noun: str) -> str:
@@ -154,30 +159,62 @@ def _sampling(manifest: Manifest, noun: str) -> str:
     return f"{sample} {manifest['counts']['labelled']:,} of them have a label."
 
 
-def _protocol(task: Mapping[str, Any], noun: str) -> str:
+def _protocol(manifest: Manifest, noun: str) -> str:
+    task, people = manifest["task"], manifest.get("people") or {}
     rules = {"majority": "what most people answered", "median": "the median of the grades"}
     label = rules.get(str(task.get("aggregation")), "what its readers answered")
     conflict = "left out" if task.get("on_conflict") == "DISCARDED" else "decided by an adjudicator"
-    number = task.get("redundancy")
-    asked = f" of {number} people about each {noun}" if number else f" about each {noun} that people read"
-    test = (
-        f" Before they began, people passed a test of {many(task['test_items'], 'item')}, of which "
-        f"{task['pass_mark']:.0%} had to be right."
-        if task.get("test_items")
-        else ""
-    )
+    number = task.get("redundancy") or 1
+    early = ", fewer if the first agreed" if task.get("stop_early") else ""
+    asked = "one person" if number == 1 else f"{number} people{early}"
+    sentences = [
+        _settled_by_machines(manifest, noun),
+        f"The question “{task['title'] or task['type']}” was asked of {asked} about each {noun} that people read.",
+        "" if people.get("imported") else "Nobody saw the answers of others.",
+        f"The label is {label}; conflicts are {conflict}.",
+        _suggested(manifest),
+    ]
+    if people.get("imported"):
+        sentences.append(
+            f"{many(people['imported'], 'annotator')} answered in another tool, before the answers were imported; how "
+            "they worked is not known here."
+        )
+    if task.get("test_items"):
+        sentences.append(
+            f"Before they began, people passed a test of {many(task['test_items'], 'item')}, of which "
+            f"{task['pass_mark']:.0%} had to be right."
+        )
+    return " ".join(filter(None, sentences))
+
+
+def _settled_by_machines(manifest: Manifest, noun: str) -> str:
+    """Return how many labels are those of machines, and how many of these people read."""
+    strata = manifest["counts"].get("by_stratum") or {}
+    if not strata.get("agreed") or not manifest["detectors"]:
+        return ""
+    voters = len(manifest["detectors"][0])
+    rule = f"{manifest['task'].get('agree') or voters} of {voters}"
+    audited = strata.get("audited", 0)
     return (
-        f"The question “{task['title'] or task['type']}” was asked{asked}. Nobody saw the answers of others. The label "
-        f"is {label}; conflicts are {conflict}.{test}"
+        f"Where {rule} machine voters agreed ({many(strata['agreed'] + audited, noun)}), their label stands. People "
+        f"read {audited:,} of these, chosen at random, and all others."
     )
 
 
-def _annotators(people: Mapping[str, Any]) -> str:
+def _suggested(manifest: Manifest) -> str:
+    systems = ", ".join((manifest.get("suggestions") or {}).get("systems") or ())
+    hidden = manifest["task"].get("blind_share")
+    blind = f", which was hidden at random from {hidden:.0%} of the answers" if hidden else ""
+    return f"People saw a suggestion of {systems}{blind}." if systems else ""
+
+
+def _annotators(people: Mapping[str, Any], languages: Collection[str]) -> str:
     if not people:
         return ""
     levels = "; ".join(
         f"{label_name(language)}: {', '.join(f'{number} of level {level}' for level, number in by_level.items())}"
         for language, by_level in people["levels"].items()
+        if language in languages
     )
     gave = f"{many(people['annotators'], 'annotator')} gave {many(people['answers'], 'answer')} that count."
     return f"{gave} Languages that they read, from level 1 to 5 (native): {levels or 'not stated'}."
@@ -206,10 +243,12 @@ def _interval(figure: Mapping[str, Any], *, percent: bool = False) -> str:
 
 
 def _limits(manifest: Manifest, noun: str) -> str:
-    counts = manifest["counts"]
-    reasons = ", ".join(f"{number:,} {reason.replace('_', ' ')}" for reason, number in counts["left_out"].items())
+    left_out = manifest["counts"]["left_out"]
+    reasons = ", ".join(f"{number:,} {reason.replace('_', ' ')}" for reason, number in left_out.items())
     unfinished = "" if manifest["finished"] else f"The set is unfinished: {noun}s still wait for people. "
-    return f"{unfinished}Left out: {reasons or 'nothing'}."
+    number = sum(left_out.values())
+    are = "is" if number == 1 else "are"
+    return unfinished + (f"{many(number, noun)} {are} left out ({reasons})." if number else "Nothing is left out.")
 
 
 def or_missing(stated: Mapping[str, str], key: str) -> str:
@@ -243,11 +282,13 @@ def _croissant(
     stated: Mapping[str, str],
 ) -> str:
     splits: Mapping[str, str] = card["names"]["splits"]
-    creators = [name.strip() for name in or_missing(stated, "creators").split(";")]
+    creators = [name.strip() for name in stated.get("creators", "").split(";") if name.strip()]
+    by_machine = (manifest["counts"].get("by_stratum") or {}).get("agreed")
     responsible = {
         "dataCollection": facts.sampling,
-        "dataCollectionType": "Manual Human Curator",
-        "dataCollectionTimeFrame": facts.days,
+        "dataCollectionType": ["Manual Human Curator", *(["Software Collection"] if by_machine else [])],
+        # The days of imported answers are those of their import.
+        "dataCollectionTimeFrame": [] if (manifest.get("people") or {}).get("imported") else facts.days,
         "dataPreprocessingProtocol": facts.preparation,
         "dataAnnotationProtocol": facts.protocol,
         "dataAnnotationPlatform": f"Assay {VERSION}",
@@ -267,19 +308,24 @@ def _croissant(
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": manifest["task"]["name"],
         "description": f"{facts.title} {card['sentence']}",
-        "license": manifest["corpus"]["licence"],
-        "url": or_missing(stated, "url"),
+        "license": _licence(manifest["corpus"]["licence"], is_known=bool(card["licence"])),
+        "url": stated.get("url"),
         "version": card["version"],
         "datePublished": facts.days[-1] if facts.days else None,
         "inLanguage": facts.languages,
         "creator": [{"@type": "sc:Organization", "name": name} for name in creators],
-        "citeAs": f"{'; '.join(creators)}: {facts.title}",
+        "citeAs": f"{'; '.join(creators)}: {facts.title}" if creators else facts.title,
         **{f"rai:{name}": value for name, value in responsible.items() if value},
         "distribution": [_file(name, manifest["files"][name]) for name in splits.values()],
         "recordSet": [_records(split, name, pq.read_schema(folder / name)) for split, name in splits.items()],
     }
     known = {key: value for key, value in content.items() if value not in (None, [], "")}
     return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
+
+
+def _licence(code: str, *, is_known: bool) -> str:
+    """Return the address of a licence that the Hub knows, or the licence as it was stated."""
+    return f"https://spdx.org/licenses/{code}.html" if is_known and re.fullmatch(r"[A-Za-z0-9.+-]+", code) else code
 
 
 def _file(name: str, digest: str) -> dict[str, Any]:

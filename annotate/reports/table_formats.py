@@ -170,4 +170,5 @@ _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciic
 
 def in_tex(text: object) -> str:
     """Return a text that TeX prints as it is."""
-    return re.sub(r"[\\~^&%$#_{}]", lambda match: _TEX.get(match[0], f"\\{match[0]}"), str(text))
+    escaped = re.sub(r"[\\~^&%$#_{}]", lambda match: _TEX.get(match[0], f"\\{match[0]}"), str(text))
+    return re.sub(r"(?<![\w.-])-(?=\d)", "$-$", escaped)

@@ -12,7 +12,7 @@ from tests.annotate.exchange.test_import_project import EXPORTS
 pytestmark = pytest.mark.django_db
 # The Responsible-AI fields that Croissant has (version 1.0), but for those that do not apply to annotated texts.
 RESPONSIBLE = {
-    *("dataCollection", "dataCollectionType", "dataCollectionTimeFrame", "dataPreprocessingProtocol"),
+    *("dataCollection", "dataCollectionType", "dataPreprocessingProtocol"),
     *("dataAnnotationProtocol", "dataAnnotationPlatform", "annotationsPerItem", "annotatorDemographics"),
     *("dataLimitations", "personalSensitiveInformation", "dataUseCases", "dataBiases", "dataReleaseMaintenancePlan"),
 }
@@ -46,6 +46,7 @@ def test_no_responsible_ai_field_is_missing_and_five_are_left_to_the_authors(exp
     croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     assert {name.removeprefix("rai:") for name in croissant if name.startswith("rai:")} >= RESPONSIBLE
     assert len(PERSONAL) == 5
+    assert not croissant.keys() & {"url", "creator"}  # not a sentence in the place of an address
     for question in PERSONAL.values():
         assert f"[To be written by the authors: {question}.]" in (folder / "DATA_STATEMENT.md").read_text("utf-8")
 
@@ -64,4 +65,6 @@ def test_figures_of_the_paragraph_for_a_paper_are_those_of_the_manifest(exported
     paper = (folder / "METHODS.tex").read_text(encoding="utf-8")
     assert f"{people['annotators']} annotator gave {people['answers']} answers that count." in paper
     assert r"good & 1 \\" in paper
+    assert "was asked of one person about each record that people read." in paper
+    assert "1 annotator answered in another tool" in paper
     assert "{%" not in paper

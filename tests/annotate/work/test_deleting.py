@@ -275,7 +275,7 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
     files = data_dir / "corpora" / NAME / "predictions"
     told("open_task", "t", corpus=NAME, seed="7", design="precision", predictor="two@1", languages="de", size=20)
     with pytest.raises(
-        CommandError, match=r"two@1 cannot be deleted because it was used to draw posts from corpus demo \(draws: 1\)"
+        CommandError, match=r"two@1 cannot be deleted because it was used to draw from corpus demo \(draws: 1\)"
     ):
         delete(corpus=NAME, predictor="two")
     with pytest.raises(CommandError, match="cld2 cannot be deleted because it consists of the detectors' votes"):
