@@ -3,12 +3,23 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
-from annotate.actions.action import LICENCE, MAX_REJECTS, SOURCE, TEXT_MAY_LEAVE, Outcome, Progress, Values, action
+from annotate.actions.action import (
+    LICENCE,
+    MAX_REJECTS,
+    SOURCE,
+    TEXT_MAY_LEAVE,
+    ActionError,
+    Outcome,
+    Progress,
+    Values,
+    action,
+)
 from annotate.actions.registry import action_named
 from annotate.core.option import Option, whole_number
 from annotate.exchange import export_files
@@ -17,7 +28,10 @@ from annotate.exchange.label_config import read_config
 from annotate.exchange.project import Project, ProjectError, project_of
 from annotate.models import Task
 from annotate.reports.tables import many
+from corpora.storage.intake import too_many
 from corpora.storage.layout import check_spelling, corpus_dir, read_manifest
+
+_RATIO = "{} lines are unreadable, which exceeds --max-rejects {}. Correct them, or leave them out with a higher one."
 
 
 def _check(values: Values) -> None:
@@ -59,22 +73,16 @@ def _check(values: Values) -> None:
 )
 def import_project_action(values: Values, progress: Progress) -> Outcome:
     name = values["name"]
-    tool, objects = export_files.tool_of(values["files"])
+    faults: list[str] = []
+    tool, objects = export_files.tool_of(values["files"], faults)
     configs = read_config(values["config"]) if values["config"] else []
     options = {option: values[option] for option in ("question", "language")}
     project = project_of(tool, objects, **options, configs=configs)
-    folder = settings.DATA_DIR / "exchange" / name
-    export_files.write(project, folder, name)
-    try:
-        with transaction.atomic():
-            outcomes = [
-                action_named(action).perform(inputs, progress)
-                for action, inputs in _steps(project, folder, name, values)
-            ]
-    except BaseException:
-        # The files of the corpus are written before its task is opened, and must not remain without it.
-        shutil.rmtree(corpus_dir(name), ignore_errors=True)
-        raise
+    if too_many(len(faults), len(project.records) + len(faults), values["max_rejects"]):
+        raise ProjectError(f"{faults[0]} {_RATIO.format(len(faults), values['max_rejects'])}")
+    project.lost[f"unreadable lines, the first: {faults[0] if faults else ''}"] = len(faults)
+    outcomes = _imported(project, name, values, progress)
+    project.lost["answers to an item with the same text as another"] = outcomes[-1].data.get("rejects", 0)
     said = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
     said += [sentence for outcome in outcomes for sentence in outcome.said]
     lost = {what: count for what, count in project.lost.items() if count}
@@ -83,6 +91,32 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
     warned = [sentence for outcome in outcomes for sentence in outcome.warned]
     counts = {"items": len(project.records), "answers": len(project.judgments), "lost": lost}
     return Outcome(said, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})
+
+
+def _imported(project: Project, name: str, values: Values, progress: Progress) -> list[Outcome]:
+    """Write the project as files and import them. If this fails, nothing but a list of rejected rows remains."""
+    rejects = settings.DATA_DIR / "exchange" / name
+    shutil.rmtree(rejects, ignore_errors=True)
+    (settings.DATA_DIR / "tmp").mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=settings.DATA_DIR / "tmp") as written:
+        folder = Path(written)
+        export_files.write(project, folder, name)
+        try:
+            with transaction.atomic():
+                return [
+                    action_named(action).perform(inputs, progress)
+                    for action, inputs in _steps(project, folder, name, values)
+                ]
+        except BaseException as error:
+            # The files of the corpus are written before its task is opened, and must not remain without it.
+            listed = corpus_dir(name) / "rejects"
+            if listed.is_dir():
+                shutil.copytree(listed, rejects)
+            shutil.rmtree(corpus_dir(name), ignore_errors=True)
+            if isinstance(error, ActionError):
+                sentence = str(error).replace(f"{folder}/", "").replace(str(listed), str(rejects))
+                raise ProjectError(f"The project, converted to files of Assay, was refused: {sentence}") from error
+            raise
 
 
 def _steps(project: Project, folder: Path, name: str, values: Values) -> list[tuple[str, Mapping[str, Any]]]:
@@ -100,6 +134,6 @@ def _steps(project: Project, folder: Path, name: str, values: Values) -> list[tu
     kind = {"kind": str(folder / f"{name}.toml"), "design": "records", "languages": "all", "seed": name}
     steps.append(("open_task", {"name": name, "corpus": name, **kind, "redundancy": values["redundancy"]}))
     if project.judgments:
-        judged = {"task": name, "file": folder / JUDGMENTS, "max_rejects": values["max_rejects"]}
-        steps.append(("import_judgments", judged))
+        # Items with the same text get one label, so that the answers to the others have no place.
+        steps.append(("import_judgments", {"task": name, "file": folder / JUDGMENTS, "max_rejects": "100%"}))
     return steps

@@ -103,7 +103,7 @@ def _respond(item: Item, user: str, question: str, value: Any, status: Any, lost
     if value is None or status not in SUBMITTED:
         lost[f"answers that were {status or 'empty'}"] += 1
     else:
-        item.answers.append(Said(user, question, _labels(value)))
+        item.answers.append(Said(user, question, _labels(value), is_grade=isinstance(value, int)))
 
 
 def _labels(value: Any) -> tuple[Any, ...]:

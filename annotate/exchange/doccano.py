@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from annotate.exchange.project import FILE_NAME, Item, Object, Said, Tool
+from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, Said, Tool
 from annotate.kinds.forms.spans import Span
 
 _ANSWERS = ("label", "labels", "entities", "cats", "annotations")
-_LEFT_OUT = ("id", "text", "data", "meta", "Comments", "comments", "relations", "annotation_approver", FILE_NAME)
+BY = "annotated_by"  # a column that Assay adds, because doccano's files do not name the person
+_LEFT_OUT = (BY, "id", "text", "data", "meta", "Comments", "comments", "relations", "annotation_approver", FILE_NAME)
 
 
 def _is_export(first: Object) -> bool:
@@ -29,8 +30,8 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         item = by_key.setdefault(key, Item(key, {"text": text, **(meta or {}), **further}))
         lost["comments"] += len(row.get("Comments") or row.get("comments") or ())
         lost["relations"] += len(row.get("relations") or ())
-        by = "unknown" if row.get(FILE_NAME) in (None, "all", "unknown") else str(row[FILE_NAME])
-        item.answers += _answers(row, by)
+        by = str(row.get(BY) or row.get(FILE_NAME) or "unknown")
+        (item.predictions if by == GOLD else item.answers).extend(_answers(row, "unknown" if by == "all" else by))
     yield from by_key.values()
 
 

@@ -30,16 +30,18 @@ RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
 # --- Reading
 
 
-def tool_of(paths: Sequence[Path]) -> tuple[Tool, Iterator[Object]]:
+def tool_of(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iterator[Object]]:
     """Return the tool whose export the files are, and the objects of all files.
 
-    Raise ProjectError if no tool is recognized or a line cannot be read, and CorpusError if a file cannot be read.
+    faults: collects a sentence for each line that cannot be read
+
+    Raise ProjectError if no tool is recognized, and CorpusError if a file cannot be read.
     """
     # Of several files, as in doccano's ZIP files, each has the name of the person who gave its answers.
     of_people = len(paths) > 1
-    objects = chain.from_iterable(_objects(path, of_people=of_people) for path in paths)
+    objects = chain.from_iterable(_objects(path, faults, of_people=of_people) for path in paths)
     if (first := next(objects, None)) is None:
-        raise ProjectError(f"{paths[0]} contains no rows.")
+        raise ProjectError(faults[0] if faults else f"{paths[0]} contains no rows.")
     for tool in TOOLS:
         if tool.recognizes(first):
             return tool, chain([first], objects)
@@ -51,26 +53,28 @@ def tool_of(paths: Sequence[Path]) -> tuple[Tool, Iterator[Object]]:
     )
 
 
-def _objects(path: Path, *, of_people: bool) -> Iterator[Object]:
+def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Object]:
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file() and format_of(file) in ("jsonl", "parquet"))
         if not files:
             raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
-        yield from chain.from_iterable(_objects(file, of_people=len(files) > 1) for file in files)
+        yield from chain.from_iterable(_objects(file, faults, of_people=len(files) > 1) for file in files)
     elif zipfile.is_zipfile(path):
         for name, content in entries_of(path, ".jsonl", LONGEST_OBJECT):
             for number, line in enumerate((content or b"").splitlines(), 1):
-                yield _sound(object_of(line, ()), f"{path}, {name}", number) | {FILE_NAME: name.stem}
+                yield from _sound(object_of(line, ()), f"{path}, {name}", number, name.stem, faults)
     else:
         check_file(path, None)
         for number, row in objects_of(path, format_of(path) or "", LONGEST_OBJECT):
-            yield _sound(row, str(path), number) | ({FILE_NAME: path.stem} if of_people else {})
+            yield from _sound(row, str(path), number, path.stem if of_people else "", faults)
 
 
-def _sound(row: Object | Fault, place: str, line: int) -> Object:
+def _sound(row: Object | Fault, place: str, line: int, name: str, faults: list[str]) -> Iterator[Object]:
+    """Yield an object with the name of its file, or add its fault to the list."""
     if isinstance(row, Fault):
-        raise ProjectError(f"{place}, line {line:,}: {row.reason}")
-    return row
+        faults.append(f"{place}, line {line:,}: {row.reason}")
+    else:
+        yield row | ({FILE_NAME: name} if name else {})
 
 
 # --- Writing
@@ -105,7 +109,8 @@ def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 def _kind(project: Project, name: str) -> dict[str, Any]:
     """Return the tables of the kind's file."""
-    title = project.title or (project.question if " " in project.question else TITLE)
+    named = f"Which {project.question} fits the text?" if project.question else TITLE
+    title = project.title or (project.question if " " in project.question else named)
     kept = [field for field in project.fields if field not in project.shown]
     kind: dict[str, Any] = {"title": title, "form": project.form, **({"kept": kept} if kept else {})}
     kind["layout"] = [{"style": "passage", "fields": [field]} for field in project.shown]

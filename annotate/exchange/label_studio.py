@@ -59,6 +59,7 @@ def _person(annotation: Mapping[str, Any]) -> str:
 def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iterator[Said]:
     """Yield what an annotation or a prediction says about each question. Ranges of one question become one answer."""
     labels: dict[tuple[str, str], list[Any]] = {}
+    graded: set[str] = set()
     for result in annotation.get("result") or ():
         kind, value = str(result.get("type", "")).lower(), result.get("value") or {}
         place = (str(result.get("from_name") or ""), str(result.get("to_name") or ""))
@@ -67,13 +68,14 @@ def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iter
             labels.setdefault(place, []).extend(Span(int(value["start"]), int(value["end"]), name) for name in names)
         elif kind in _KINDS:
             chosen = value.get(_KINDS[kind])
+            graded |= {place[0]} if kind == "rating" else set()
             labels.setdefault(place, []).extend(map(str, chosen if isinstance(chosen, list) else [chosen]))
         elif kind == "pairwise":
             labels.setdefault(place, []).append(_PAIRWISE.get(str(value.get("selected")), str(value.get("selected"))))
         else:
             lost[f"answers of the type {kind or 'unknown'}"] += 1
     for (question, _), chosen in labels.items():
-        yield Said(by, question, tuple(chosen))
+        yield Said(by, question, tuple(chosen), is_grade=question in graded)
 
 
 def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:

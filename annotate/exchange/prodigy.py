@@ -7,7 +7,7 @@ ones.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from annotate.exchange.project import Item, Object, Said, Tool
+from annotate.exchange.project import GOLD, Item, Object, Said, Tool
 from annotate.kinds.forms.spans import Span
 
 _LEFT_OUT = ("options", "accept", "answer", "spans", "tokens", "label", "meta", "config", "html", "image")
@@ -34,7 +34,7 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             lost["rejected marks"] += 1
         else:
             spans = (Span(int(mark["start"]), int(mark["end"]), str(mark["label"])) for mark in row.get("spans") or ())
-            item.answers.append(Said(by, "", tuple(spans), "text"))
+            _said_by(item, by).append(Said(by, "", tuple(spans), "text"))
     yield from by_key.values()
 
 
@@ -44,9 +44,13 @@ def _choose(row: Object, by: str, item: Item, lost: Counter[str]) -> None:
     item.offered = tuple(names.values())
     chosen = tuple(names.get(str(accepted), str(accepted)) for accepted in row.get("accept") or ())
     if row["answer"] == "accept" and chosen:
-        item.answers.append(Said(by, "", chosen))
+        _said_by(item, by).append(Said(by, "", chosen))
     else:
         lost["answers without a chosen option"] += 1
+
+
+def _said_by(item: Item, by: str) -> list[Said]:
+    return item.predictions if by == GOLD else item.answers
 
 
 PRODIGY = Tool("Prodigy", _is_export, _items)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.files import TAKEN
 from annotate.kinds.forms.spans import Span, text_of
 from corpora.core import CorpusError, listed
@@ -19,6 +20,7 @@ from corpora.core.records import FIELD_NAME
 GOLD = "gold"  # the person whose answers are labels, in files that Assay writes for other tools
 LANGUAGE_NAMES = ("language", "lang", "locale")
 LONGEST_CODE = 64
+SENTENCE = 4  # a label with this many words may be a sentence
 LONGEST_FIELD = 30
 
 
@@ -34,12 +36,14 @@ class Said:
     question: name of the question; "" if the tool has only one
     labels: the chosen labels, or the labelled ranges
     field: name of the text that the ranges mark; "" if unknown
+    is_grade: whether the label is a number on a scale
     """
 
     by: str
     question: str
     labels: tuple[str, ...] | tuple[Span, ...]
     field: str = ""
+    is_grade: bool = False
 
     @property
     def has_spans(self) -> bool:
@@ -101,7 +105,7 @@ class LabelConfig:
 class Project:
     """A project that is ready to be written as files of Assay.
 
-    form: slug of the answer form: choice, labels or spans
+    form: slug of the answer form: choice, grades, labels or spans
     fields: field of the records -> name in the export
     shown: the fields that people see
     title: the question in words; "" if it is unknown
@@ -154,6 +158,7 @@ def project_of(
     predicted = [(item, said) for item in items for said in item.predictions if said.question == question]
     config = next((config for config in configs if config.question in ("", question)), LabelConfig(question, {}))
     form = _form([*answers, *predicted], is_multiple=config.is_multiple)
+    _check_labels(form, answers)
     project = Project(tool.name, question, form, _fields(items), [], config.title, config.guidelines, lost=lost)
     _leave_gaps_out(project, items)
     project.shown = _shown(items, project.fields)
@@ -183,6 +188,8 @@ def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str]) -> list[It
         items = list(tool.items(counted(), lost))
         for item in items:
             _check(item)
+        if twice := [key for key, number in Counter(item.key for item in items).items() if number > 1]:
+            raise ProjectError(f"Several items of the export have the id {twice[0]}. Give each its own.")
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise ProjectError(
             f"Object {read:,} of the export does not have the structure that {tool.name} writes "
@@ -223,7 +230,19 @@ def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
 def _form(said: Sequence[tuple[Item, Said]], *, is_multiple: bool) -> str:
     if any(each.has_spans for _, each in said):
         return "spans"
+    if said and all(each.is_grade for _, each in said):
+        return "grades"
     return "labels" if is_multiple or any(len(each.labels) > 1 for _, each in said) else "choice"
+
+
+def _check_labels(form: str, answers: Sequence[tuple[Item, Said]]) -> None:
+    """Raise ProjectError if the labels are free texts: sentences of which no two are the same."""
+    labels = [str(label) for _, said in answers for label in said.labels] if form == "choice" else []
+    if len(labels) > 2 and len(set(labels)) == len(labels) and all(len(label.split()) >= SENTENCE for label in labels):
+        raise ProjectError(
+            f"The answers seem to be free texts, such as {labels[0][:40]!r}, which `import` does not read. Import them "
+            "as fields of records, with import_corpus."
+        )
 
 
 def _fields(items: Iterable[Item]) -> dict[str, str]:
@@ -276,7 +295,10 @@ def _marked(project: Project, said: Iterable[tuple[Item, Said]]) -> str:
 
 
 def _read_records(project: Project, items: Sequence[Item], language: str) -> None:
-    for item in items:
+    for item in list(items):
+        if not any(as_text(item.texts.get(project.fields[field])).strip() for field in project.shown):
+            project.lost["items without a text"] += 1
+            continue
         stated = {name.casefold(): value for name, value in item.texts.items()}
         written = language or next((stated[name] for name in LANGUAGE_NAMES if stated.get(name)), "")
         if not written:
@@ -315,23 +337,29 @@ def _read_labels(
             name = label.label if isinstance(label, Span) else label
             if name not in codes:
                 codes[name] = _code(name, codes.values())
-    further = sorted(codes.keys() - offered.keys(), key=_in_order)
+    further = sorted(codes.keys() - offered.keys(), key=_in_order, reverse=project.form == "grades")
     project.answers = {codes[name]: offered.get(name, name) for name in [*offered, *further]}
-    if len(codes) < 2 and project.form == "choice":
+    if long := next((name for name in project.answers.values() if len(name) > MOST_NAME), ""):
         raise ProjectError(
-            f"The answers of the export contain {listed([*codes], len(codes), 'label')}, but a question needs two. Add "
-            "the project's labels with --config FILE: the labeling interface of Label Studio as XML, "
-            "label_config.json of doccano, or settings.json of Argilla."
+            f"The label {long[:40]!r}… has {len(long):,} characters. The limit is {MOST_NAME}. Import free texts "
+            "as fields of records, with import_corpus."
         )
-    done: set[tuple[str, str]] = set()
+    if len(codes) < 2 and project.form in ("choice", "grades"):
+        found = f"The export has only the label {next(iter(codes))!r}" if codes else "Nobody has answered"
+        raise ProjectError(
+            f"{found}, but a question needs two labels. Add the project's labels with --config FILE: the labeling "
+            "interface of Label Studio as XML, label_config.json of doccano, or settings.json of Argilla."
+        )
+    keys, done = {record["id"] for record in project.records}, set[tuple[str, str]]()
     for item, said in answers:
         if (item.key, said.by) in done:
             project.lost["further answers of a person to the same item"] += 1
         elif label := _label(project, said, codes):
             done.add((item.key, said.by))
-            project.judgments.append((item.key, said.by, label))
+            if item.key in keys:
+                project.judgments.append((item.key, said.by, label))
     for item, said in predicted:
-        if label := _label(project, said, codes):
+        if (label := _label(project, said, codes)) and item.key in keys:
             project.predictions.setdefault(said.by, {})[item.key] = label
     for model, labels in list(project.predictions.items()):
         if project.form == "spans" or len(labels) < len(project.records):

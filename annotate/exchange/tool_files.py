@@ -1,6 +1,6 @@
 """Gold sets as files of other annotation tools, with the label of each item and the answers of each person.
 
-`import` reads the answers of these files again. In files of Label Studio and Argilla, the label is an answer by GOLD.
+`import` reads the answers of these files again. The label of an item is an answer by GOLD.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import quoteattr
 
+from annotate.exchange.doccano import BY
 from annotate.exchange.project import GOLD
 from annotate.kinds.forms.spans import NOTHING, spans_in
 
@@ -121,35 +122,43 @@ def _interface(gold: GoldSet) -> str:
 def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write the gold labels, and a file with the answers of each person."""
     people = dict.fromkeys(person for row in gold.rows() for person, _ in gold.said(row, gold=False))
-    _write_lines(folder / "all.jsonl", (_line(row, row["label"], gold) for row in gold.rows() if row["label"]))
+    _write_lines(folder / "gold.jsonl", (_line(row, row["label"], GOLD, gold) for row in gold.rows() if row["label"]))
     for person in people:
         answers = ((row, dict(gold.said(row, gold=False)).get(person)) for row in gold.rows())
-        _write_lines(folder / f"{person}.jsonl", (_line(row, answer, gold) for row, answer in answers if answer))
+        lines = (_line(row, answer, person, gold) for row, answer in answers if answer)
+        _write_lines(folder / f"{person}.jsonl", lines)
     labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
     _write_json(folder / "label_config.json", labels)
-    files = {"all.jsonl": "the labels of the set", "label_config.json": "the labels of the project"}
+    files = {"gold.jsonl": "the labels of the set", "label_config.json": "the labels of the project"}
     return files | {f"{person}.jsonl": "the answers of one person" for person in people}
 
 
-def _line(row: Object, answer: str, gold: GoldSet) -> Object:
+def _line(row: Object, answer: str, person: str, gold: GoldSet) -> Object:
     labels = [list(label) if gold.form == "spans" else label for label in gold.labels(answer)]
     others = {name: row[name] for name in gold.fields if gold.marked and name != gold.marked}
-    return {"id": row["id"], "text": gold.text_of(row), "label": labels, "language": row["language"], **others}
+    return {
+        "id": row["id"],
+        "text": gold.text_of(row),
+        "label": labels,
+        "language": row["language"],
+        **others,
+        BY: person,
+    }
 
 
 # --- Prodigy
 
 
 def write_prodigy(folder: Path, gold: GoldSet) -> dict[str, str]:
-    """Write a line for each answer of a person, as `prodigy db-in` reads it."""
+    """Write a line for each label and for each answer of a person, as `prodigy db-in` reads them."""
     _write_lines(folder / "annotations.jsonl", _annotations(gold))
-    return {"annotations.jsonl": "the answers, for `prodigy db-in`"}
+    return {"annotations.jsonl": "the labels and answers, for `prodigy db-in`"}
 
 
 def _annotations(gold: GoldSet) -> Iterator[Object]:
     options = [{"id": code, "text": name} for code, name in gold.answers.items()]
     for row in gold.rows():
-        for person, answer in gold.said(row, gold=False):
+        for person, answer in gold.said(row, gold=True):
             labels = gold.labels(answer)
             if gold.form == "spans":
                 spans = [{"start": start, "end": end, "label": label} for start, end, label in labels]

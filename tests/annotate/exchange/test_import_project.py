@@ -194,3 +194,72 @@ def test_a_set_written_for_another_tool_is_imported_again_without_loss(imported,
     assert again.kind.form.slug == task.kind.form.slug
     kept = Judgment.objects.filter(unit__task=again).values_list("unit__item__fields__body", "label")
     assert Counter(kept) == Counter((row["body"], each["label"]) for row in rows for each in row["judgments"])
+
+
+# --- What real exports have
+
+
+def jsonl(path, *rows):
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+CLASSES = [{"id": n, "text": f"Text number {n}", "label": ["food" if n % 2 else "sport"]} for n in range(40)]
+
+
+def test_one_broken_line_is_left_out_and_listed(imported, tmp_path):
+    said = imported(jsonl(tmp_path / "a.jsonl", *CLASSES, '{"id": 41, "text": '))
+    assert re.search(r"unreadable lines, the first: .*a.jsonl, line 41: The line is not valid JSON: .* \(1\)", said)
+    assert Task.objects.get().units.count() == 40
+
+
+def test_answers_to_an_item_with_the_text_of_another_are_counted(imported, tmp_path):
+    rows = [*CLASSES[:2], CLASSES[0] | {"id": 40}]
+    assert "answers to an item with the same text as another (1)" in imported(jsonl(tmp_path / "a.jsonl", *rows))
+    assert len(answers()) == 2
+
+
+def test_many_broken_lines_are_refused(imported, tmp_path):
+    with pytest.raises(CommandError, match=r"line 41: The line is not valid JSON.* 10 lines are unreadable"):
+        imported(jsonl(tmp_path / "a.jsonl", *CLASSES, *["{"] * 10))
+
+
+def test_ratings_become_grades_with_the_best_first(imported, tmp_path):
+    rows = [
+        {"id": f"{n}", "fields": {"text": f"Review {n}"}, "responses": {"stars": [{"value": n, "user_id": "u"}]}}
+        for n in (1, 5, 3)
+    ]
+    imported(jsonl(tmp_path / "a.jsonl", *rows))
+    kind = Task.objects.get().kind
+    assert (kind.form.slug, [*kind.answers]) == ("grades", ["5", "3", "1"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "refusal"),
+    [
+        ([CLASSES[0] | {"label": ["x" * 61]}, CLASSES[1]], "has 61 characters. The limit is 60."),
+        ([row | {"label": [f"This is sentence number {row['id']}"]} for row in CLASSES[:3]], "seem to be free texts"),
+        ([CLASSES[0] | {"label": []}], "Nobody has answered, but a question needs two labels."),
+        (
+            [{"id": 1, "data": {"text": "a b"}, "annotations": [5]}],
+            "Object 1 of the export does not have the structure",
+        ),
+    ],
+)
+def test_labels_that_are_none_are_refused(imported, tmp_path, rows, refusal):
+    with pytest.raises(CommandError, match=refusal):
+        imported(jsonl(tmp_path / "a.jsonl", *rows))
+
+
+def test_two_items_of_an_id_are_refused(imported, tmp_path):
+    tasks = json.loads((EXPORTS / "label_studio.json").read_text(encoding="utf-8"))
+    with pytest.raises(CommandError, match="Several items of the export have the id 11"):
+        imported(jsonl(tmp_path / "a.jsonl", *tasks, tasks[0]))
+
+
+def test_a_list_of_rejected_rows_remains_where_the_message_says(imported):
+    with pytest.raises(CommandError, match="All rejected rows are listed in") as refused:
+        imported("label_studio.json", language="qqx")
+    path = Path(re.search(r"listed in (\S+\.jsonl)", str(refused.value))[1])
+    assert path.exists()
+    assert read_manifest("kettle") is None
