@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 # Scopes of the registry that do not stand for a single language.
 _NO_SCOPES = ("special", "collection", "private-use")
+# Scripts of languages that CLDR does not contain. For such a language, langcodes returns the Latin script.
+_SCRIPTS = {"azb": "Arab", "xal": "Cyrl"}
 
 
 class Registry(NamedTuple):
@@ -64,7 +66,7 @@ def usual_script(tag: str) -> str:
     """Return the ISO 15924 code of the script in which a language is usually written, by CLDR."""
     import langcodes
 
-    return langcodes.Language.get(tag).maximize().script or ""
+    return _SCRIPTS.get(tag) or langcodes.Language.get(tag).maximize().script or ""
 
 
 def variety_of(language: str, macrolanguages: Iterable[str]) -> str:

@@ -185,15 +185,24 @@ def _read(code: str, codes: tuple[str, ...]) -> str:
     except ValueError:  # malformed tag
         return ""
     language = variety_of(_HERE.get(tag.language or "", tag.language or ""), _ONE_LABEL)
+    written = langcodes.Language.get(code, normalize=False)
+    if written.language in codes and not written.extlangs:  # a listed variety is not read as its macrolanguage
+        language = written.language
     script = tag.script or ""
     if language == "zh":
         implied = script or (tag.maximize().script if tag.territory else "") or "Hani"
         return _CHINESE.get(implied, f"zh-{implied}")
     candidates = [f"{language}-{script}"] if script else []
-    if not script or language in _TWO_SCRIPTS or script == usual_script(language):
+    if not script or language in _TWO_SCRIPTS or _is_usual(script, language):
         candidates += [f"{language}-{tag.territory}", language]
     best = next((candidate for candidate in candidates if candidate in codes), candidates[-1])
     return best if best in codes or (language in registry().languages and best not in MISSING) else ""
+
+
+def _is_usual(script: str, language: str) -> bool:
+    """Return whether a language is usually written in a script. Hani stands for Chinese characters of either kind."""
+    usual = usual_script(language)
+    return script == usual or (script == "Hani" and usual in ("Hans", "Hant"))
 
 
 def is_standard(code: str) -> bool:

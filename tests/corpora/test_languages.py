@@ -15,7 +15,7 @@ from annotate.work.people_file import read_table
 from annotate.work.routes import unknown_code
 from corpora.core import detectors
 from corpora.core.detectors import langid_model
-from corpora.core.language_tags import registry, serving
+from corpora.core.language_tags import registry, serving, usual_script
 from corpora.core.languages import (
     ARTICLE_LABELS,
     CONFUSABLE,
@@ -136,13 +136,19 @@ MEANT = {
     "fa": "fas pes per prs", "sw": "swa swh", "et": "ekk est", "jv": "jw jav", "hi-Latn": "hi_latn hin_Latn",
     "yue": "zh-yue",
     "na": "na", "ku": "kmr", "az": "aze azj", "sq": "alb sqi als_Latn",
-    "pcm": "pcm PCM pcm_Latn pcm-NG", "ru-Latn": "ru-Latn rus_Latn", "lzh": "lzh", "nan-Latn": "nan_Latn",
+    "pcm": "pcm PCM pcm_Latn pcm-NG", "ru-Latn": "ru-Latn rus_Latn", "lzh": "lzh lzh_Hani", "nan-Latn": "nan_Latn",
+    "bcl": "bcl_Latn", "diq": "diq_Latn", "pnb": "pnb_Arab", "azb": "azb_Arab", "wuu": "wuu_Hani", "sh-Cyrl": "sh_Cyrl",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "written"), [(code, each) for code, all_ in MEANT.items() for each in all_.split()])
 def test_a_code_of_another_standard_is_the_language_that_it_means(code, written):
     assert code_of(written) == code
+
+
+@pytest.mark.parametrize("code", sorted(code for code in LISTED if "-" not in code and code != "zh"))
+def test_a_listed_language_with_its_usual_script_is_not_read_as_its_macrolanguage(code):
+    assert code_of(f"{code}_{usual_script(code)}") == code
 
 
 @pytest.mark.parametrize(
