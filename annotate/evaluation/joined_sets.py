@@ -240,7 +240,9 @@ def audit_refusal(predictor: str, folder: Path) -> str:
     if not manifest.get("audit"):
         return ""
     voted = {detector for versions in manifest["detectors"] for detector in versions}
-    is_voter = predictor.partition("@")[0] in voted | {"majority"} and not is_file(predictor)
+    # Imported voters are listed as NAME@VERSION, and a version can be left out.
+    names = voted | {name.partition("@")[0] for name in voted} | {"majority"}
+    is_voter = predictor in names and not is_file(predictor)
     if not (voted and is_voter and DESIGNS[manifest["design"]].population == STREAM):
         return ""
     read = total = 0

@@ -45,8 +45,9 @@ class Wanted:
     chosen: values of the design's options
     leave_out: ids of items to leave out of the frame
     labels: labels of the task
-    unread: the labels on which the detectors agree, by id, for the unread posts of a uniform task
-    panel: the voters whose agreement settles labels; None for the default panel of posts, and for none of records
+    unread: the labels on which the voters agree, by id, for the unread posts of a uniform task
+    panel: the voters whose agreement settles labels, in the task or in the uniform task whose unread posts are drawn;
+        None for the default panel of posts, and for none of records
     """
 
     corpus: Corpus
@@ -292,7 +293,9 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "triggers",
             "unread-triggers",
-            lambda request: _with_predictor(partial(sample_triggers, unread=request.unread))(request),
+            lambda request: _with_predictor(
+                partial(sample_triggers, unread=request.unread, voters=(request.panel or DEFAULT).voters)
+            )(request),
             options=("languages", "predictor", "of"),
             needs=("predictor", "of", "languages"),
             asks_each=True,
@@ -301,7 +304,7 @@ DESIGNS: Mapping[str, Design] = {
             sets=PostSets(("accuracy", "recall", "precision"), "unread_triggers", has_negatives=True),
             not_extended=_LARGER,
             none_found="People have already read every post that the predictor labels with one of them, or the "
-            "detectors agree with the predictor.",
+            "voters agree with the predictor.",
         ),
         Design(
             "records",

@@ -255,8 +255,12 @@ def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
 def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
     """Return the unsaved task and its samples."""
     kind, corpus = wanted.kind, wanted.corpus
-    unread_posts = _unread(wanted.chosen["of"], corpus) if "of" in design.needs else {}
-    samples = design.draw(replace(wanted, labels=task.labels, unread=unread_posts))
+    wanted = replace(wanted, labels=task.labels)
+    if "of" in design.needs:
+        source = _uniform_task(wanted.chosen["of"], corpus)
+        agreed = dict(unread(source).order_by().values_list("item__key", "agreed_label"))
+        wanted = replace(wanted, unread=agreed, panel=source.panel)
+    samples = design.draw(wanted)
     if design.asks_each:
         task.labels = [sample.language for sample in samples if sample.rows]
         if not task.labels:
@@ -293,8 +297,8 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
     return [*classes, *kind.answers]
 
 
-def _unread(name: str, corpus: Corpus) -> dict[str, str]:
-    """Return the label that the detectors agree on for each unread post of a uniform task, by post id."""
+def _uniform_task(name: str, corpus: Corpus) -> Task:
+    """Return the uniform task of a corpus whose unread posts are drawn."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise TaskError(f"There is no task {name!r}. Specify a uniform task of {corpus}.")
@@ -306,7 +310,7 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
         )
     if draw.corpus_id != corpus.pk:
         raise TaskError(f"{name} is drawn from corpus {draw.corpus}, not {corpus}. Specify a uniform task of {corpus}.")
-    return dict(unread(task).order_by().values_list("item__key", "agreed_label"))
+    return task
 
 
 def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress: Progress) -> None:

@@ -9,7 +9,7 @@ and a language's draw does not depend on which other languages are requested. Ea
 languages. The sample_* functions only read files; samples.record writes to the database.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, finer, unknown_code
+from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_of, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
@@ -111,24 +112,26 @@ def sample_triggers(
     predictor: Predictor,
     of: str,
     unread: Mapping[str, str],
+    voters: Collection[str] = DEFAULT.voters,
 ) -> list[Sample]:
     """Draw a predictor's unread triggers for each language, from the posts of a uniform task.
 
-    A trigger is a post to which the predictor assigns the language. Nobody has read these posts, because the detectors
+    A trigger is a post to which the predictor assigns the language. Nobody has read these posts, because the voters
     agree on a different label for them.
 
     size: the number of posts to draw for each language, or None for all
     of: the name of the uniform task
-    unread: a mapping from the ids of unread posts to the label on which the detectors agree
+    unread: a mapping from the ids of unread posts to the label on which the voters agree
+    voters: the voters of the uniform task
 
     The other parameters are those of sample_precision.
 
     Raise CorpusError in the same cases as sample_precision, and if the predictor is one of the voters.
     """
-    if predictor.voted:
+    if {str(predictor), *(predictor.detectors if predictor.voted else ())}.intersection(voters):
         raise CorpusError(
-            f"{predictor} voted in the task {of}, so it has the same label as the detectors wherever they agree and "
-            "has no unread triggers. Use a predictor that did not vote."
+            f"{predictor} voted in the task {of}, so it has the same label as the other voters where they agree and "
+            "has no independent triggers. Use a predictor that did not vote."
         )
     return _samples(corpus, Design("triggers", {}, {"of": of}), languages, size, seed, predictor, unread)
 

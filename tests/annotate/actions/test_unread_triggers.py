@@ -176,7 +176,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(stream, make_task):
         (
             "predictor",
             "cld2",
-            r"cld2 voted in the task stream, so it has the same label as the detectors wherever they agree",
+            r"cld2 voted in the task stream, so it has the same label as the other voters where they agree",
         ),
         ("languages", "sw", r"No post of corpus few fits .* any of the languages. People have already read every post"),
         ("window", "2014-07-01..2014-07-02", r"--window is not an option of verify tasks drawn by the unread-trig"),

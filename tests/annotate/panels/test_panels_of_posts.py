@@ -88,3 +88,11 @@ def test_a_panel_of_a_verification_is_refused(mine):
     how = {"kind": "verify", "design": "precision", "predictor": "cld2", "languages": "de", "size": "10"}
     with pytest.raises(CommandError, match="--voters is not an option of verify tasks"):
         opened(**how, voters="langid mine")
+
+
+def test_an_imported_voter_has_no_triggers_in_the_task_in_which_it_voted(mine):
+    opened(voters="cld2 mine", audit_share="0", audit_least="0")
+    how = {"kind": "verify", "design": "triggers", "of": "lang", "languages": "de nl", "size": None}
+    with pytest.raises(CommandError, match="mine@2 voted in the task lang, so it has the same label as the other"):
+        opened("triggers", predictor="mine", **how)
+    opened("triggers", predictor="fasttext", **how | {"languages": "all"})
