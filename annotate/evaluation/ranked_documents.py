@@ -17,7 +17,7 @@ from annotate.core.measures import ranked_labels as measures
 from annotate.core.measures.ranked_labels import Answered, Judged
 from annotate.evaluation.blind_arm import has_suggested, reference_of, statement, suggesters, warning
 from annotate.evaluation.prediction_files import described, number_in, rows_of, system_names
-from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
+from annotate.evaluation.record_sets import AGREED, PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError, check_corpus, is_file
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get
@@ -25,7 +25,9 @@ from annotate.kinds.forms.labels import ALL, PLAIN, WIDENED, Measures
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
 from corpora.core import CorpusError
+from corpora.core.languages import UND
 from corpora.predictions.prediction_rows import FIELDS
+from corpora.predictions.predictor_labels import Predictor, find_imported, predicted_labels
 from corpora.predictions.rankings import Run, ranked_for, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, named_columns
@@ -162,7 +164,7 @@ def grade(
     documents, spellings = read_documents(sets[0], split, frequent_over), [name for name in (spelled, against) if name]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
     runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
-    warnings, suggested_by = unfinished_ones(sets), suggesters(sets[0].manifest)
+    warnings, suggested_by = [*unfinished_ones(sets), *_unread(documents, spellings)], suggesters(sets[0].manifest)
     if any(_has_suggested(documents, reading["corpus"], *system) for system in zip(spellings, runs, strict=True)):
         documents = read_documents(sets[0], split, frequent_over, blind=True)
         runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
@@ -191,6 +193,22 @@ def grade(
         "told": [f"{name}: {sentence}" for name, run in zip(names, runs, strict=True) for sentence in sentences(run)],
         "warnings": warnings,
     }
+
+
+def _unread(documents: LabelledDocuments, spellings: Sequence[str]) -> list[str]:
+    """Return a warning if nobody read some of the documents, because voters agree on their labels.
+
+    Raises EvaluationError if one of the systems is a voter, because these labels are its own.
+    """
+    gold, voters = documents.gold, documents.gold.manifest["task"].get("voters", ())
+    if not voters:
+        return []
+    rows = objects_in(gold.folder / f"gold{gold.mark}.jsonl")
+    unread = sum(row["stratum"] == AGREED and row["id"] in documents.truth for _, row in rows)
+    names = {*voters, *(voter.partition("@")[0] for voter in voters)}
+    if unread and (own := next((name for name in spellings if name in names and not is_file(name)), "")):
+        raise EvaluationError(TEXTS.words["voted"].format(system=own, name=gold.name, unread=f"{unread:,}"))
+    return [TEXTS.words["unread"].format(unread=f"{unread:,}", name=gold.name)] if unread else []
 
 
 def _has_suggested(documents: LabelledDocuments, corpus: str, spelled: str, run: "Ranked") -> bool:
@@ -304,11 +322,20 @@ def ranking_of(
         return read_ranking(Path(spelled), documents, labels, named_columns(column, FIELDS), file_format)
     check_corpus(spelled, corpus)
     try:
-        rankings = ranked_for(corpus, spelled, documents)
+        rankings = _of_predictor(corpus, spelled, documents)
     except CorpusError as error:
         raise EvaluationError(str(error)) from error
     scores = {key: {label: float(-rank) for rank, label in enumerate(labels)} for key, labels in rankings.items()}
     return Ranked(spelled, scores, [], sum(not ranking for ranking in scores.values()), has_scores=False)
+
+
+def _of_predictor(corpus: str, spelled: str, documents: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Return the labels of each document by a predictor, which ranks them or assigns a set of labels."""
+    predictions = find_imported(corpus, spelled)
+    if predictions.ranked:
+        return ranked_for(corpus, spelled, documents)
+    sets = predicted_labels(corpus, Predictor(predictions.name, predictions.version), documents)
+    return {key: [] if labels == UND else labels.split() for key, labels in sets.items()}
 
 
 def read_ranking(
