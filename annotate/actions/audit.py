@@ -22,17 +22,17 @@ from corpora.core.languages import meant
 
 NOTHING = "its kind of question has no audits, decoys or checks, so there is nothing to show."
 CONTEST = Option(
-    "contest", flag, False, help="send the agreed posts of languages with errors above the task's limit to people"
+    "contest", flag, False, help="send the agreed items of languages with errors above the task's limit to people"
 )
-ADD = Option("add", whole_number, least=1, shown="N", help="send N more agreed posts to people")
+ADD = Option("add", whole_number, least=1, shown="N", help="send N more agreed items to people")
 CHECKS = Option(
-    "checks", flag, False, help="with --add: instead have adjudicators check N more posts that a single reader decided"
+    "checks", flag, False, help="with --add: instead have adjudicators check N more items that a single reader decided"
 )
 LANGUAGES = Option(
     "languages",
     codes,
     default=(),
-    help="with --add: the languages of these posts; by default those that narrow the interval of the overall error "
+    help="with --add: the languages of these items; by default those that narrow the interval of the overall error "
     "most",
 )
 WIDTH = Option(
@@ -44,14 +44,14 @@ WIDTH = Option(
     help="list the work that would narrow the 95% interval of accuracy to this width, in percentage points; by "
     "default half the expected width",
 )
-DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many posts would be added, by language")
+DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many items would be added, by language")
 
 
 @action(
     "audit",
     "Show the results of a task's audits, checks and decoys, and which further work would narrow the interval of "
-    "accuracy most. --contest and --add send more agreed posts to people; --add with --checks has adjudicators check "
-    "more posts that a single reader decided.",
+    "accuracy most. --contest and --add send more agreed items to people; --add with --checks has adjudicators check "
+    "more items that a single reader decided.",
     TASK,
     WIDTH,
     CONTEST,
@@ -67,7 +67,9 @@ def audit_action(values: Values, progress: Progress) -> Outcome:
         return _add(task, values)
     if values["contest"]:
         contested = contest_all(task)
-        return Outcome([audit_report.contested(contested)], data={"task": task.name, "contested": contested})
+        return Outcome(
+            [audit_report.contested(contested, task.kind.noun)], data={"task": task.name, "contested": contested}
+        )
     outcome = _results(task)
     if outcome is None:
         return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
@@ -79,20 +81,20 @@ def check(values: Values) -> None:
     add, contest, checks, audited = values["add"], values["contest"], values["checks"], task.kind.audits_agreement
     if add and contest:
         raise ActionError(
-            "--add and --contest cannot be used together. Add the posts, wait until people have read them, and then "
+            "--add and --contest cannot be used together. Add the items, wait until people have read them, and then "
             "run --contest."
         )
     if values["width"] and (add or contest):
         raise ActionError("--width applies only to the report, which --add and --contest do not show. Remove it.")
     without_add = [option.spelled for option in (CHECKS, LANGUAGES, DRY_RUN) if values[option.name]]
     if without_add and not add:
-        raise ActionError(f"{', '.join(without_add)} requires --add. Specify with --add how many posts to add.")
+        raise ActionError(f"{', '.join(without_add)} requires --add. Specify with --add how many items to add.")
     if add and checks and not any(isinstance(control, Checks) for control in task.kind.quality_controls):
         raise ActionError(f"Cannot add checks to task {task.name}: only tasks that ask one person have checks.")
     if add and not (audited or checks):
-        raise ActionError(f"Cannot add audits to task {task.name}: none of its labels come from the detectors.")
+        raise ActionError(f"Cannot add audits to task {task.name}: none of its labels come from voters.")
     if contest and not audited:
-        raise ActionError(f"Cannot contest labels of task {task.name}: none of them come from the detectors.")
+        raise ActionError(f"Cannot contest labels of task {task.name}: none of them come from voters.")
     if values["width"] and not measures_accuracy(task):
         raise ActionError(f"Task {task.name} does not measure accuracy on a stream of posts. Remove --width.")
 
@@ -105,7 +107,10 @@ def _add(task: Task, values: Values) -> Outcome:
         if values["dry_run"]:
             # Add everything before rolling back, so that a dry run shows exactly what would be added.
             transaction.set_rollback(True)
-    sentences = [audit_report.added(added, values["add"], control), *([NOT_KEPT] if values["dry_run"] else [])]
+    sentences = [
+        audit_report.added(added, values["add"], control, task.kind.noun),
+        *([NOT_KEPT] if values["dry_run"] else []),
+    ]
     return Outcome(sentences, warnings, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 

@@ -154,19 +154,19 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     number: number of units to add; if fewer are left, all of them are added.
     languages: languages among which the units are divided (label_errors.allotted); empty for all languages.
 
-    Return the number of added units by language. Raise NotFound if the detectors do not agree on any item in one of
+    Return the number of added units by language. Raise NotFound if the voters do not agree on any item in one of
     the languages, and WrongStage if the task is closed or no unit is left.
     """
     # Also lock units that people read only because a copy was drawn. Such a unit can now be drawn itself.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     by_language = task.units.exclude(agreed_label="").order_by()
     agreed = set(by_language.values_list(task.kind.statistics.audit_strata[0], flat=True).distinct())
-    check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}")
+    check_languages(languages, agreed, f"The voters agree on no {task.kind.noun} of task {task.name}")
     drawn_units = choose_more(task, number, languages)
     if not drawn_units:
         raise WrongStage(
-            f"Nothing can be added to the audit of task {task.name}, because people read every post{where(languages)} "
-            "on which the detectors agree."
+            f"Nothing can be added to the audit of task {task.name}, because people read every "
+            f"{task.kind.noun}{where(languages)} on which the voters agree."
         )
     units = units_of(task, drawn_units)
     for unit in units:
@@ -283,7 +283,7 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
 
 
 NO_AUDIT = (
-    "No post was chosen for an audit when the task was opened, so nobody checks the posts on which the detectors agree."
+    "No item was chosen for an audit when the task was opened, so nobody checks the labels on which the voters agree."
 )
 
 
@@ -314,7 +314,7 @@ class AuditOfAgreement(Audit):
     section = staticmethod(report)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
-        who = "detectors" if task.kind.labels_are_languages else "voters"
+        who = "voters" if task.panel.imported else "detectors"
         heading, words = f"Audit of the {who}' agreement", audit_words(results, who, task.kind.noun)
         if not words:
             return Panel(heading, data=results, empty=NO_AUDIT)
@@ -324,7 +324,7 @@ class AuditOfAgreement(Audit):
             [audit_table(results)],
             results,
             over_limit=sorted(name_of(row) for row in results["languages"] if row["over_limit"]),
-            advice=limit_words(results, task.name),
+            advice=limit_words(results, task.name, task.kind.noun),
             page="explanation/audit",
         )
 
@@ -350,6 +350,7 @@ class AuditOfAgreement(Audit):
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
         counts, total, kind = opened.stages, opened.stages.total(), opened.task.kind
+        who = "voters" if opened.task.panel.imported else "detectors"
         warnings = []
         if size and total < size and not extended and kind.labels_are_languages:
             warnings.append(f"Note: the corpus contains only {many(total, 'post')}, so the task contains all of them.")
@@ -372,7 +373,7 @@ class AuditOfAgreement(Audit):
         if counting := opened.task.units.exclude(agreed_label="").count():
             # This can be fewer posts than `prelabel` reports, because short texts and some languages are excluded.
             sentences.append(
-                f"The detectors' agreement is used for {counting:,} of the task's posts. It is not used for texts with "
+                f"The {who}' agreement is used for {counting:,} of the task's posts. It is not used for texts with "
                 f"fewer than {LEAST_LETTERS} letters or in languages whose route excludes it."
             )
             if audited:

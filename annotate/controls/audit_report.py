@@ -291,7 +291,7 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
     if row["unresolved"]:
         low, high = map(percent, row["bounds"])
         discarded = f"{count(row['unresolved'])} discarded; regardless of their labels, {low} to {high} are wrong"
-    contested = "contested: people label all posts" if row["contested"] else ""
+    contested = "contested: people label all" if row["contested"] else ""
     return "; ".join(filter(None, (contested, overruled, discarded)))
 
 
@@ -302,7 +302,10 @@ def audit_plot(audit: dict[str, Any]) -> str:
         for row in _in_order(audit)
         if row["audited"]
     ]
-    return forest(rows, title="Error rate of the detectors where they agree", counted="read") if rows else ""
+    if not rows:
+        return ""
+    who = "voters" if "label" in audit["languages"][0] else "detectors"
+    return forest(rows, title=f"Error rate of the {who} where they agree", counted="read")
 
 
 def whole_percent(share: float) -> str:
@@ -310,8 +313,11 @@ def whole_percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def limit_words(audit: dict[str, Any], task: str) -> list[str]:
-    """Return sentences about languages over the audit's limit, and about what was or can be done about them."""
+def limit_words(audit: dict[str, Any], task: str, noun: str = "post") -> list[str]:
+    """Return sentences about languages over the audit's limit, and about what was or can be done about them.
+
+    noun: noun for an item.
+    """
     limit = whole_percent(audit["limit"])
     over, contested, read = (
         sorted(name_of(row) for row in audit["languages"] if row[key])
@@ -319,9 +325,9 @@ def limit_words(audit: dict[str, Any], task: str) -> list[str]:
     )
     sentences = []
     if contested:
-        sentences.append(f"People label all posts, because more than {limit} may be wrong: {' '.join(contested)}.")
+        sentences.append(f"People label all {noun}s, because more than {limit} may be wrong: {' '.join(contested)}.")
     if read:
-        sentences.append(f"More than {limit} may be wrong, but people already read all posts: {' '.join(read)}.")
+        sentences.append(f"More than {limit} may be wrong, but people already read all {noun}s: {' '.join(read)}.")
     if over:
         return [
             *sentences,
@@ -331,30 +337,32 @@ def limit_words(audit: dict[str, Any], task: str) -> list[str]:
     if len(contested) + len(read) == len(audit["languages"]):
         return sentences
     other = "No other language" if sentences else "No language"
-    return [*sentences, f"{other} with unread posts and a finished audit is over the limit of {limit}."]
+    return [*sentences, f"{other} with unread {noun}s and a finished audit is over the limit of {limit}."]
 
 
-def contested(sent: dict[str, int]) -> str:
+def contested(sent: dict[str, int], noun: str = "post") -> str:
     """Return a sentence about the units that `contest_all` sent to people.
 
     sent: number of units sent, by label.
+    noun: noun for an item.
     """
     if not sent:
-        return "No language with unread posts and a finished audit is over the limit, so nothing was sent to people."
+        return f"No language with unread {noun}s and a finished audit is over the limit, so nothing was sent to people."
     return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
 
 
-def added(posts: dict[str, int], requested: int, target: str) -> str:
+def added(posts: dict[str, int], requested: int, target: str, noun: str = "post") -> str:
     """Return a sentence about the items that `audit --add` has added.
 
     posts: number of added items by language.
     requested: number of items that were requested.
     target: "audit" or "checks", whichever the items were added to.
+    noun: noun for an item.
     """
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
     all_there_are = f" No more are available, although {count(requested)} were requested." if number < requested else ""
-    return f"Drawn at random and added to the {target}: {many(number, 'post')}: {by_language}.{all_there_are}"
+    return f"Drawn at random and added to the {target}: {many(number, noun)}: {by_language}.{all_there_are}"
 
 
 def plotted(language: str, estimates: list[tuple[dict[str, Any], int]], label: str = "") -> Row:

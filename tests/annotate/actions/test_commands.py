@@ -135,7 +135,7 @@ def test_audit_prints_what_was_found_and_contests_what_is_over_the_limit_once(au
 
 def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_task, capsys):
     task = make_task([AGREED])
-    nothing = "Task task: No post was chosen for an audit"
+    nothing = "Task task: No item was chosen for an audit"
     for options, sentence in (({}, nothing), ({"contest": True}, "nothing was sent to people")):
         call_command("audit", "task", **options)
         assert sentence in capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
     told = capsys.readouterr().out
     assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
     assert "\nReaders answered Yes in 2 of 2 answers to decoys.\n" in told
-    with pytest.raises(CommandError, match="Cannot contest labels of task task: none of them come from the detectors"):
+    with pytest.raises(CommandError, match="Cannot contest labels of task task: none of them come from voters"):
         call_command("audit", "task", "--contest")
 
 

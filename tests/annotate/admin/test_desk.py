@@ -162,7 +162,7 @@ def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(de
     assert re.search(r'name="contest"[^>]* checked', form)
     assert failed.units.filter(stage="AGREED").count() == 12
     call_command("audit", failed.name, contest=True)
-    assert "contested: people label all posts" in page(desk, reverse("manage-quality", args=[failed.name])).text
+    assert "contested: people label all" in page(desk, reverse("manage-quality", args=[failed.name])).text
     assert set(Transition.objects.filter(event="contested").values_list("unit__agreed_label")) == {("de",)}
 
 
@@ -171,7 +171,7 @@ def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, m
     make_task([AGREED] * 3, name="without")
     waiting, without = (page(desk, reverse("manage-quality", args=[name])).text for name in ("task", "without"))
     assert "de German 3 0 of 1 – not finished" in waiting
-    assert "No post was chosen for an audit when the task was opened" in without
+    assert "No item was chosen for an audit when the task was opened" in without
     assert "Over the task’s limit" not in without
 
 

@@ -175,11 +175,11 @@ def test_the_command_refuses_what_makes_no_sense(make_task, make_records_task, c
     make_records_task(gold=[])
     for words, why in (
         ("task --add 0", r"--add is 0\. It must be 1 or more\."),
-        ("task --languages de", r"--languages requires --add\. Specify with --add how many posts to add\."),
+        ("task --languages de", r"--languages requires --add\. Specify with --add how many items to add\."),
         ("task --dry-run", r"--dry-run requires --add"),
         ("task --checks", r"--checks requires --add\."),
         ("task --add 3 --contest", r"--add and --contest cannot be used together"),
-        ("verify --add 1", "Cannot add audits to task verify: none of its labels come from the detectors"),
+        ("verify --add 1", "Cannot add audits to task verify: none of its labels come from voters"),
         ("crowd --add 1 --checks", "Cannot add checks to task crowd: only tasks that ask one person"),
     ):
         with pytest.raises(CommandError, match=why):
