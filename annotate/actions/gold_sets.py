@@ -15,6 +15,7 @@ from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, check_export, export
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.hydration import IDS, POSTS, VANISHED, hydrate
+from annotate.goldsets.set_documents import PERSONAL, PROJECT, read_project, write_project
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify
 from annotate.kinds.interface_language import is_negative
@@ -250,3 +251,23 @@ def verify_lots_action(values: Values, progress: Progress) -> Outcome:
         if fixed := digests["outcomes"]:
             sentences.append(f"Outcomes, fixed on {fixed['at']}: {fixed['digest']}.")
     return Outcome([*sentences, verdict(result)], data=result, status=1 if result["differ"] or result["unknown"] else 0)
+
+
+# --- What the documents of sets say of their project
+
+
+@action(
+    "project",
+    "State what the program cannot know about a project. Exported sets then contain it in croissant.json (Croissant "
+    "with the Responsible-AI fields), DATA_STATEMENT.md and METHODS.tex. What is not stated is marked as missing. "
+    f"The statements are stored in {PROJECT} in the data folder. Options that are not given stay as they are.",
+    *(Option(name, default="", help=question) for name, question in PERSONAL.items()),
+    on_files=True,
+)
+def project_action(values: Values, progress: Progress) -> Outcome:
+    stated = read_project() | {name: values[name].strip() for name in PERSONAL if values[name].strip()}
+    write_project(stated)
+    missing = [name for name in PERSONAL if name not in stated]
+    lines = [f"{name}: {text}" for name, text in stated.items()]
+    lines.append(f"Not stated: {', '.join(missing)}." if missing else "Everything is stated.")
+    return Outcome(lines, data={"stated": stated, "missing": missing})

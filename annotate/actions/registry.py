@@ -80,7 +80,7 @@ COMMANDS = {
             "message_pairs",
             "Write message-reply pairs in splits, with a set of frequent replies.",
         ),
-        "project": ("project", "State who publishes a project's gold sets, and for what."),
+        "project": ("gold_sets", "State who publishes a project's gold sets, and for what."),
         "import_gold": ("gold_sets", "Import a published gold set."),
         "hydrate": ("gold_sets", "Write the ids of a published set, or join it with texts downloaded anew."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),

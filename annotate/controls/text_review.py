@@ -17,8 +17,8 @@ from annotate.core.estimation.proportions import proportion
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.kinds.control import Panel, QualityControl, register
-from annotate.kinds.forms.text import ACCEPTED as MARK
-from annotate.kinds.forms.text import REJECTED, Text, Writing, versions
+from annotate.kinds.forms.free_text import ACCEPTED as MARK
+from annotate.kinds.forms.free_text import REJECTED, Text, Writing, versions
 from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.reports.numbers import count, estimate
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table

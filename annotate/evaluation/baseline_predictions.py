@@ -38,7 +38,7 @@ from annotate.goldsets.set_folder import get, manifest_of
 from annotate.kinds import KINDS
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.forms import FORMS
-from annotate.kinds.forms.text import Text
+from annotate.kinds.forms.free_text import Text
 from annotate.kinds.interface_language import is_negative
 from annotate.reports.tables import many
 from corpora.core import CorpusError

@@ -25,7 +25,7 @@ from annotate.evaluation.prediction_files import described, rows_of, system_name
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
 from annotate.goldsets.gold_set import objects_in
-from annotate.kinds.forms.text import canonical
+from annotate.kinds.forms.free_text import canonical
 from annotate.reports.tables import many
 from corpora.core.graphemes import is_unspaced
 from corpora.sources.compression import check_file, format_of

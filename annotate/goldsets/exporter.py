@@ -23,7 +23,7 @@ from django.template.loader import render_to_string
 
 from annotate.core import stages
 from annotate.core.draws.splits import FREQUENT_OVER, SplitError
-from annotate.goldsets import form_extras, statements
+from annotate.goldsets import form_extras, set_documents
 from annotate.goldsets.card import card_of
 from annotate.goldsets.columns import FIELDS, LEFT_OUT, Column, columns_of
 from annotate.goldsets.export import ONLY_ID, Export, Source
@@ -166,7 +166,7 @@ def _write(export: Export, folder: Path, tools: Sequence[str], progress: Progres
     def documents() -> dict[str, str]:
         context = card_of(export, manifest, names) | {"has_statements": True}
         card = render_to_string(kind.publication.card, context)
-        return {"README.md": card, **statements.documents(manifest, folder, context)}
+        return {"README.md": card, **set_documents.documents(manifest, folder, context)}
 
     write_with_card(folder, manifest, documents)
     return manifest

@@ -20,7 +20,7 @@ from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import NotFound
-from annotate.goldsets.statements import PERSONAL
+from annotate.goldsets.set_documents import PERSONAL
 from annotate.manager_pages.inbox import ENDINGS, files, folder, holds_rows
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest

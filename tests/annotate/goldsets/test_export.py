@@ -18,8 +18,8 @@ from annotate.core import stages
 from annotate.goldsets import columns
 from annotate.goldsets.exporter import TALLIES, Counts, export
 from annotate.goldsets.formats import FORMATS
+from annotate.goldsets.set_documents import STATEMENTS
 from annotate.goldsets.set_manifest import SECTIONS
-from annotate.goldsets.statements import STATEMENTS
 from annotate.kinds import KINDS, Answer, language
 from annotate.kinds.control import CONTROLS
 from annotate.models import Unit

@@ -10,7 +10,7 @@ from datasets import load_dataset
 
 from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
-from annotate.goldsets.statements import STATEMENTS
+from annotate.goldsets.set_documents import STATEMENTS
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality import agreement_statistics as agreeing

@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.kinds import Answer
-from annotate.kinds.forms.text import REJECTED
+from annotate.kinds.forms.free_text import REJECTED
 from annotate.models import Judgment
 from annotate.work.judgments import judge
 from annotate.work.queue import take

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, get_resolver, reverse
 
 from annotate.kinds import Answer
-from annotate.kinds.forms.text import REJECTED
+from annotate.kinds.forms.free_text import REJECTED
 from annotate.models import Judgment, Lease, Task, Unit
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge

@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotate.actions.commands import call_command
 from annotate.core import refusals, stages
 from annotate.kinds import Answer
-from annotate.kinds.forms.text import ACCEPTED, REJECTED
+from annotate.kinds.forms.free_text import ACCEPTED, REJECTED
 from annotate.models import Judgment
 from annotate.work import answer_changes
 from annotate.work.adjudication import settle

@@ -6,7 +6,7 @@ import mlcroissant
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.statements import PERSONAL
+from annotate.goldsets.set_documents import PERSONAL
 from tests.annotate.exchange.test_import_project import EXPORTS
 
 pytestmark = pytest.mark.django_db
