@@ -12,11 +12,12 @@ from annotate.figures.panel_forecast import Work, forecast_of
 from annotate.goldsets.export import DETECTORS
 from annotate.goldsets.gold_set import GoldSetError, objects_in
 from annotate.kinds import Kind
+from annotate.kinds.files import KindError
 from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.kinds.panel_kind import takes_panel, with_panel
 from annotate.models import Task
 from annotate.reports.table_formats import as_lines, wrapped
-from annotate.work.task_creation import choose_panel, imagined_task
+from annotate.work.task_creation import TaskError, choose_panel, imagined_task
 from corpora.core import CorpusError
 from corpora.core.voters import DEFAULT, MOST, Panel
 from corpora.predictions.panels import panel_named
@@ -51,7 +52,7 @@ DECLARED = "declared"
     Option("size", whole_number, least=1, help="the number of items to draw; by default all"),
     *(replace(OPTIONS_OF_TASKS[name], group="") for name in ("audit_share", "audit_least")),
     Option("seconds", whole_number, Kind.seconds, help="seconds per answer", least=1, most=3600),
-    refuses=(GoldSetError,),
+    refuses=(GoldSetError, KindError, TaskError),
 )
 def panel_action(values: Values, progress: Progress) -> Outcome:
     """The voters of each panel are read in one query."""

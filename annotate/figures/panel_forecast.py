@@ -93,7 +93,8 @@ def forecast_of(
     queues: the expected work by language: items (that people read), disputed, audits and hours
     people, hours: total of these items and hours
     """
-    groups = [*_groups(compared_votes(corpus, LEAST_LETTERS, panel, truth), _rule(corpus, panel, task))]
+    counts, are_sets = compared_votes(corpus, LEAST_LETTERS, panel, truth), task is not None and task.kind.form.several
+    groups = [*_groups(counts, _rule(corpus, panel, task), are_sets=are_sets)]
     agreed = [group for group in groups if group.label]
     sizes = _counted((group.stratum, group.items) for group in agreed)
     tasks, audits = earlier_audits(panel, 2 if any(group.language for group in groups) else 1)
@@ -117,9 +118,14 @@ def forecast_of(
     }
 
 
-def _groups(counts: Iterable[Compared], rule: Rule) -> Iterator[Group]:
+def _groups(counts: Iterable[Compared], rule: Rule, *, are_sets: bool) -> Iterator[Group]:
+    """Yield a group for each count. Sets of labels are sorted, so that they can be compared.
+
+    are_sets: whether a vote is a set of labels
+    """
     for row in counts:
         firsts = tuple(str(ranking[0][0]) if ranking else "" for ranking in row.voted.votes.values())
+        firsts = tuple(" ".join(sorted(first.split())) for first in firsts) if are_sets else firsts
         label, queue = rule(row)
         truth = None if row.truth is None else " ".join(sorted(row.truth))
         yield Group(firsts, label or "", queue, row.language, truth, row.voted.posts)

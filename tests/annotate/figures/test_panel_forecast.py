@@ -141,6 +141,7 @@ def test_a_gold_set_is_truth_but_for_labels_that_came_from_agreement(news, tmp_p
         ({"voters": ["a b"], "kind": "ner"}, "Panels do not vote on records in the kind ner"),
         ({"voters": ["a b"], "truth": "nowhere.jsonl"}, "nowhere.jsonl"),
         ({"voters": ["a cld2"]}, "cld2 votes on the languages of posts"),
+        ({"voters": ["a b"], "kind": "nowhere.toml"}, "nowhere.toml"),
         ({"voters": ["a b", "a b c"], "agree": "3"}, "3 of 2 voters cannot settle a label"),
     ],
 )

@@ -110,6 +110,16 @@ def test_a_voter_is_measured_where_people_read_every_set_on_which_voters_agree(l
     assert (f1(laws / "gold", "a"), f1(laws / "gold", "b@1")) == (1, f1_of(B))
 
 
+def test_the_forecast_of_a_panel_compares_sets_whatever_the_order_of_their_concepts(laws):
+    voters(laws, a=A, b=B)
+    (laws / "truth.tsv").write_text("id\tlabel\n" + "".join(f"{key}\t{label}\n" for key, label in TRUTH.items()))
+    how = {"kind": str(laws / "laws.toml"), "truth": str(laws / "truth.tsv"), "voters": ["a b"], "json": True}
+    [forecast] = json.loads(command("panel", "laws", **how))["panels"]
+    equal = sum(set(A[key].split()) == set(B[key].split()) for key in TRUTH)
+    assert (forecast["agreed"], forecast["wrong"], forecast["pairs"][0]["same"]) == (equal, 0, equal)
+    assert [row["right"] for row in forecast["single"]] == [len(TRUTH), equal]
+
+
 def test_sets_that_cannot_be_answers_are_read_by_people(laws):
     changed = {"d0": "1 2 3 4", "d1": "9", "d2": "und", "d3": "4 4"}
     voters(laws, a=A | changed, b=A | changed)
