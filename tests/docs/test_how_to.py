@@ -69,6 +69,20 @@ def test_documents_with_several_labels_are_exported_and_have_suggestions(newcome
     assert [line.split()[:3] for line in versions] == [["law", "1", "4"], ["law", "2", "3"]]
 
 
+def test_a_panel_labels_what_its_voters_agree_on(newcomer):
+    topics = {f"a{number}": ("sports", "travel")[number % 2] for number in range(40)}
+    voters = {"a": topics, "b": topics | {f"a{number}": "travel" for number in range(0, 40, 8)}}
+    rows = [f"{key},en,Article {key},{topic}\n" for key, topic in topics.items()]
+    (newcomer.folder / "news.csv").write_text("id,language,body,topic\n" + "".join(rows))
+    for name, labels in voters.items():
+        lines = [f"{key}\t{label}\n" for key, label in labels.items()]
+        (newcomer.folder / f"{name}.tsv").write_text("id\tlabel\n" + "".join(lines))
+    newcomer.follow(HOW_TO / "panels.md", {})
+    lines = (newcomer.folder / "gold/topics/gold.unfinished.jsonl").read_text(encoding="utf-8").splitlines()
+    labels = {row["id"]: row["label"] for row in map(json.loads, lines)}
+    assert labels.items() < {key: topic for key, topic in topics.items() if voters["b"][key] == topic}.items()
+
+
 def test_pairs_are_made_of_threads_filtered_and_published(newcomer):
     newcomer.follow(HOW_TO / "pairs.md", {})
     files = (newcomer.folder / "pairs").glob("t*/en/pairs.tsv")
