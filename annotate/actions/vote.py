@@ -94,6 +94,12 @@ LABELS = "The labels"
     ),
     Option("answer_tokens", whole_number, 32, least=1, help="the maximum number of tokens of an answer"),
     Option("name", default="", help="the predictor's name; by default the model's. Its version is a digest"),
+    Option(
+        "ask_again",
+        flag,
+        False,
+        help="ask again about items whose reply could not be read, for example because a proxy sent it",
+    ),
     Option("accept_unanswered", flag, False, help="reject items to which the endpoint does not reply, and continue"),
     replace(
         MAX_REJECTS,
@@ -105,15 +111,20 @@ LABELS = "The labels"
 )
 def vote_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]
-    limits = Limits(**{name: values[name] for name in ("at_once", "most_tokens", "max_rejects", "accept_unanswered")})
+    limits = Limits(
+        **{name: values[name] for name in ("at_once", "most_tokens", "max_rejects", "accept_unanswered", "ask_again")}
+    )
     progress.begin(manifest_of(corpus).rows, "item")
     voted = vote(corpus, values["question"], values["address"], limits, name=values["name"], progress=progress.advance)
     predictions, asked = voted.predictions, voted.asked
     noun = "record" if manifest_of(corpus).fields else "post"
     already = "already registered; " if voted.already else ""
+    tokens = f"{asked.tokens_reported:,} tokens"
+    if unknown := asked.tokens - asked.tokens_reported:
+        tokens += f" reported, and at most {unknown:,} of requests whose use the endpoint did not report"
     said = [
         f"Predictor {predictions} of corpus {corpus}: {already}labels for {predictions.rows - asked.rejected:,} of "
-        f"{many(predictions.rows, noun)}; {many(voted.requested, 'new answer')}, {asked.tokens:,} tokens in all.",
+        f"{many(predictions.rows, noun)}; {many(voted.requested, 'new answer')}, {tokens}.",
     ]
     if asked.rejected:
         said.append(f"{many(asked.rejected, 'item')} without a valid answer, listed in {voted.rejects}.")

@@ -47,14 +47,18 @@ class Ledger:
     """The stored answers to a question.
 
     answers: a mapping from the key of a prompt to its answer
+    faulty: the keys of prompts whose reply could not be read, for example because a proxy sent it
     spent: the number of tokens of all requests that have ended
+    reported: those of them that the endpoint reported; the others are upper bounds
     held: the upper bounds of the requests that have not ended, by the key of the prompt
     """
 
     file: BinaryIO
     labels: tuple[str, ...]
     answers: dict[str, Answer] = field(default_factory=dict)
+    faulty: set[str] = field(default_factory=set)
     spent: int = 0
+    reported: int = 0
     held: dict[str, int] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
     hosts: set[str] = field(default_factory=set)
@@ -77,7 +81,14 @@ class Ledger:
         text, at = without_thoughts(reply.text), datetime.now(UTC).isoformat(timespec="seconds")
         label = label_in(text, self.labels)
         score = log_probability(reply.tokens, label) if label else None
-        entry = {"answered": key, "used": used, "text": text[:LONGEST_ANSWER], "fault": reply.fault, "score": score}
+        entry = {
+            "answered": key,
+            "used": used,
+            "is_reported": reply.used is not None,
+            "text": text[:LONGEST_ANSWER],
+            "fault": reply.fault,
+            "score": score,
+        }
         self._append(entry | {"model": reply.model, "host": host, "at": at})
         os.fsync(self.file.fileno())
         return self.answers[key]
@@ -85,6 +96,15 @@ class Ledger:
     @property
     def reserved(self) -> int:
         return sum(self.held.values())
+
+    def forget_faults(self) -> None:
+        """Forget the replies that could not be read, so that their prompts are asked again.
+
+        Their tokens still count.
+        """
+        for key in self.faulty:
+            del self.answers[key]
+        self.faulty.clear()
 
     def _append(self, entry: dict[str, Any]) -> None:
         self.file.write(json.dumps(entry, ensure_ascii=False).encode(errors="replace") + b"\n")
@@ -103,6 +123,8 @@ class Ledger:
         self.spent += entry["used"]
         if "answered" in entry:
             self.answers[key] = self._answer(entry)
+            self.reported += entry["used"] if entry["is_reported"] else 0
+            (self.faulty.add if entry["fault"] else self.faulty.discard)(key)
             self.models |= {entry["model"]} - {""}
             self.hosts |= {entry["host"]} - {""}
             self.times[1:] = [entry["at"]]

@@ -45,12 +45,14 @@ class Limits:
     most_tokens: the maximum number of tokens for this question, including earlier runs
     max_rejects: the maximum share of rejected items
     accept_unanswered: whether items to which the endpoint never replied count as rejected instead of as an error
+    ask_again: whether prompts whose reply could not be read are asked again
     """
 
     at_once: int
     most_tokens: int
     max_rejects: float
     accept_unanswered: bool = False
+    ask_again: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ def vote(
     check_name(name, question.version, manifest)
     path = corpus_dir(corpus_name) / "answers" / f"{question.asked_as[:16]}.jsonl"
     with full_disk_explained("the last answers were not stored"), opened(path, question.labels) as ledger:
+        if limits.ask_again:
+            ledger.forget_faults()
         before, run = len(ledger.answers), _Run(question, endpoint, limits, ledger, progress)
         run.ask_all(_prompts(corpus_name, manifest, question))
         run.check_unanswered(manifest.rows)
@@ -172,6 +176,7 @@ def _asked(question: Question, ledger: Ledger, rejected: int) -> Asked:
         ended=ended,
         answers=len(ledger.answers),
         tokens=ledger.spent,
+        tokens_reported=ledger.reported,
         rejected=rejected,
     )
 
@@ -372,4 +377,5 @@ class _Run:
         )
 
     def _kept(self) -> str:
-        return f"All {len(self.ledger.answers):,} answers are kept."
+        number = len(self.ledger.answers)
+        return f"All {number:,} answers are kept." if number else "There are no answers yet."

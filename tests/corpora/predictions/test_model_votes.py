@@ -201,12 +201,24 @@ def test_an_endpoint_that_refuses_every_request_ends_the_run_and_no_answer_is_ma
     assert labels() == right(0, 40)
 
 
+def test_replies_that_are_none_can_be_asked_for_again(corpus, vote):
+    """Such as those of a proxy, which say nothing about the model."""
+    bad = {5 * n: MALFORMED[n % 4] for n in range(8)}
+    replies = serving(lambda prompt, attempt: bad.get(place_of(prompt)) or truth(prompt))
+    with replies as server, pytest.raises(CommandError, match="8 of 40 answers were rejected"):
+        vote(server)
+    with serving(lambda prompt, attempt: truth(prompt)) as server:
+        vote(server, max_rejects="20%", ask_again=True)
+        assert len(server.asked) == 4
+    assert sum(label == "und" for label in labels().values()) == 4
+
+
 def test_an_endpoint_that_is_down_ends_the_run(corpus, vote):
     with serving(truth) as server:
         pass
     told = refusal(vote, server)
     assert told.startswith("The endpoint does not reply: cannot connect to 127.0.0.1:")
-    assert "All 0 answers are kept." in told
+    assert "There are no answers yet." in told
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
