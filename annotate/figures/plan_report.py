@@ -344,28 +344,28 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
     if not audit or not audit["chosen"]:
         return
     yield (
-        f"The audit includes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
+        f"The audit includes {audit['chosen']:,} of the {audit['posts']:,} items on which the voters agree "
         f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. This takes "
         f"{rounded(audit['hours'])} hours at the assumed pace. An adjudicator also reads {audit['recheck']:,} of "
-        "these posts."
+        "these items."
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
-        yield f"The audit includes a third or more of the posts in: {mostly}."
+        yield f"The audit includes a third or more of the items in: {mostly}."
     if audit["limit"] >= 1:
         return
     languages = audit["languages"]
     testable = sum(of["can_tell"] for of in languages.values())
     yield (
         f"In {testable:,} of {many(len(languages), 'language')}, the audit is large enough to show that at most "
-        f"{percent(audit['limit'])} of the agreed labels are wrong. In other languages, people read all posts only if "
+        f"{percent(audit['limit'])} of the agreed labels are wrong. In other languages, people read all items only if "
         "more are certainly wrong."
     )
     if chances := [of["chance"] for of in languages.values() if of["can_tell"] and of["chance"]]:
         between = " to ".join(dict.fromkeys(map(percent, (min(chances), max(chances)))))
         yield (
             f"If 1% of a language's agreed labels are wrong, the language fails the audit by chance in {between} of "
-            f"cases, depending on the number of audits, and people read all of its posts: {audit['contested']:,.0f} "
-            "more posts in total, on average."
+            f"cases, depending on the number of audits, and people read all of its items: {audit['contested']:,.0f} "
+            "more items in total, on average."
         )
 
 

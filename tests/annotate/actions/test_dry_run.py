@@ -94,7 +94,7 @@ def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
     assert f"This takes {audit['hours']:.1f} hours at the assumed pace." in told
     mostly = [label for label, of in audit["languages"].items() if of["chosen"] >= of["posts"] / 3]
     assert 0 < len(mostly) < len(audit["languages"])
-    assert f"The audit includes a third or more of the posts in: {' '.join(mostly)}." in told
+    assert f"The audit includes a third or more of the items in: {' '.join(mostly)}." in told
 
 
 @pytest.mark.slow
