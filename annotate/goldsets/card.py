@@ -115,7 +115,8 @@ def _beginning(context: Context) -> Context:
     """Return the first sentence and plot of the card. They show how many labels there are, their sources and values."""
     counts, noun = context["manifest"]["counts"], context["one"]
     sources = [f"{context['by_people']:,} from people" * bool(context["by_people"])]
-    sources += [f"{context['by_machine']:,} on which the detectors agree" * bool(context["by_machine"])]
+    who = "voters" if context["manifest"]["task"].get("voters") else "detectors"
+    sources += [f"{context['by_machine']:,} on which the {who} agree" * bool(context["by_machine"])]
     origin = ", ".join(filter(None, sources))
     label = "has a label" if context["total"] == 1 else "have a label"
     agreement = context["manifest"].get("agreement") or {}

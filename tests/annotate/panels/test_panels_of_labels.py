@@ -95,6 +95,8 @@ def test_equal_sets_are_labelled_and_audited_and_the_rest_is_read(laws, person, 
         assert row["agreed"] == agreed.get(key)
         assert {vote["detector"] for vote in row["votes"]} == {"a@1", "b@1"}
     assert rows.keys() == TRUTH.keys()
+    card = (laws / "gold" / "README.md").read_text()
+    assert f"{len(agreed) - len(audited)} on which the voters agree" in card
     with pytest.raises(CommandError, match=f"b@1 voted in the gold set laws, and {len(agreed) - len(audited)} of its"):
         command("evaluate", "b@1", gold=[str(laws / "gold")])
     assert f1(laws / "gold", str(laws / "b.tsv")) == f1_of(B)
