@@ -205,12 +205,13 @@ def _warnings(units: Units) -> list[str]:
             f"Fewer than {LEAST_COUNT} items in {', '.join(units.scarce)} have a label, so the figures are not "
             "reliable there."
         )
+    warnings += _audit_warnings(units)
     counts = units.manifest.get("counts") or {}
     counted_too = blind_arm.COUNTED_TOO if units.in_set < units.size else ()
     left_out = {
-        why.replace("_", " "): number
+        why.replace("_", " "): number - units.audits.missing[why]
         for why, number in (counts.get("left_out") or {}).items()
-        if number and why not in counted_too
+        if number > units.audits.missing[why] and why not in counted_too
     }
     left_out.pop("unfinished", None)  # a separate warning covers unfinished sets
     if left_out:
@@ -221,6 +222,22 @@ def _warnings(units: Units) -> list[str]:
             "harder than the others, and no figure in this report covers them."
         )
     return warnings
+
+
+def _audit_warnings(units: Units) -> Iterator[str]:
+    """Yield warnings about audits without a label."""
+    audits = units.audits
+    if not audits.missing:
+        return
+    missing = audits.missing.total()
+    were = "audit of an agreed item was" if missing == 1 else "audits of agreed items were"
+    yield (
+        f"{missing:,} {were} not finished; the {audits.read:,} with a label stand for all agreed items, as if the "
+        "others had the same errors."
+    )
+    if audits.unread:
+        labels = ", ".join(" ".join(filter(None, stratum)) for stratum in audits.unread)
+        yield f"No audit of these labels was finished, so audits of other labels stand for them: {labels}."
 
 
 # --- slices

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats, Ints
+from annotate.core.estimation.audit_response import AuditResponse, AuditStratum
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.evaluation.blind_arm import COUNTED_TOO, ReferenceOf, reference_of, suggesters
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
@@ -175,6 +176,7 @@ class Units(RecordSet):
     groups: index of the group with which each unit was drawn, None if units were drawn one by one.
     slices: for each slice, such as `language`, the value of each unit, "" if the unit has none.
     votes: for each unit, a mapping from label to its share of people's answers; empty if nobody answered.
+    audits: audits of the items on which voters agree.
     offsets: position in `jsonl` at which the row of each unit starts.
     in_set: number of units that are in `jsonl`; all others, at the end, are in the file of left-out rows.
     """
@@ -190,6 +192,7 @@ class Units(RecordSet):
     groups: Ints | None
     slices: Mapping[str, Sequence[str]]
     votes: Sequence[Mapping[str, float]]
+    audits: AuditResponse
     jsonl: Path
     offsets: Sequence[int]
     in_set: int
@@ -282,9 +285,12 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
             f"The gold set {name} in {folder} is unfinished, and the items on which its voters disagree are harder "
             "than the others. Export it again when it is finished."
         )
+    if columns.is_audited:
+        columns.count_unfinished_audits(left_out_file(jsonl))
+        _check_audits(columns.audits, folder)
     task_labels = list(task["labels"])
     labels = task_labels + sorted(set(columns.gold) - set(task_labels))
-    chances, scarce = np.array(columns.chances), list[str]()
+    chances, scarce = np.array(columns.chances) * columns.audit_shares(), list[str]()
     if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
         shares, scarce = _shares_read(get(manifest_path, manifest, "draws", list), columns)
         chances *= shares
@@ -305,7 +311,7 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
         slices=columns.slices(),
         jsonl=jsonl,
         in_set=in_set,
-        **{column: getattr(columns, column) for column in ("ids", "gold", "votes", "offsets")},
+        **{column: getattr(columns, column) for column in ("ids", "gold", "votes", "offsets", "audits")},
     )
 
 
@@ -362,6 +368,17 @@ def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
         raise GoldSetError(f"{jsonl} contains a row with a chance of 0 or less, or more than 1. {RESTORE}")
 
 
+def _check_audits(audits: AuditResponse, folder: Path) -> None:
+    """Raise EvaluationError if too few audits have a label to stand for the items on which voters agree."""
+    drawn = audits.read + audits.missing.total()
+    if audits.read < min(drawn, LEAST_COUNT):
+        raise EvaluationError(
+            f"Only {audits.read:,} of {drawn:,} audits of the items on which the voters agree in {folder} have a "
+            f"label, and at least {LEAST_COUNT} are needed, so no system can be measured on the set. Finish the audit, "
+            "and export the set again."
+        )
+
+
 def _is_replaced(row: dict[str, Any], reference: ReferenceOf) -> bool:
     """Replace the label of a row by its reference. Return whether it has one."""
     found = reference(row)
@@ -394,6 +411,8 @@ class _Columns:
     # columns: those that every set has, and those with too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
+    audits: AuditResponse = field(default_factory=AuditResponse)
+    audit_strata: list[AuditStratum | None] = field(default_factory=list)  # None for units that were not audited
     never_audited: bool = False  # whether voters agree on records of which nobody audited any
     # Units with equal votes share one mapping.
     same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
@@ -417,6 +436,9 @@ class _Columns:
                     continue
                 stratum = row.get("language") or "", row.get("chance") or 1.0
                 self.every[stratum] += 1
+                audit_stratum = _audit_stratum(row) if self.is_audited else None
+                if audit_stratum:
+                    self.audits.add(audit_stratum, 1 / (stratum[1] * _audit_chance(row)))
                 if row.get("split"):
                     self.splits.add(row["split"])
                 if (not self.split or row.get("split") == self.split) and (
@@ -424,8 +446,25 @@ class _Columns:
                 ):
                     self._add(f"{jsonl}, line {number:,}", row)
                     self.strata.append(stratum)
+                    self.audit_strata.append(audit_stratum)
                     self.offsets.append(offset)
                 offset += len(line)
+
+    def count_unfinished_audits(self, left_out: Path) -> None:
+        """Count the audits without a label, which are in the file of left-out rows."""
+        if not left_out.exists():
+            return
+        counted = {*self.ids} if self.audits.read else set()
+        with left_out.open("rb") as lines:
+            for row in map(json.loads, lines):
+                if (stratum := _audit_stratum(row)) and row["id"] not in counted:
+                    weight = 1 / ((row.get("chance") or 1.0) * _audit_chance(row))
+                    self.audits.add(stratum, weight, row["left_out"])
+
+    def audit_shares(self) -> Floats:
+        """Return the share of audits with a label in each unit's stratum, 1 for units that were not audited, (n,)."""
+        shares = self.audits.shares()
+        return np.array([shares[stratum] if stratum else 1.0 for stratum in self.audit_strata])
 
     def _add(self, location: str, row: dict[str, Any]) -> None:
         self.ids.append(get(location, row, "id", str))
@@ -461,6 +500,12 @@ class _Columns:
             if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
                 values_by_name[name] = values + [""] * (len(self.ids) - len(values))
         return values_by_name
+
+
+def _audit_stratum(row: Mapping[str, Any]) -> AuditStratum | None:
+    """Return the stratum of an audited row, None for other rows."""
+    is_audited = row.get("stratum") == AUDITED
+    return AuditStratum(row.get("language") or "", str(row.get("agreed"))) if is_audited else None
 
 
 def _audit_chance(row: Mapping[str, Any]) -> float:
