@@ -342,7 +342,7 @@ class AuditOfAgreement(Audit):
             "chosen": chosen,
             "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
             "limit": task.audit_limit,
-            "hours": chosen * task.kind.seconds / 3600,
+            "hours": chosen * task.redundancy * task.kind.seconds / 3600,
             "contested": sum(numbers["contested"] for numbers in languages.values()),
             "languages": languages,
         }

@@ -228,7 +228,8 @@ def audit_words(audit: dict[str, Any], who: str = "detectors", noun: str = "post
             low, high = map(percent, audit["overall_bounds"])
             sentences.append(
                 f"The interval assumes the same error rate for the {are(chosen - read, noun, f'{noun}s')} of the audit "
-                f"without a label. Without this assumption, the {who} are wrong on {low} to {high}."
+                f"without a label. With all of these right at its lower end and all wrong at its upper end, the 95% "
+                f"interval is {low} to {high}."
             )
         assumed = audit.get("assumed")
         if assumed and assumed["low"] is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from annotate.reports.numbers import NOT_MEASURED, estimate, percent
+from annotate.reports.numbers import NOT_MEASURED, estimate, hours_words, percent
 from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, table
 
 Forecast = Mapping[str, Any]
@@ -88,11 +88,12 @@ def sentences(forecast: Forecast) -> Iterator[str]:
     """Yield sentences about a panel that explain where its figures come from."""
     yield (
         f"The voters agree on {forecast['agreed']:,} of {many(forecast['items'], 'item')}. People read "
-        f"{round(forecast['people']):,} items, which take {many(round(forecast['hours']), 'hour')}."
+        f"{round(forecast['people']):,} items, which take {hours_words(forecast['hours'])}."
     )
     if forecast["known"]:
         known, wrong = forecast["known"], forecast["wrong"]
-        yield f"The true label of {known:,} agreed items is known, and {wrong:,} of these have another label."
+        have = "has" if wrong == 1 else "have"
+        yield f"The true label of {known:,} agreed items is known, and {wrong:,} of these {have} another label."
     if earlier := forecast["earlier"]:
         unseen = f" {many(earlier['unseen'], 'item')} with labels that were never audited widen the interval."
         yield (

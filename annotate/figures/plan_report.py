@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from annotate.controls.checks import NO_SECOND
 from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SECONDS
 from annotate.kinds.interface_language import label_name
-from annotate.reports.numbers import NOT_MEASURED, in_points, percent, rounded
+from annotate.reports.numbers import NOT_MEASURED, hours_words, in_points, percent, rounded
 from annotate.reports.square_plots import Spot, lines
 from annotate.reports.tables import ALL, LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table
 
@@ -346,7 +346,7 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
     yield (
         f"The audit includes {audit['chosen']:,} of the {audit['posts']:,} items on which the voters agree "
         f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. This takes "
-        f"{rounded(audit['hours'])} hours at the assumed pace. An adjudicator also reads {audit['recheck']:,} of "
+        f"{hours_words(audit['hours'])} at the assumed pace. An adjudicator also reads {audit['recheck']:,} of "
         "these items."
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):

@@ -124,6 +124,11 @@ def rounded(number: float | None) -> str:
     return f"{number:,.1f}" if 0 < number < 9.95 else f"{number:,.0f}"
 
 
+def hours_words(number: float) -> str:
+    """Return a phrase such as "0.7 hours" or "1 hour"."""
+    return f"{rounded(number)} {'hour' if number == 1 else 'hours'}"
+
+
 def p_value(p: float | None) -> str:
     if p is None:
         return NOT_MEASURED
