@@ -240,7 +240,10 @@ def why_empty(permit: Permit) -> str:
         ) % {"number": task.kind.lease_minutes}
     queued = task.units.work().queued()
     if queued.filter(language__in=list(permit.queues)).exists():
-        return _("You have judged all waiting items in your languages. They still need answers from other people.")
+        return _(
+            "You have no more items in your languages. The remaining items need answers from people who have not read "
+            "their texts before, here or in another task."
+        )
     if queued.exists():
         return _(
             "No items are waiting in your languages now. You may receive items that readers of other languages skip."

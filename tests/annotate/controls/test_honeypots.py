@@ -106,7 +106,7 @@ def test_the_number_that_waits_goes_down_by_one_with_every_answer(make_records_t
     blocks = len(day) / round(1 / share)
     assert min(int(blocks), len(POTS)) <= pots <= min(int(blocks) + 1, len(POTS))
     assert take(ann, task) is None
-    assert "judged all waiting items" in why_empty(ann, task)
+    assert "no more items in your languages" in why_empty(ann, task)
 
 
 def test_what_a_used_up_language_lacks_is_not_made_up_for_in_another(make_records_task, person, manager):
