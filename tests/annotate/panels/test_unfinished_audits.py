@@ -1,18 +1,12 @@
 """Audits with a label also stand for the unfinished ones when a system is measured."""
 
-import json
 from collections import Counter
 
 import numpy as np
 import pytest
-from django.core.management.base import CommandError
 
-from annotate.actions.commands import call_command
 from annotate.core.estimation.audit_response import AuditResponse, AuditStratum
 from annotate.core.measures.classification import Paired
-from annotate.models import Annotator
-from annotate.work.adjudication import settle
-from tests.annotate.panels.topics import TRUTH, Answer, import_topics, judge, open_topics, predictions, take
 
 ONE, TWO, OTHER = AuditStratum("de", "one"), AuditStratum("de", "two"), AuditStratum("en", "one")
 
@@ -25,62 +19,6 @@ def test_an_audit_with_a_label_stands_for_its_stratum_and_others_for_a_stratum_w
     shares = audits.shares()
     # The label of ONE stands for all 40 items in German, and the one in English for itself.
     assert {stratum: 10 / share for stratum, share in shares.items()} == pytest.approx({ONE: 40, OTHER: 10})
-
-
-def answer_some(task, person, adjudicator, number):
-    """Answer all disputed items, and this many audits of each language and label."""
-    read = Counter()
-    while lease := take(person, task):
-        unit = lease.unit
-        cell = unit.item.language, unit.agreed_label
-        if unit.agreed_label and read[cell] >= number:
-            unit.task.units.filter(pk=unit.pk).update(language="zz")  # nobody reads it
-            continue
-        read[cell] += 1
-        judge(person, lease.pk, Answer(TRUTH[unit.item.key]))
-    for unit in task.units.filter(stage="ADJUDICATION").select_related("item"):
-        settle(adjudicator, unit.pk, Answer(TRUTH[unit.item.key], reason="I read it"))
-
-
-@pytest.mark.django_db
-@pytest.mark.on_sqlite
-@pytest.mark.parametrize("number", [2, 0])
-def test_a_set_with_unfinished_audits_represents_all_items(tmp_path, person, ada, number):
-    import_topics(tmp_path)
-    task = open_topics(tmp_path, audit_limit="1", audit_recheck="0")
-    answer_some(task, person("ann", "de en"), ada, number)
-    assert Annotator.objects.exists()
-    call_command("close", "panel", leave_out=True, verbosity=0)
-    call_command("export_gold", "panel", out=tmp_path / "gold", verbosity=0)
-    out = {"gold": [str(tmp_path / "gold")], "out": tmp_path / "report", "verbosity": 0}
-    if not number:
-        with pytest.raises(CommandError, match=r"Only 0 of \d+ audits of the items on which the voters agree"):
-            call_command("evaluate", "a", **out)
-        return
-    call_command("evaluate", "a", **out)
-    report = json.loads((tmp_path / "report" / "report.json").read_text())
-    missing = task.units.filter(audited=True, stage="DISCARDED").count()
-    read = task.units.filter(audited=True).count() - missing
-    warnings = " ".join(report["warnings"])
-    assert f"{missing} audits of agreed items were not finished; the {read} with a label stand for all" in warnings
-    assert "harder than the others" not in warnings
-    accuracy = next(row for row in report["rows"] if row["measure"] == "accuracy" and not row["of"])
-    rows = [json.loads(line) for line in (tmp_path / "gold" / "gold.jsonl").read_text().splitlines()]
-    agreed = Counter((key[4:6], label) for key, label in task.units.exclude(agreed_label="").values_list(*KEYS))
-    audited = [row for row in rows if row["stratum"] == "audited"]
-    labelled = Counter((row["language"], row["agreed"]) for row in audited)
-    said = predictions()["a"]
-    right = sum(
-        agreed[cell] / labelled[cell]
-        for row in audited
-        if said[row["id"]] == row["label"] and (cell := (row["language"], row["agreed"]))
-    )
-    right += sum(said[row["id"]] == row["label"] for row in rows if row["stratum"] == "disputed")
-    assert accuracy["value"] == pytest.approx(right / len(TRUTH))
-    assert accuracy["count"] == sum(row["stratum"] != "agreed" for row in rows)
-
-
-KEYS = ("item__key", "agreed_label")
 
 
 @pytest.mark.slow
