@@ -161,7 +161,7 @@ def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
     take(ann, posts)
     tasks = [crowd, other, posts]
     alone = {task.pk: queue_states(task) for task in tasks}
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(14):
         assert queue_states_of(tasks) == alone
     states = {task.name: {row["queue"]: row["state"] for row in alone[task.pk]["queues"]} for task in tasks}
     assert states == {
