@@ -180,6 +180,8 @@ def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iter
 
 def _of_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]:
     """Yield the rows with the canonical texts of their labels, which are sets, and add invalid rows to `rejects`."""
+    if not rows:
+        return
     kind = task.kind
     found = task.units.filter(item__key__in=listed({row.task for row in rows})).select_related("item")
     units = {unit.item.key: unit for unit in found}
