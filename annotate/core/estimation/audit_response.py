@@ -3,7 +3,7 @@
 An audit with a label also stands for the unfinished audits of its stratum. This assumes that they have the same errors.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import fsum
 from typing import NamedTuple
@@ -50,13 +50,13 @@ class AuditResponse:
 
         Audits in the same language stand for strata without labels, or all audits if the language has none.
         """
-        total: Counter[str] = Counter()
-        stands_for: Counter[str] = Counter()
+        total: defaultdict[str, float] = defaultdict(float)
+        stands_for: defaultdict[str, float] = defaultdict(float)
         for stratum, weight in self.weights.items():
             total[stratum.language] += weight
             stands_for[stratum.language] += weight * (stratum in self.read_weights)
         seen = fsum(total[language] for language, weight in stands_for.items() if weight)
-        whole = seen / total.total() if seen else 1.0
+        whole = seen / fsum(total.values()) if seen else 1.0
         return {
             stratum: weight / self.weights[stratum] * stands_for[stratum.language] / total[stratum.language] * whole
             for stratum, weight in self.read_weights.items()
