@@ -176,6 +176,7 @@ def unknown_command(name: str) -> str:
     spellings = {command: f"assay django {command}" for command in get_commands()} | {
         command: f"assay {command}" for command in MODULES
     }
-    matches = [f"`{spellings[command]}`" for command in get_close_matches(name, spellings, n=2)]
+    near = [] if name.startswith("-") else get_close_matches(name, spellings, n=2)
+    matches = [f"`{spellings[command]}`" for command in near]
     hint = f"Did you mean {' or '.join(matches)}? " if matches else ""
     return f"There is no command {name!r}. {hint}See `assay --help`."
