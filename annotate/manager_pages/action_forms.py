@@ -142,6 +142,8 @@ LABELS: Mapping[str, str] = {
     "file_format": "File format",
     "encoding": "Encoding",
     "delimiter": "Columns are separated by",
+    "url": "Address of the set",
+    "config": "Configuration of the labels",
     "longest_line": "Longest row (bytes)",
     "redundancy": "Answers per item",
     "least_level": "Minimum reading level",
