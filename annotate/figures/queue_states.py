@@ -19,7 +19,6 @@ from annotate.figures.annotator_statistics import names_of
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.reports.tables import are, many
-from annotate.work.eligible import shown_before
 from annotate.work.routes import Readers, Routes, readers_of, route_rows
 from annotate.work.routing import lacking_readers
 
@@ -242,8 +241,7 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
     """Return the people who must not be asked about each waiting unit, and the unit's number of answers.
 
-    These people have judged the unit already, or were shown its text elsewhere although it is hidden (see
-    `shown_before`), or they do not accept units that somebody found disturbing.
+    These people have judged the unit already, or they do not accept units that somebody found disturbing.
     """
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
@@ -255,8 +253,6 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
         answers[unit] += kind == Judgment.ANSWER and voided is None
         if is_disturbing:
             disturbing.add(unit)
-    for unit, person in shown_before(Unit.objects.work().queued().filter(task__in=tasks)):
-        judged[unit].add(person)
     if disturbing:
         leave = set(Annotator.objects.filter(takes_disturbing=False).order_by().values_list("pk", flat=True))
         for unit in disturbing:
@@ -337,8 +333,8 @@ def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
         everybody = "the only person" if counts["able"] == 1 else f"each of the {people}"
         return (
             f"{items} {'needs' if one else 'need'} {many(counts['missing'], 'more answer')}, but {everybody} who can "
-            f"work has already read {'it' if one else 'them'}, here or in another task, or does not accept disturbing "
-            "items. Invite another person."
+            f"work has already answered {'it' if one else 'them'}, or does not accept disturbing items. Invite another "
+            "person."
         )
     if state == LEASED:
         return (
@@ -380,7 +376,7 @@ def _idle(
         if waiting and any(tables.has_left(person, queues[queue]) for queue in names):
             reason = "The remaining items are open with other annotators."
         elif waiting:
-            reason = f"They have read all waiting items in {', '.join(waiting)}, here or in another task."
+            reason = f"They have answered all waiting items in {', '.join(waiting)}."
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
         at_work = last is not None and current_time - last < AT_WORK
         row = {"annotator": person, "name": tables.names[person], "queues": names, "last": last}

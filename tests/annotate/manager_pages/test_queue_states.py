@@ -70,8 +70,8 @@ def test_a_queue_that_all_have_judged_already(make_records_task, person):
         work(person(name, "en"), task)
     assert state(task) == (
         "judged",
-        "2 items need 2 more answers, but each of the 2 people who can work has already read them, here or in "
-        "another task, or does not accept disturbing items. Invite another person.",
+        "2 items need 2 more answers, but each of the 2 people who can work has already answered them, or does not "
+        "accept disturbing items. Invite another person.",
     )
     person("cem", "en")
     assert state(task)[0] == "going"
@@ -115,8 +115,8 @@ def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_record
     work(ann, task)
     assert state(task) == (
         "judged",
-        "1 item needs 1 more answer, but the only person who can work has already read it, here or in another "
-        "task, or does not accept disturbing items. Invite another person.",
+        "1 item needs 1 more answer, but the only person who can work has already answered it, or does not accept "
+        "disturbing items. Invite another person.",
     )
     person("bea", "en")
     assert state(task)[1].endswith("can work on 1 item. Answers needed: 1.")
@@ -161,7 +161,7 @@ def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
     take(ann, posts)
     tasks = [crowd, other, posts]
     alone = {task.pk: queue_states(task) for task in tasks}
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(13):
         assert queue_states_of(tasks) == alone
     states = {task.name: {row["queue"]: row["state"] for row in alone[task.pk]["queues"]} for task in tasks}
     assert states == {
@@ -179,7 +179,7 @@ def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_rec
     task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
     ann, bea = person("ann", "en"), person("bea", "en de")
     work(ann, task)
-    judged_all = ("ann", True, "They have read all waiting items in English, here or in another task.")
+    judged_all = ("ann", True, "They have answered all waiting items in English.")
     assert idle(task) == [judged_all]
     Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
     assert [at_work for _, at_work, _ in idle(task)] == [False]
