@@ -4,6 +4,7 @@ The address and, if needed, the number of processes are set with command-line op
 """
 
 import gc
+import os
 import signal
 import socket
 import sys
@@ -13,7 +14,7 @@ from django.urls import get_resolver
 from gunicorn.glogging import Logger
 
 from corpora import system
-from deploy import Masking
+from deploy import READY, Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
@@ -74,6 +75,8 @@ def when_ready(server):
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
+    if sentence := os.environ.pop(READY, ""):
+        print(sentence, flush=True)
 
 
 def post_fork(server, worker):

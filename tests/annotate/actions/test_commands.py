@@ -1,3 +1,4 @@
+import os
 import re
 import socket
 from dataclasses import replace
@@ -19,6 +20,7 @@ from annotate.work import job_store
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
+from deploy import READY
 from deploy import settings as deployed
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -257,6 +259,7 @@ def test_serving_prints_an_address_that_is_answered_and_links_begin_with_it(
     db, data_dir, capsys, monkeypatch, settings
 ):
     monkeypatch.setattr(serve, "serve", lambda *how: None)
+    monkeypatch.setenv(READY, "")
 
     def printed(**options):
         call_command("serve", **options)
@@ -273,12 +276,14 @@ def test_serving_prints_an_address_that_is_answered_and_links_begin_with_it(
     assert "Open https://assay.example.org/welcome/" in printed(port=port)
     for hosts in (["assay.example.org", "10.0.0.7"], ["localhost", "x.org"]):
         settings.ALLOWED_HOSTS = hosts[::-1] if "localhost" in hosts else hosts
-        assert f"Serving http://{hosts[0]}:0/ with" in printed(host="0.0.0.0", port=0)
+        assert "Serving" not in printed(host="0.0.0.0", port=0)  # the server prints it as soon as it listens
+        assert os.environ[READY].startswith(f"Serving http://{hosts[0]}:0/ with")
 
 
 def test_a_site_that_would_refuse_everybody_else_is_not_served(db, data_dir, monkeypatch, settings):
     served = []
     monkeypatch.setattr(serve, "serve", lambda *how: served.append(how))
+    monkeypatch.setenv(READY, "")
     settings.HOSTS_ASSUMED = True
     for host, named in (("0.0.0.0", "assay.example.org"), ("127.0.0.9", "127.0.0.9")):
         with pytest.raises(CommandError, match=rf"--host {host} requires ASSAY_HOSTS, .*=localhost,{re.escape(named)}"):
