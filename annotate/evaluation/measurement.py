@@ -281,16 +281,17 @@ def write_report(report: dict[str, Any], out: Path) -> None:
     Raise EvaluationError and leaves the folder unchanged if it contains anything but an earlier evaluation of the same
     predictor, or if it cannot be written.
     """
-    figures = {key: value for key, value in report.items() if key != "errors"}
+    figures, errors_file = {key: value for key, value in report.items() if key != "errors"}, "errors.jsonl"
+    in_folder = report | ({"errors_file": errors_file} if "errors" in report else {})
     written = {
         "report.json": json.dumps(figures, ensure_ascii=False, indent=2) + "\n",
-        "report.md": report_renderer.as_markdown(report),
-        "report.html": report_renderer.as_html(report),
-        "report.tex": report_renderer.as_latex(report),
+        "report.md": report_renderer.as_markdown(in_folder),
+        "report.html": report_renderer.as_html(in_folder),
+        "report.tex": report_renderer.as_latex(in_folder),
     }
     if "errors" in report:
         lines = (json.dumps(error_row, ensure_ascii=False) for error_row in report["errors"])
-        written["errors.jsonl"] = "".join(f"{line}\n" for line in lines)
+        written[errors_file] = "".join(f"{line}\n" for line in lines)
     name = report["predictor"]["spelled"]
     try:
         with set_folder.replacing(out.resolve(), "evaluation", name) as folder:

@@ -131,12 +131,16 @@ def contents(report: dict[str, Any]) -> Contents:
     names = ", ".join(gold["name"] for gold in report["gold"])
     sets = names if len(names) <= TITLE else many(len(report["gold"]), "gold set")
     used = dict.fromkeys(row["measure"] for row in report["rows"])
-    reading = (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
+    parts = sections(report)
+    columns = [column.heading for part in parts for table in part.tables for column in table.columns]
+    has_effective = any(heading.startswith("effective ") for heading in columns)
+    general = (words for words in report["reading"] if has_effective or not words.startswith("“Effective "))
+    reading = (*general, *(MEASURES[name].about for name in used if MEASURES[name].about))
     notes = [
         *report["words"].get(COMMANDS, ()),
         *(f"SHA-256 of {gold['name']}: {gold['digest']}" for gold in report["gold"]),
     ]
-    return Contents(f"{system}, measured on {sets}", sentence(report), sections(report), reading, notes)
+    return Contents(f"{system}, measured on {sets}", sentence(report), parts, reading, notes)
 
 
 def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -411,11 +415,11 @@ def confused_labels(cells: Sequence[Confusion], limit: int) -> list[str]:
 def _errors(report: dict[str, Any]) -> Section:
     errors, number = report["errors"][:LISTED], report["error_count"]
     read = " that people read" if report["form"] == "posts" else ""
-    cut = f"; this page shows the first {LISTED}, and its filters count only these." if number > LISTED else "."
+    file = f" The file {report['errors_file']} lists all errors." if "errors_file" in report else ""
+    cut = f" Only the first {LISTED} are shown here and counted by the filters." if number > LISTED else ""
     sentences = (
         f"The prediction differs from the gold label in {count(number)} of "
-        f"{many(report['error_base'], noun_of(report))}{read}. The file errors.jsonl lists all "
-        f"errors{cut}",
+        f"{many(report['error_base'], noun_of(report))}{read}.{file}{cut}",
     )
     pairs = Counter((error["gold"], error["predicted"]) for error in errors)
     fields = list(dict.fromkeys(name for error in errors for name in error.get("fields") or ()))[:MOST_FIELDS]

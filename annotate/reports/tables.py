@@ -311,20 +311,13 @@ def table(
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
     """Return a table in a tuple, without redundant columns. The tuple is empty if there are no rows.
 
-    Columns of names and notes are omitted if they are empty. Effective counts are omitted if they equal the counts in
-    the column before them.
+    Columns of names and notes are omitted if they are empty.
     """
     row_list, kept_columns = list(rows), dict[Column, list[Cell]]()
-    previous: list[Cell] = []
     for column in columns:
         cells = [column.cell(row) for row in row_list]
-        noteless = column.kind in (NAME, NOTE) and not any(cell.shown for cell in cells)
-        as_posts = column.heading == "counts as" and all(
-            cell.shown == previous_cell.shown for cell, previous_cell in zip(cells, previous, strict=True)
-        )
-        if not (noteless or as_posts):
+        if column.kind not in (NAME, NOTE) or any(cell.shown for cell in cells):
             kept_columns[column] = cells
-        previous = cells
     return (Table(caption, tuple(kept_columns), tuple(zip(*kept_columns.values(), strict=True))),) if row_list else ()
 
 
