@@ -90,13 +90,18 @@ def check(values: Values) -> None:
     if without_add and not add:
         raise ActionError(f"{', '.join(without_add)} requires --add. Specify with --add how many items to add.")
     if add and checks and not any(isinstance(control, Checks) for control in task.kind.quality_controls):
-        raise ActionError(f"Cannot add checks to task {task.name}: only tasks that ask one person have checks.")
+        raise ActionError(
+            f"Cannot add checks to task {task.name}: only questions about the language of posts have them."
+        )
     if add and not (audited or checks):
         raise ActionError(f"Cannot add audits to task {task.name}: none of its labels come from voters.")
     if contest and not audited:
         raise ActionError(f"Cannot contest labels of task {task.name}: none of them come from voters.")
     if values["width"] and not measures_accuracy(task):
-        raise ActionError(f"Task {task.name} does not measure accuracy on a stream of posts. Remove --width.")
+        raise ActionError(
+            f"Cannot use --width in task {task.name}: only tasks of the design uniform measure accuracy on a stream of "
+            "posts. Remove it."
+        )
 
 
 def _add(task: Task, values: Values) -> Outcome:

@@ -14,9 +14,10 @@ from annotate.goldsets.gold_set import GoldSetError, objects_in
 from annotate.kinds import Kind
 from annotate.kinds.files import KindError
 from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
-from annotate.kinds.panel_kind import takes_panel, with_panel
+from annotate.kinds.panel_kind import invalid_notes, takes_panel, with_panel
 from annotate.models import Task
 from annotate.reports.table_formats import as_lines, wrapped
+from annotate.reports.tables import many
 from annotate.work.task_creation import TaskError, choose_panel, imagined_task
 from corpora.core import CorpusError
 from corpora.core.voters import DEFAULT, MOST, Panel
@@ -75,7 +76,17 @@ def panel_action(values: Values, progress: Progress) -> Outcome:
         work = Work(values["size"], values["audit_share"], values["audit_least"], seconds)
         forecasts.append(forecast_of(corpus, panel, task, truth, work))
         progress.advance(1)
-    return Outcome(_lines(forecasts), data={"corpus": corpus, "panels": forecasts})
+    notes = _notes(forecasts, kind, values["size"])
+    return Outcome(_lines(forecasts), notes, {"corpus": corpus, "panels": forecasts})
+
+
+def _notes(forecasts: list[dict[str, Any]], kind: Kind | None, size: int | None) -> list[str]:
+    notes = list(dict.fromkeys(note for forecast in forecasts for note in invalid_notes(forecast["invalid"])))
+    if kind is None:
+        notes.append("Note: the hours are for one reader per item, because --kind is not set.")
+    if size and size > (items := forecasts[0]["items"]):
+        notes.append(f"Note: the corpus contains only {many(items, 'item')}, so all of them are drawn.")
+    return notes
 
 
 def _kind(name: str | None, *, of_posts: bool) -> Kind | None:
@@ -83,10 +94,17 @@ def _kind(name: str | None, *, of_posts: bool) -> Kind | None:
     if name is None and not of_posts:
         return None
     kind = kind_named(name, "uniform" if of_posts else None)
-    if not takes_panel(kind) or of_posts is bool(kind.fields):
-        noun = "posts" if of_posts else "records"
+    if of_posts is bool(kind.fields):
+        nouns = ("records", "posts") if of_posts else ("posts", "records")
         raise ActionError(
-            f"Panels do not vote on {noun} in the kind {kind.slug}. Choose another --kind.", option="kind"
+            f"The kind {kind.slug} asks about {nouns[0]}, but the corpus contains {nouns[1]}. Choose another --kind.",
+            option="kind",
+        )
+    if not takes_panel(kind):
+        raise ActionError(
+            f"Tasks of the kind {kind.slug} cannot have voters: only answers that are one label or a set of labels "
+            "can be voted on. Choose another --kind.",
+            option="kind",
         )
     return with_panel(kind)
 

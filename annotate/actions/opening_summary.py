@@ -9,7 +9,7 @@ from django.db.models import Count
 
 from annotate.actions.action import Outcome
 from annotate.controls import honeypots
-from annotate.controls.agreement_audit import copies
+from annotate.controls.agreement_audit import copies, fewer_notes
 from annotate.controls.replenishment import remarks, standing
 from annotate.core import pause_rule, stages
 from annotate.core.aggregation.answer_table import at_first
@@ -250,7 +250,7 @@ def _records_summary(opened: Opened) -> Outcome:
         f"{are(task.redundancy, 'person', 'people')}; {unchanged}{copies(opened)}; gold answers: "
         f"{golds or 'none'}."
     )
-    return Outcome([summary], [*_unlabelled_notes(task), *_gold_answer_notes(task)])
+    return Outcome([summary], [*fewer_notes(opened), *_unlabelled_notes(task), *_gold_answer_notes(task)])
 
 
 def _preference_summary(opened: Opened, size: int | None) -> Outcome:

@@ -33,6 +33,7 @@ from annotate.core.refusals import WrongStage
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.language import LEAST_LETTERS
+from annotate.kinds.panel_kind import invalid_notes, invalid_votes
 from annotate.models import Job, Task, Unit
 from annotate.quality import commitments
 from annotate.reports.tables import are, many
@@ -282,6 +283,23 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
     return f"{copies} ({are(waiting, 'waits', 'wait')} for a label)" if waiting else copies
 
 
+def fewer_notes(opened: Opened) -> list[str]:
+    """Return a note about the languages in which fewer records could be drawn than were requested."""
+    frames = {sample.language: sample.parameters.get("frame_groups", sample.frame_size) for sample in opened.samples}
+    sizes = {sample.language: sample.asked for sample in opened.samples}
+    fewer = [language for language, size in sizes.items() if size > frames[language]]
+    if not fewer:
+        return []
+    noun = "group" if "frame_groups" in opened.samples[0].parameters else "record"
+    requested, counts = many(sizes[fewer[0]], noun), ", ".join(f"{language} {frames[language]:,}" for language in fewer)
+    return [f"Note: {requested} per language were requested, but all that can be drawn are {counts}."]
+
+
+def _invalid_votes(task: Task) -> dict[str, dict[str, int]]:
+    votes = task.units.exported().values_list("item__votes", flat=True)
+    return invalid_votes(((item_votes, 1) for item_votes in votes.iterator()), task)
+
+
 NO_AUDIT = (
     "No item was chosen for an audit when the task was opened, so nobody checks the labels on which the voters agree."
 )
@@ -369,7 +387,7 @@ class AuditOfAgreement(Audit):
             f"{copies(opened, extended=extended)}; {are(audited, f'{kind.noun} is', f'{kind.noun}s are')} in the audit."
         ]
         if not kind.labels_are_languages:
-            return sentences, warnings
+            return sentences, [*warnings, *fewer_notes(opened), *invalid_notes(_invalid_votes(opened.task))]
         if counting := opened.task.units.exclude(agreed_label="").count():
             # This can be fewer posts than `prelabel` reports, because short texts and some languages are excluded.
             sentences.append(

@@ -16,6 +16,7 @@ from annotate.controls.checks import slips
 from annotate.core.estimation.label_errors import Audit, by_power, error, overall_error
 from annotate.core.estimation.proportions import pooled, proportion
 from annotate.kinds.language import LEAST_LETTERS
+from annotate.kinds.panel_kind import invalid_votes
 from annotate.models import Task, Unit
 from annotate.work.routes import Routes
 from corpora.core.languages import finer
@@ -83,6 +84,8 @@ def forecast_of(
 
     voters, agree: the panel
     items, agreed: number of items, and number on which the voters agree
+    unused: number of posts on which the voters agree but the task does not use the agreement
+    invalid: the voters' labels that are no answers, see invalid_votes
     known, wrong: number of agreed items whose true label is known, and number of these on which the label is wrong
     error: error of the agreement on these items, see Estimate.as_dict
     earlier: error expected from earlier audits, see `_expected_error`; None if there is no such audit
@@ -93,7 +96,8 @@ def forecast_of(
     queues: the expected work by language: items (that people read), disputed, audits and hours
     people, hours: total of these items and hours
     """
-    counts, are_sets = compared_votes(corpus, LEAST_LETTERS, panel, truth), task is not None and task.kind.form.several
+    counts = [*compared_votes(corpus, LEAST_LETTERS, panel, truth)]
+    are_sets = task is not None and task.kind.form.several
     groups = [*_groups(counts, _rule(corpus, panel, task), are_sets=are_sets)]
     agreed = [group for group in groups if group.label]
     sizes = _counted((group.stratum, group.items) for group in agreed)
@@ -104,6 +108,8 @@ def forecast_of(
         "agree": panel.agree,
         "items": sum(group.items for group in groups),
         "agreed": sum(sizes.values()),
+        "unused": sum(group.items for group in groups if not (group.language or group.label) and _agree(group, panel)),
+        "invalid": invalid_votes(((row.voted.votes, row.voted.posts) for row in counts), task) if task else {},
         **_checked(agreed),
         "earlier": _expected_error(sizes, tasks, audits),
         "labels": _labels(agreed, audits),
@@ -161,6 +167,10 @@ def _counted(counts: Iterable[tuple[Any, int]]) -> Counter[Any]:
 
 
 # --- Agreement and errors
+
+
+def _agree(group: Group, panel: Panel) -> bool:
+    return max(Counter(filter(None, group.firsts)).values(), default=0) >= panel.agree
 
 
 def _checked(agreed: Iterable[Group]) -> dict[str, Any]:

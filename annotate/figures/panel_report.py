@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from annotate.kinds.language import LEAST_LETTERS
 from annotate.reports.numbers import NOT_MEASURED, estimate, hours_words, percent
 from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, table
 
@@ -90,6 +91,12 @@ def sentences(forecast: Forecast) -> Iterator[str]:
         f"The voters agree on {forecast['agreed']:,} of {many(forecast['items'], 'item')}. People read "
         f"{round(forecast['people']):,} items, which take {hours_words(forecast['hours'])}."
     )
+    if unused := forecast["unused"]:
+        yield (
+            f"The voters also agree on {many(unused, 'post')} that people read nevertheless: texts with fewer than "
+            f"{LEAST_LETTERS} letters, and languages whose agreement the task does not use. The share that prelabel "
+            "reports includes them."
+        )
     if forecast["known"]:
         known, wrong = forecast["known"], forecast["wrong"]
         have = "has" if wrong == 1 else "have"

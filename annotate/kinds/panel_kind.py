@@ -4,14 +4,16 @@ Any kind with one label or a set of labels per answer can have a panel. With a p
 audit of a language task, and their sets have the same columns.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from annotate.kinds.control import Task
 from annotate.kinds.kind import Kind
 from annotate.kinds.options import OF_AUDIT
+from corpora.core import NAMED
 from corpora.core.values import matching
-from corpora.core.voters import agreed_vote, ballots
+from corpora.core.voters import Votes, agreed_vote, ballots
 from corpora.models import Item, votes_of
 
 FORMS = ("choice", "labels")
@@ -49,13 +51,15 @@ def agreed(item: Item, task: Task) -> str | None:
     """
     votes = ballots(votes_of(item), task.panel)
     label = agreed_vote({voter: _as_answer(ranking, task) for voter, ranking in votes.items()}, task.panel)
-    if label is None or label in task.never_agree:
-        return None
+    return None if label is None or label in task.never_agree or not _is_valid(label, task) else label
+
+
+def _is_valid(label: str, task: Task) -> bool:
     try:
         task.kind.rules.check_label(label, task)
     except ValueError:
-        return None
-    return label
+        return False
+    return True
 
 
 def _as_answer(ranking: Sequence[Sequence[str | float]], task: Task) -> list[list[str | float]]:
@@ -66,3 +70,48 @@ def _as_answer(ranking: Sequence[Sequence[str | float]], task: Task) -> list[lis
         return [[task.kind.form.read([matching(str(ranking[0][0]), task.labels)])]]
     except ValueError:
         return []
+
+
+# --- Votes that are no answers
+
+
+def invalid_votes(votes: Iterable[tuple[Votes, int]], task: Task) -> dict[str, dict[str, int]]:
+    """Return the labels that voters rank first but that are not answers of a task, with their numbers of items.
+
+    The result maps from voter to label to number of items, most frequent first. It is empty for languages.
+
+    votes: the votes on an item, and the number of items with these votes
+    """
+    if task.kind.routing.agreed is not agreed:
+        return {}
+    items: dict[str, Counter[str]] = {}
+    for item_votes, number in votes:
+        for voter, ranking in ballots(item_votes, task.panel).items():
+            if ranking:
+                items.setdefault(voter, Counter())[str(ranking[0][0])] += number
+    valid = {label: _is_answer(label, task) for labels in items.values() for label in labels}
+    return {
+        voter: invalid
+        for voter, labels in items.items()
+        if (invalid := {label: number for label, number in labels.most_common() if not valid[label]})
+    }
+
+
+def _is_answer(label: str, task: Task) -> bool:
+    answer = _as_answer([[label]], task)
+    return bool(answer) and _is_valid(str(answer[0][0]), task)
+
+
+def invalid_notes(invalid: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return a warning for each voter in the result of `invalid_votes`."""
+    notes = []
+    for voter, labels in invalid.items():
+        examples = ", ".join(f"{label} ({items:,})" for label, items in list(labels.items())[:NAMED])
+        more = f", and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+        total = sum(labels.values())
+        notes.append(
+            f"Warning: the labels of {voter} for {total:,} item{'' if total == 1 else 's'} are not answers to the "
+            f"question: {examples}{more}. They count as disagreement. To correct them, import the predictions as a new "
+            "version with --map."
+        )
+    return notes

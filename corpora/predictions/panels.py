@@ -27,7 +27,8 @@ def panel_named(corpus_name: str, names: Sequence[str], agree: int | None = None
 
     Raise CorpusError if a voter does not exist or cannot vote on the corpus, or if they cannot be a panel.
     """
-    of_posts, voters = not manifest_of(corpus_name).fields, []
+    manifest, voters = manifest_of(corpus_name), []
+    of_posts = not manifest.fields
     for name in names:
         if name in VOTERS:
             if not of_posts:
@@ -38,7 +39,7 @@ def panel_named(corpus_name: str, names: Sequence[str], agree: int | None = None
                 )
             voters.append(name)
         else:
-            voters.append(str(find_imported(corpus_name, name)))
+            voters.append(str(find_imported(corpus_name, name, manifest.voters if of_posts else ())))
     try:
         return panel_of(voters, agree)
     except ValueError as error:

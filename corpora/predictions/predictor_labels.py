@@ -60,7 +60,8 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
         mapping = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
         return Predictor(spelled, mapping=mapping)
-    predictions = find_imported(corpus_name, spelled)
+    manifest = layout.manifest_of(corpus_name)
+    predictions = find_imported(corpus_name, spelled, () if manifest.fields else (*manifest.voters, MAJORITY))
     if predictions.ranked:
         raise CorpusError(
             f"The predictor {predictions} of corpus {corpus_name} ranks labels, but a predictor that assigns one label "
@@ -69,8 +70,10 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     return Predictor(predictions.name, predictions.version, predictions.mapping)
 
 
-def find_imported(corpus_name: str, spelled: str) -> Predictions:
+def find_imported(corpus_name: str, spelled: str, others: Iterable[str] = ()) -> Predictions:
     """Return imported predictions by name: `mine@2`, or `mine` if there is only one version. They may be ranked.
+
+    others: names that the caller accepts besides imported predictions, for the message
 
     Raise CorpusError if there are no such predictions, or if the name is ambiguous.
     """
@@ -85,7 +88,7 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
         versions = ", ".join(map(str, matches))
         raise CorpusError(f"The predictor {name} of corpus {corpus_name} has several versions. Use one of {versions}.")
     if not matches:
-        names = [*manifest.voters, MAJORITY, *map(str, manifest.predictions)]
+        names = [*others, *map(str, manifest.predictions)] or ["none"]
         similar = get_close_matches(spelled, names, n=1)
         hint = f"Did you mean {similar[0]}? " if similar else ""
         raise CorpusError(

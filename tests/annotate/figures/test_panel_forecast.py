@@ -116,11 +116,22 @@ def test_without_a_known_truth_nothing_is_said_of_errors(news):
 @pytest.mark.parametrize("as_file", [True, False])
 def test_the_command_compares_panels_side_by_side_with_declared_labels_or_a_file_as_truth(news, as_file, capsys):
     call_command("panel", "news", voters=["a b c", "a b"], truth=news if as_file else "declared")
-    printed = capsys.readouterr().out
+    printed, notes = capsys.readouterr()
     lines = [line.split() for line in printed.splitlines()]
     assert any(line[:4] == ["a@1", "b@1", "c@1", "60.0%"] for line in lines)
     assert any(line[:3] == ["a@1", "b@1", "70.0%"] for line in lines)
     assert "The voters agree on 6 of 10 items." in printed
+    assert "Note: the hours are for one reader per item, because --kind is not set." in notes
+
+
+def test_a_draw_larger_than_the_corpus_is_noted(news):
+    outcome = action_named("panel").perform({"corpus": "news", "voters": ["a b"], "size": "500"})
+    assert "Note: the corpus contains only 10 items, so all of them are drawn." in outcome.warned
+
+
+def test_only_predictors_that_can_vote_are_named(news):
+    with pytest.raises(ActionError, match=r"no predictor 'd'. Available predictors: a@1, b@1, c@1\. "):
+        action_named("panel").perform({"corpus": "news", "voters": ["a d"]})
 
 
 def test_a_gold_set_is_truth_but_for_labels_that_came_from_agreement(news, tmp_path):
@@ -138,7 +149,11 @@ def test_a_gold_set_is_truth_but_for_labels_that_came_from_agreement(news, tmp_p
     ("options", "why"),
     [
         ({}, "which have no default panel. Set --voters"),
-        ({"voters": ["a b"], "kind": "ner"}, "Panels do not vote on records in the kind ner"),
+        ({"voters": ["a b"], "kind": "ner"}, "ner cannot have voters: only answers that are one label or a set"),
+        (
+            {"voters": ["a b"], "kind": "language"},
+            "language asks about posts, but the corpus contains records",
+        ),
         ({"voters": ["a b"], "truth": "nowhere.jsonl"}, "nowhere.jsonl"),
         ({"voters": ["a cld2"]}, "cld2 votes on the languages of posts"),
         ({"voters": ["a b"], "kind": "nowhere.toml"}, "nowhere.toml"),

@@ -11,7 +11,16 @@ from annotate.controls.audit_report import report
 from annotate.core import stages
 from annotate.models import Task
 from corpora.models import Item
-from tests.annotate.panels.topics import LANGUAGES, TRUTH, VOTERS, answer_all, import_topics, open_topics, predictions
+from tests.annotate.panels.topics import (
+    LANGUAGES,
+    ROWS,
+    TRUTH,
+    VOTERS,
+    answer_all,
+    import_topics,
+    open_topics,
+    predictions,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -120,6 +129,33 @@ def test_two_of_three_settle_a_label_that_all_three_know(tmp_path):
     for unit in task.units.select_related("item"):
         label, number = Counter(labels[voter][unit.item.key] for voter in VOTERS).most_common(1)[0]
         assert unit.agreed_label == (label if number >= 2 and label != "health" else "")
+
+
+def test_labels_that_are_no_answers_are_counted_in_the_panel_s_report_and_when_a_task_opens(tmp_path, capsys):
+    labels = predictions()
+    labels["c"] = {key: label.replace("travel", "travels") for key, label in labels["c"].items()}
+    number = sum(label == "travels" for label in labels["c"].values())
+    import_topics(tmp_path, labels=labels)
+    warning = f"Warning: the labels of c@1 for {number} items are not answers to the question: travels ({number})."
+    call_command("panel", "topics", voters=["a b c"], kind=str(tmp_path / "topic_panel.toml"))
+    assert capsys.readouterr().err.count(warning) == 1
+    for options in ({"dry_run": True}, {"size": "500"}):
+        call_command(
+            "open_task",
+            "panel",
+            kind=str(tmp_path / "topic_panel.toml"),
+            corpus="topics",
+            voters="a b c",
+            seed="1",
+            test_items="0",
+            gold_share="0",
+            **options,
+        )
+        printed = capsys.readouterr()
+        assert (printed.out + printed.err).count(warning) == 1
+    in_each = ", ".join(f"{code} {sum(row['language'] == code for row in ROWS)}" for code in LANGUAGES)
+    told = f"500 records per language were requested, but all that can be drawn are {in_each}."
+    assert told in printed.out + printed.err
 
 
 def test_a_task_without_voters_takes_no_votes_and_shares_its_items_with_one_that_does(tmp_path):
