@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -290,19 +291,31 @@ def _judgments(
     converted: collects languages that were written as codes of another standard
     """
 
+    label_of = _each_once(partial(_cell, column="label", longest=longest, labels=labels))
+    key_of = _each_once(partial(read_id, what="task"))
+    worker_of = _each_once(partial(_cell, column="worker", longest=LONGEST["worker"]))
+    language_of = _each_once(_language)
+
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
         written = json.dumps(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
-        label = _cell(written, "label", longest, labels)
-        key, worker = read_id(raw.get("task"), "task"), _cell(raw.get("worker"), "worker", LONGEST["worker"])
-        language = raw.get("language")
-        # `nan` usually means a missing value, but it is a language if a language file has added it.
-        is_none = is_missing(language) and language not in KNOWN
-        row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
+        label, language = label_of(written), raw.get("language")
+        row = Row(line, key_of(raw.get("task")), worker_of(raw.get("worker")), label, language_of(language))
         respelled.note(written, label)
         converted.note(str(language).strip(), row.language)
         return row
 
     return rows_in(path, format, columns, (COLUMNS, NEEDED), judgment, rejects, progress)
+
+
+def _each_once(read: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a function that reads each text only once, because most values occur in many rows."""
+    read_once = cache(read)
+    return lambda value: read_once(value) if type(value) is str else read(value)
+
+
+def _language(value: object) -> str:
+    # `nan` usually means a missing value, but it is a language if a language file has added it.
+    return "" if is_missing(value) and value not in KNOWN else read_language(value)
 
 
 def rejects_file(folder: str, task: str, path: Path) -> Path:

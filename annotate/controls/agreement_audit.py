@@ -6,7 +6,6 @@ audit_report.py counts and presents the results.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from django.db import transaction
@@ -53,7 +52,7 @@ from annotate.work.moves import (
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
 from annotate.work.task_creation import Opened
-from corpora.database.bulk_rows import listed
+from corpora.database.bulk_rows import batched, listed
 from corpora.database.statements import prepared
 
 AT_ONCE = 500  # maximum number of units sent to people right after an answer; a background job sends larger numbers
@@ -240,7 +239,7 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     originals = dict(Unit.objects.filter(pk__in=listed(drawn_keys)).order_by().values_list("pk", "copy_of"))
     keys = iter(dict.fromkeys(originals[key] or key for key in drawn_keys))
     sent = 0
-    while batch := list(islice(keys, BATCH)):
+    for batch in batched(keys, BATCH):
         judged = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item").in_bulk()
         added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
         for unit in added:

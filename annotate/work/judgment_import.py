@@ -7,28 +7,30 @@ cannot log in. routing.py treats imported judgments like any other judgments.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db.models import Max
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from annotate.core import stages
 from annotate.kinds import IMPORTED, IMPORTED_PAIRS
 from annotate.kinds.forms.choice import check_system
 from annotate.kinds.preference_kind import BETWEEN
-from annotate.models import Annotator, Comparison, Judgment, Lease, Task, Unit
+from annotate.models import Annotator, Comparison, Judgment, Lease, Task
 from annotate.work.moves import BATCH
 from annotate.work.routing import decide_all
 from annotate.work.task_creation import TaskError, check_task, save_new, with_defaults
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import UND
-from corpora.database.bulk_rows import insert, listed
+from corpora.database.bulk_rows import batched, insert, listed, plain
 from corpora.models import Corpus, Item
 from corpora.storage.layout import read_manifest
+
+_PlainItem, _PlainLease, _PlainJudgment = plain(Item), plain(Lease), plain(Judgment)
 
 # --- the closed task that is created for the items of a file
 #
@@ -94,7 +96,8 @@ def imported_task(
         corpus=corpus, design="records", parameters=parameters, seed="imported", parts=0, frame_digest=digest, **sizes
     )
     fields: dict[str, Any] = {"corpus": corpus, "votes": {}, "letters": 0}
-    add_units(task, insert(Item(key=key, text=key, language=code or UND, **fields) for key, code in items.items()))
+    rows = (_PlainItem(key=key, text=key, language=code or UND, **fields) for key, code in items.items())
+    add_units(task, chain.from_iterable(map(insert, batched(rows, BATCH))))
     if pairs:
         # The file does not contain the systems' suggestions.
         units = task.units.select_related("item").order_by("pk")
@@ -162,11 +165,18 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _NewJudgment:
+class _Unit(NamedTuple):
+    pk: int
+    stage: str
+    honeypot: bool
+    round: int
+    language: str
+
+
+class _NewJudgment(NamedTuple):
     row: Row
-    unit: Unit
-    annotator: Annotator
+    unit: _Unit
+    annotator: int
 
 
 def add_judgments(
@@ -194,24 +204,22 @@ def add_judgments(
     answers, repeats = _new(imported, judgments, keep_repeats)
     _store(answers, repeats, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
-    imported.annotators = len({judgment.annotator.pk for judgment in [*answers, *repeats]})
-    touched = {judgment.unit.pk: judgment.unit for judgment in answers}
+    imported.annotators = len({judgment.annotator for judgment in chain(answers, repeats)})
+    touched = dict.fromkeys(judgment.unit.pk for judgment in answers)
     imported.units = len(touched)
-    imported.stages = _decide(list(touched.values()), is_new=imported.is_new)
+    for keys in batched(touched, BATCH):
+        imported.stages += _decide(task, keys, is_new=imported.is_new)
 
 
-def _keys(units: Iterable[Unit]) -> RawSQL:
-    return listed({unit.pk for unit in units})
-
-
-def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
+def _units(task: Task, keys: Iterable[str]) -> dict[str, _Unit]:
     """Return the units of the items that are in the task, by item id, and lock their rows."""
-    units = task.units.filter(item__key__in=listed(set(keys))).select_related("item", "task").order_by("pk")
-    return {unit.item.key: unit for unit in units.select_for_update(of=("self",), no_key=True)}
+    ids = dict(task.units.filter(item__key__in=listed(set(keys))).order_by().values_list("pk", "item__key"))
+    units = task.units.filter(pk__in=listed(ids)).order_by("pk").select_for_update(no_key=True)
+    return {ids[row[0]]: _Unit(*row) for row in units.values_list(*_Unit._fields)}
 
 
-def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
-    """Return the annotator for each worker. Missing annotators are created.
+def _annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
+    """Return the annotator's primary key for each worker. Missing annotators are created.
 
     Their user names contain a colon, which is not allowed in other user names, so the two never conflict.
     """
@@ -223,8 +231,8 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
         [User(username=name, password=make_password(None), is_active=False) for name in new], batch_size=BATCH
     )
     Annotator.objects.bulk_create([Annotator(user=user) for user in users], batch_size=BATCH)
-    annotators = Annotator.objects.filter(user__username__startswith=prefix).select_related("user")
-    return {names[annotator.user.username]: annotator for annotator in annotators if annotator.user.username in names}
+    annotators = Annotator.objects.filter(user__username__startswith=prefix).values_list("user__username", "pk")
+    return {names[name]: annotator for name, annotator in annotators if name in names}
 
 
 def _new(
@@ -234,39 +242,38 @@ def _new(
 
     Rows that an earlier import stored are counted in `imported`. All other rows are rejected.
     """
-    earlier_answers = _earlier_answers(judgment_.unit for judgment_ in judgments)
+    earlier_answers = _earlier_answers({judgment.unit.pk for judgment in judgments})
     taken: Counter[tuple[int, int]] = Counter()
+    new_labels: dict[tuple[int, int], str] = {}
     answers, repeats = [], []
     for each in judgments:
-        row, pair = each.row, (each.unit.pk, each.annotator.pk)
-        earlier = earlier_answers[pair]
+        row, pair = each.row, (each.unit.pk, each.annotator)
+        earlier = earlier_answers.get(pair, [])
         if earlier[taken[pair] : taken[pair] + 1] == [row.label]:
             taken[pair] += 1
             imported.already += 1
-        elif earlier and keep_repeats:
+        elif (earlier or pair in new_labels) and keep_repeats:
             repeats.append(each)
-        elif earlier:
+        elif first := earlier[0] if earlier else new_labels.get(pair):
             imported.further.add(row.line)
             imported.rejects[row.line] = (
-                f"{row.worker} has already answered {row.task} with {earlier[0]}. The first answer counts."
+                f"{row.worker} has already answered {row.task} with {first}. The first answer counts."
             )
         elif each.unit.stage != stages.QUEUED:
             imported.rejects[row.line] = f"{row.task} {CLOSED[each.unit.stage]}."
         else:
             answers.append(each)
-            # From now on, an answer by this worker on this item is a repeated answer.
-            earlier.append(row.label)
-            taken[pair] = 1
+            new_labels[pair] = row.label
     return answers, repeats
 
 
-def _earlier_answers(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
+def _earlier_answers(units: Iterable[int]) -> defaultdict[tuple[int, int], list[str]]:
     """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
 
     A key of the result is a (unit, annotator) tuple.
     """
     earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    judgments = Judgment.objects.filter(unit__in=_keys(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
+    judgments = Judgment.objects.filter(unit__in=listed(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
     for unit, annotator, label in judgments.order_by("pk").values_list("unit_id", "annotator_id", "label"):
         earlier[unit, annotator].append(label)
     return earlier
@@ -274,41 +281,47 @@ def _earlier_answers(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list
 
 def _store(answers: list[_NewJudgment], repeats: list[_NewJudgment], progress: Progress) -> None:
     """Store each answer with a closed lease that holds the unit's next free place. Store repeats without a lease."""
-    held = Lease.objects.filter(unit__in=_keys(answer.unit for answer in answers), place__isnull=False).order_by()
+    units = listed({answer.unit.pk for answer in answers})
+    held = Lease.objects.filter(unit__in=units, place__isnull=False).order_by()
     places = Counter(dict(held.values_list("unit_id").annotate(Max("place"))))
     current_time = timezone.now()
     times = {"opened_at": current_time, "expires_at": current_time, "closed_at": current_time, "outcome": "answered"}
-    for start in range(0, len(answers), BATCH):
-        batch, leases = answers[start : start + BATCH], []
-        for judgment in batch:
-            unit, annotator = judgment.unit, judgment.annotator
+    for batch in batched(answers, BATCH):
+        leases = []
+        for _, unit, annotator in batch:
             places[unit.pk] += 1
             how = {"place": places[unit.pk], "round": unit.round, "queue": unit.language}
-            leases.append(Lease(unit=unit, annotator=annotator, **how, **times))
+            leases.append(_PlainLease(unit_id=unit.pk, annotator_id=annotator, **how, **times))
         insert(map(_judgment, batch, insert(leases)))
         progress(len(batch))
     insert(_judgment(judgment, None) for judgment in repeats)
 
 
-def _judgment(new: _NewJudgment, lease: Lease | None) -> Judgment:
+def _judgment(new: _NewJudgment, lease: Any) -> Any:
     kind = Judgment.ANSWER if lease else Judgment.REPEAT
-    references = {"unit": new.unit, "annotator": new.annotator, "lease": lease}
-    return Judgment(**references, kind=kind, label=new.row.label, answered_at=timezone.now())
+    references = {"unit_id": new.unit.pk, "annotator_id": new.annotator, "lease": lease}
+    return _PlainJudgment(**references, kind=kind, label=new.row.label, answered_at=timezone.now())
 
 
-def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
-    """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy."""
-    answers: defaultdict[int, list[Judgment]] = defaultdict(list)
-    for judgment in Judgment.objects.live().answers().filter(unit__in=_keys(units)).order_by("pk"):
-        answers[judgment.unit_id].append(judgment)
+def _decide(task: Task, keys: Sequence[int], *, is_new: bool) -> Counter[str]:
+    """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy.
+
+    keys: primary keys of the units.
+    """
+    answers: defaultdict[int, list[Any]] = defaultdict(list)
+    judgments = Judgment.objects.live().answers().filter(unit__in=listed(keys)).order_by("pk")
+    for answer in judgments.values_list("unit_id", "pk", "label", named=True):
+        answers[answer.unit_id].append(answer)
+    # JSON takes long to parse, and deciding a unit does not need it.
+    units = task.units.filter(pk__in=listed(keys)).defer("candidates", "visited").in_bulk()
     full = []
-    for unit in units:
+    for unit in map(units.__getitem__, keys):
         count = len(answers[unit.pk])
         if is_new or count >= unit.redundancy:
             unit.redundancy = count
             full.append(unit)
     decide_all(full, answers)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
-        for control in unit.task.hooks["moved"]:
+        for control in task.hooks["moved"]:
             control.moved(unit)
     return Counter(unit.stage for unit in full)

@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
 from annotate.work.sql import sql
-from corpora.database.bulk_rows import insert, plain
+from corpora.database.bulk_rows import insert, plain, update
 from corpora.database.statements import insert_one, update_one
 
 BATCH = 2000
@@ -144,8 +144,7 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
 
 
 def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[str]) -> None:
-    # Use an upsert, because bulk_update takes many times as long and people are waiting.
-    Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
+    update(units, fields)
     insert(transitions)
 
 

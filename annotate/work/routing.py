@@ -18,7 +18,7 @@ from annotate.core.refusals import WrongStage
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.eligible import BEGINS, shown_before
-from annotate.work.moves import move, moved, save_all
+from annotate.work.moves import PLAIN, move, moved, save_all
 from annotate.work.routes import Routes
 from corpora.core import CorpusError, package_of
 from corpora.database.statements import update_one
@@ -172,10 +172,10 @@ def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> 
     decide(unit, answers, asks=False, **how)
 
 
-def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]]) -> None:
+def decide_all(units: list[Unit], judgments: Mapping[int, Sequence[Any]]) -> None:
     """Decide many units at once. The caller has locked their rows.
 
-    judgments: the answers to each unit, in order, by the unit's primary key.
+    judgments: the answers to each unit, in order, by the unit's primary key. Each has a `pk` and a `label`.
     """
     transitions = []
     for unit in units:
@@ -185,7 +185,7 @@ def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]]) -> No
             unit.redundancy = came_to
         else:
             event, to_stage, label = came_to
-            transitions.append(moved(unit, event, to_stage, judgment=answers[-1], label=label))
+            transitions.append(moved(unit, event, to_stage, judgment=answers[-1], label=label, of=PLAIN))
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 

@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality import commitments
 from annotate.work.moves import begin, begun, first_queue
 from annotate.work.routes import Routes
-from corpora.database.bulk_rows import insert, listed, plain
+from corpora.database.bulk_rows import batched, insert, listed, plain
 from corpora.models import Item, as_read
 
 # Redundancy of a unit that everybody should answer: the largest number that the column can store.
@@ -115,7 +114,7 @@ def add_units(
     # There is one question per item, unless people compare systems.
     item_questions = _questions(task, items, suggested) if suggested else ((item, 0, None) for item in items)
     questions = enumerate(item_questions, first)
-    while some := list(islice(questions, CHUNK)):
+    for some in batched(questions, CHUNK):
         keys = (item.key for _, (item, *_) in some)
         overlap = commitments.draw_independently(task, OVERLAP, keys, overlap_share) if overlap_share else set()
         units = []
@@ -183,7 +182,7 @@ def _texts_of(task: Task, asked: str) -> Seen:
     """Return an index of the texts of the task's units, except for units with a known answer."""
     texts = Seen()
     units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
-    while some := list(islice(units, CHUNK)):
+    for some in batched(units, CHUNK):
         texts.add({_digest(unit, None): unit.pk for unit in some})
     return texts
 

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain, islice, product
+from itertools import chain, islice
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -44,6 +44,13 @@ def plain(model: type[Model]) -> type[Any]:
     return type(f"Plain{model.__name__}", (SimpleNamespace,), attributes)
 
 
+def batched(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield the rows in lists of this size. The last list may be shorter."""
+    remaining = iter(rows)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
 def insert(rows: Iterable[Row]) -> list[Row]:
     """Save new rows of one model, set their primary keys, and return them in the same order.
 
@@ -60,22 +67,49 @@ def insert(rows: Iterable[Row]) -> list[Row]:
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
         # Copy the keys of related rows into the foreign keys, because related rows may have received their keys above.
-        for field, row in product([field for field in fields if field.is_relation], rows):
-            if (related := (row._state.fields_cache if of_model else row.__dict__).get(field.name)) is not None:
-                row.__dict__[field.attname] = related.pk
+        holders = [(row._state.fields_cache if of_model else row.__dict__, row.__dict__) for row in rows]
+        for field in (field for field in fields if field.is_relation):
+            for related_rows, values in holders:
+                if (related := related_rows.get(field.name)) is not None:
+                    values[field.attname] = related.pk
         for field in fields:
             if getattr(field, "auto_now_add", False):
                 for row in rows:
                     field.pre_save(row, add=True)
-        columns = [(map(attrgetter(field.attname), rows), how_to_send(field)) for field in fields]
-        values = zip(*(_prepared(column, send) if send else column for column, send in columns), strict=True)
-        _write(options.db_table, [field.column for field in fields], values)
+        _write(options.db_table, [field.column for field in fields], zip(*_columns(rows, fields), strict=True))
         if len(rows) >= MANY:
             gather()
     if of_model:
         for row in rows:
             row._state.adding, row._state.db = False, connection.alias
     return rows
+
+
+def update(rows: Sequence[Row], names: Iterable[str]) -> None:
+    """Save the named fields of rows of one model that are already in the database. No signals are sent."""
+    if not rows:
+        return
+    options = rows[0]._meta
+    fields = [*map(options.get_field, names), options.pk]
+    values = _columns(rows, fields)
+    table, (*names, key) = f'"{options.db_table}"', [f'"{field.column}"' for field in fields]
+    # The names in the SQL come from the model, so they are safe.
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
+            arrays = ", ".join(f"%s::{field.rel_db_type(connection).partition('(')[0]}[]" for field in fields)
+            changes = ", ".join(f"{name} = new.{name}" for name in names)
+            sql = f"UPDATE {table} SET {changes} FROM unnest({arrays}) AS new({', '.join([*names, key])})"  # noqa: S608
+            cursor.execute(f"{sql} WHERE {table}.{key} = new.{key}", [*map(list, values)])
+        else:
+            changes = ", ".join(f"{name} = %s" for name in names)
+            cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", zip(*values, strict=True))  # noqa: S608
+
+
+def _columns(rows: Sequence[Row], fields: Iterable[Any]) -> list[Iterable[Any]]:
+    """Return the rows' values of each field, prepared for the driver."""
+    columns = [(map(attrgetter(field.attname), rows), how_to_send(field)) for field in fields]
+    return [_prepared(column, send) if send else column for column, send in columns]
 
 
 def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
@@ -113,14 +147,16 @@ def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) 
                     copy.write_row(row)
             return
         start, places = f"INSERT INTO {into} VALUES ", f"({', '.join('?' * len(columns))})"  # noqa: S608
-        statement, remaining = start + ", ".join([places] * _TOGETHER), iter(values)
+        statement = start + ", ".join([places] * _TOGETHER)
         # The driver's cursor is used because Django's would search each statement for placeholders.
         with closing(connection.connection.cursor()) as cursor:
-            while len(chunk := list(islice(remaining, _TOGETHER))) == _TOGETHER:
-                cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-                cursor.execute(statement, list(chain.from_iterable(chunk)))
-            # Each table needs only two different statements, so the driver can cache both.
-            cursor.executemany(start + places, chunk)
+            cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            for batch in batched(values, _TOGETHER):
+                # Each table needs only two different statements, so the driver can cache both.
+                if len(batch) == _TOGETHER:
+                    cursor.execute(statement, list(chain.from_iterable(batch)))
+                else:
+                    cursor.executemany(start + places, batch)
 
 
 # --- PostgreSQL's statistics for tables that have grown.

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import reduce
-from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from django.db import transaction
 from corpora.core import CorpusError
 from corpora.core import listed as listing
 from corpora.core.voters import DEFAULT, Panel
-from corpora.database.bulk_rows import insert, listed, plain
+from corpora.database.bulk_rows import batched, insert, listed, plain, update
 from corpora.database.statements import Json
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Corpus, Draw, Item, votes_of
@@ -445,8 +444,7 @@ def _lock(corpus: Corpus) -> None:
 
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
     """Yield the item of each row, in order. Items that do not exist yet are created."""
-    rows = iter(rows)
-    while new_items := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
+    for new_items in batched((_item(corpus, row, of) for row in rows), _BATCH_ROWS):
         # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
         # would scan all items of the corpus.
         existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()
@@ -461,7 +459,7 @@ def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Ite
                 f"{corpus} have changed since. Earlier decisions depend on the old values, so import the files into "
                 "another corpus and draw from that."
             )
-        Item.objects.bulk_update(added, ["votes"])
+        update(added, ["votes"])
         by_key |= {item.key: item for item in insert(item for item in new_items if item.key not in by_key)}
         yield from (by_key[item.key] for item in new_items)
 
