@@ -367,9 +367,14 @@ REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
     "DESCRIPTION": "For annotators: request a unit, answer or skip it, undo, and read the progress. For adjudicators: "
-    "list the pending units, read a unit with its votes and judgments, and decide it.",
+    "list the pending units, read a unit with its votes and judgments, and decide it. For managers: upload files, "
+    "start actions as jobs, follow the jobs, and download what they wrote.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "annotate.api.action_schema.describe_actions",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # Two models have a field `kind`, so each needs a name for its values.

@@ -21,7 +21,8 @@ FLOORS = (
     ("annotate.evaluation",),
     ("annotate.actions",),
     ("annotate.notebook", "annotate.pages"),
-    ("annotate.api", "annotate.manager_pages"),
+    ("annotate.manager_pages",),
+    ("annotate.api",),
     ("annotate.management", "annotate.urls"),
 )
 # Where Django looks for what stands elsewhere.

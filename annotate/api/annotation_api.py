@@ -259,6 +259,7 @@ docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(Docs.as_view(url_name="a
 urlpatterns = [
     path("", docs, name="api-docs"),
     path("schema/", Schema.as_view(), name="api-schema"),
+    path("manage/", include("annotate.api.manager_api")),
     path("tasks/", tasks, name="api-tasks"),
     path("tasks/<slug:task>/", task_in_full, name="api-task"),
     path("tasks/<slug:task>/adjudication/", include("annotate.api.adjudication_api")),

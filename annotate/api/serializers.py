@@ -7,13 +7,15 @@ serializers for adjudicators are in adjudication_api.py.
 # Django REST framework has no types.
 # mypy: disallow-subclassing-any=False
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import api_view
+from rest_framework.decorators import api_view, parser_classes
+from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -412,7 +414,16 @@ def sent(serializer: type[serializers.Serializer], data: Any) -> dict[str, Any]:
 
 
 def resource(
-    method: str, right: str, summary: str, response: Any = None, body: Any = None, *, many: bool = False, **schema: Any
+    method: str,
+    right: str,
+    summary: str,
+    response: Any = None,
+    body: Any = None,
+    *,
+    many: bool = False,
+    status: int = 200,
+    parsers: Sequence[type[BaseParser]] = (JSONParser,),
+    **schema: Any,
 ) -> Callable[[Callable[..., Any]], View]:
     """Return a decorator that turns a function into a view of the API.
 
@@ -421,9 +432,12 @@ def resource(
     method: the HTTP method that the view allows
     right: a key of access.RIGHTS, or "permit" for a function that takes the annotator's permit
     summary: summary of the view in the schema
-    response: serializer of the response; without one, the response has no body
+    response: serializer of the response, or a mapping from status and media type to the type of a file; without one,
+        the response has no body
     body: serializer of the request body
     many: whether the response is a list
+    status: HTTP status of the response, if it has a body
+    parsers: parsers for the request body
     schema: other arguments of drf_spectacular's extend_schema
     """
 
@@ -431,16 +445,20 @@ def resource(
         guarded = (with_permit if right == "permit" else with_right(right))(view)
 
         @wraps(view)
-        def answered(request: Request, **arguments: Any) -> Response:
+        def answered(request: Request, **arguments: Any) -> Any:
             result = guarded(request, **arguments)
-            return Response(response(result, many=many).data) if response else Response(status=204)
+            if isinstance(result, HttpResponseBase):
+                return result
+            return Response(response(result, many=many).data, status) if response else Response(status=204)
 
-        responses = {200: response(many=True) if many else response} if response else {204: None}
+        responses = {status: response(many=True) if many else response} if response else {204: None}
+        if isinstance(response, Mapping):
+            responses = dict(response)
         description = " ".join((view.__doc__ or "").split())
         described = extend_schema(
             request=body, responses=responses | REFUSED, summary=summary, description=description, **schema
         )
-        api: View = described(api_view([method])(answered))
+        api: View = described(api_view([method])(parser_classes(parsers)(answered)))
         return api
 
     return decorate

@@ -294,7 +294,9 @@ def api() -> str:
         for method, operation in methods.items():
             status, answer = next(iter(operation["responses"].items()))
             does = ". ".join(filter(None, (operation["summary"], operation.get("description", ""))))
-            sent = _named(operation.get("requestBody", {})) or "nothing"
+            command = path.rstrip("/").rpartition("/actions/")[2] if "/actions/" in path else ""
+            options = f"[options](commands.md#{command})" if command else ""
+            sent = options or _named(operation.get("requestBody", {})) or "nothing"
             received = _named(answer) or f"nothing ({status})"
             rows.append((code(f"{method.upper()} {path}"), does, sent, received))
     parts = [table(("request", "purpose", "request body", "response"), rows)]
@@ -311,8 +313,9 @@ def api() -> str:
 
 def _named(body: Mapping[str, Any]) -> str:
     """Return a link to the table that describes the body of a request or response; "" if there is no body."""
-    definition = body.get("content", {}).get("application/json", {}).get("schema", {})
-    return _json_type(definition) if definition else ""
+    content = body.get("content", {})
+    definition = content.get("application/json", {}).get("schema", {})
+    return _json_type(definition) if definition else "a file" if content else ""
 
 
 def _json_type(definition: Mapping[str, Any]) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.datastructures import MultiValueDict
 from django.utils.http import urlencode
 
 from annotate.actions import job_worker
@@ -126,9 +127,8 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 NEEDED = ("evaluate", "predictions")  # required, unless the rarely used option `judge` replaces it
-TRY = "dry_run"  # has a button instead of a field
+TRY = "dry_run"  # has a button with its label instead of a field
 LONG_HELP = 220  # length from which the form folds a help text after the first sentence
-PREVIEW = "Preview"  # label of this button
 # Option -> label. All other options use their name as label.
 LABELS: Mapping[str, str] = {
     "licence": "Licence of the texts",
@@ -163,6 +163,7 @@ LABELS: Mapping[str, str] = {
     "longest_wait": "Longest wait (seconds)",
     "accept_unanswered": "Continue without a reply",
     "as": "Adjudicator",
+    TRY: "Preview",
 }
 SETS = ("export_gold", "import_gold", "export_pairs")
 
@@ -353,7 +354,7 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
     )
 
 
-def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
+def given_by(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:
     """Return the values of a form as input for `Action.read`.
 
     Raise ActionError if a value is not one of the choices for the option.
@@ -387,12 +388,16 @@ def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
     return ActionError(as_on_page(str(error), options), option=getattr(error, "option", ""))
 
 
-def as_on_page(error: str, options: Iterable[Option]) -> str:
+def shortened(text: str) -> str:
+    """Return a text with paths relative to the inbox or, if they are not in the inbox, to the data folder."""
+    return text.replace(f"{folder()}/", "").replace(f"{settings.DATA_DIR}/", "")
+
+
+def as_on_page(error: str, options: Iterable[Option], label: Callable[[Option], str] = label_of) -> str:
     """Return an error message with option names such as --size replaced by form labels, and with shorter paths."""
-    error = error.replace(f"{folder()}/", "").replace(f"{settings.DATA_DIR}/", "")
+    error = shortened(error)
     spellings = [(spelled, option) for option in options for spelled in option.spellings if spelled.startswith("--")]
     for spelled, option in sorted(spellings, key=lambda spelling: -len(spelling[0])):
-        label = PREVIEW if option.name == TRY else label_of(option)
         value = "" if not option.opposite else ": yes" if spelled == option.spelled else ": no"
-        error = error.replace(spelled, f"“{label}{value}”")
+        error = error.replace(spelled, f"“{label(option)}{value}”")
     return error

@@ -167,11 +167,18 @@ def _out(job: Job) -> Path:
     return job_store.folder(job) / "out"
 
 
-def _files(job: Job) -> dict[str, Path]:
+def files_of(job: Job) -> dict[str, Path]:
     """Return a mapping from path in the output folder to file, which is empty unless the job is done."""
     out = _out(job)
     paths = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
     return {path.relative_to(out).as_posix(): path for path in paths}
+
+
+def output_named(job: Job, path: str) -> Path:
+    """Return an output file of a job. Raise NotFound if the job has not created it."""
+    if (output := files_of(job).get(path)) is None:
+        raise NotFound("This job did not create this file.")
+    return output
 
 
 def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
@@ -202,9 +209,11 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "form_address": _form_address(job) if has_form else "",
         "button": action_forms.DEEDS[job.action].button if has_form else "",
         "tried": tried and starts,
-        "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
-        "rows": next((name for name in _files(job) if GOLD_ROWS.fullmatch(name)), ""),
-        "documents": [name for name in _files(job) if starts and shared_reports.is_document(name)],
+        "files": [
+            (name, path.stat().st_size, shared_reports.is_document(name)) for name, path in files_of(job).items()
+        ],
+        "rows": next((name for name in files_of(job) if GOLD_ROWS.fullmatch(name)), ""),
+        "documents": [name for name in files_of(job) if starts and shared_reports.is_document(name)],
         "shares": list(job_store.open_shares(job=job)),
         "days": job_store.DAYS,
         "report": is_done and job.action == "evaluate" and _report(job, action),
@@ -350,8 +359,7 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
     """
     if job.state != Job.DONE:
         raise Http404
-    if (output := _files(job).get(path)) is None:
-        raise NotFound("This job did not create this file.")
+    output = output_named(job, path)
     if shared_reports.is_document(path) and "download" not in request.GET:
         return shared_reports.document(output)
     if path.endswith(ROWS) and "csv" in request.GET:
@@ -363,7 +371,7 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
 
 def share(request: UserRequest, job: Job) -> HttpResponse:
     """Create a link to a report or card, and show it on the job's page. The link is shown only once."""
-    link = shared_reports.make_link(request, job, _files(job))
+    link = shared_reports.make_link(request, job, files_of(job))
     return manage_page(request, "job", **_job_context(request, job), link=link)
 
 

@@ -128,6 +128,7 @@ RIGHTS: dict[str, Right] = {
     "route": _manager_with("add_languageroute", "change_languageroute", "delete_languageroute"),
     "raise": lambda user, annotator, manages: may_change_all(user),
 }
+IN_OWN_TASK = ("export_gold", "close", "reopen")  # actions that managers of only a task may start in it
 LOOK_ONLY = "You can view this but not change it, because your account lacks the permission to"
 REFUSALS = {
     "annotate": NO_ANNOTATOR,

@@ -65,9 +65,8 @@ class HeadersMiddleware(Middleware):
         return response
 
 
-# URL prefixes of annotators' requests, which are short. Requests to other pages, such as managers' pages, can take long
-# and therefore run in parallel.
-SHORT = ("/tasks/", "/api/")
+# URL prefixes of annotators' requests, which are short. Managers' requests can take long and therefore run in parallel.
+SHORT, LONG = ("/tasks/", API), f"{API}v1/manage/"
 METHOD_NOT_ALLOWED = 405
 # Maximum number of POST requests that run or wait in a process. On SQLite, each request occupies a thread.
 AT_ONCE = 60
@@ -91,7 +90,7 @@ class InTurnMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> AnyResponse:
         if request.method != "POST":
             return self.get_response(request)
-        is_act = request.path_info.startswith(SHORT)
+        is_act = request.path_info.startswith(SHORT) and not request.path_info.startswith(LONG)
         if is_act:
             # Read the body first, so that a slow connection does not block other requests.
             with suppress(SuspiciousOperation, UnreadablePostError):
@@ -146,6 +145,7 @@ class PreferencesMiddleware(Middleware):
 WAIT = 5  # seconds after which a client should repeat a request that was refused because the server is busy
 # Objects that are hidden from a user get the same message as missing objects.
 NOTHING_SEEN = "The task or unit does not exist, or you do not have access to it. Send GET tasks/ to list your tasks."
+NOTHING_MANAGED = "The task, job or file does not exist. Send GET manage/tasks/ or manage/jobs/ for a list."
 # Error codes of the API for requests that do not reach an operation: code -> (status, cause, what to do).
 OTHER_CODES: dict[str, tuple[int, str, str]] = {
     "parse_error": (400, "The request body is not valid JSON, or is nested too deeply.", "Send valid JSON."),
@@ -271,7 +271,8 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         detail = " ".join(fault.removeprefix(f"{api_settings.NON_FIELD_ERRORS_KEY}: ") for fault in faults)
         response.data = {"code": InvalidAnswer.code, "detail": detail}
     elif isinstance(error, Http404):
-        response.data = {"code": NotFound.code, "detail": _no_such_format(context) or NOTHING_SEEN}
+        nothing = NOTHING_MANAGED if context["request"].path.startswith(LONG) else NOTHING_SEEN
+        response.data = {"code": NotFound.code, "detail": _no_such_format(context) or nothing}
     elif response is not None:
         detail = response.data["detail"]
         response.data = {"code": detail.code, "detail": _our_message(detail.code) or detail}

@@ -71,7 +71,8 @@ def with_real_values(described: dict) -> dict:
         if parameter["in"] == "query" and parameter["name"] in REAL:
             parameter["schema"] = {"anyOf": [{"enum": REAL[parameter["name"]]}, parameter["schema"]]}
     contents = (operation.get("requestBody", {}).get("content", {}) for operation in operations)
-    taken = {each["schema"]["$ref"].rpartition("/")[2] for content in contents for each in content.values()}
+    schemas = [each["schema"] for content in contents for each in content.values()]
+    taken = {schema["$ref"].rpartition("/")[2] for schema in schemas if "$ref" in schema}
     for name in taken:
         properties = told["components"]["schemas"][name]["properties"]
         for each in REAL.keys() & properties.keys():
@@ -107,7 +108,7 @@ def run(world: World, cases: int) -> Iterator[Answered]:
 
 
 def _try(world: World, operation, cases: int, ask: Callable) -> None:
-    acts = "ada" if "/adjudication/" in operation.path else "ann"
+    acts = "manager" if "/manage/" in operation.path else "ada" if "/adjudication/" in operation.path else "ann"
     people = st.one_of(st.just(acts), st.just(acts), st.just(acts), st.sampled_from(OTHERS))
     made = st.one_of(*_requests(world, operation))
     quiet = {"phases": [Phase.generate], "database": None, "suppress_health_check": [*HealthCheck], "deadline": None}
@@ -134,7 +135,9 @@ def _there(world: World, operation) -> tuple[str, dict]:
     names = [each.name for each in operation.path_parameters]
     found = resolve(operation.path.format(**dict.fromkeys(names, "1")))
     name = found.url_name
-    return name, dict(zip(found.kwargs, OF_CONCEPTS.get(name) or world.arguments.get(name, []), strict=True))
+    arguments = zip(found.kwargs, OF_CONCEPTS.get(name) or world.arguments.get(name, []), strict=True)
+    # The name of an action is a part of the address rather than a parameter.
+    return name, {parameter: value for parameter, value in arguments if parameter in names}
 
 
 def _asking(answered: Answered, tokens: dict[str, str]) -> Callable:

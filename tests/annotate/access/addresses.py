@@ -90,6 +90,8 @@ PICKERS = {
     **dict.fromkeys(["judge do", "change do", "qualification-answer do"], (302, 403, 200, 404, 404, 403)),
     "adjudicate do": (302, 403, 403, 403, 200, 403),
 }
+API_OF_MANAGERS = ("corpora", "manage-tasks", "manage-task", "task-jobs", "jobs", "job", "job-packed", "job-file")
+API_ACTS_OF_MANAGERS = ("api-upload", "api-start", "api-start-in-task", "api-job-cancel")
 NO_API_GET = NO_API_POST = (401, 405, 405, 405, 405, 405)
 API = {
     **dict.fromkeys(["api-docs", "api-schema"], (ALL, (405,) * 6)),
@@ -107,6 +109,10 @@ API = {
     "api-release": (NO_API_GET, (401, 403, 204, 404, 404, 403)),
     "api-practise": (NO_API_GET, (401, 403, 200, 200, 403, 403)),
     "api-test": (NO_API_GET, (401, 403, 200, 409, 403, 403)),
+    **dict.fromkeys([f"api-{name}" for name in API_OF_MANAGERS], ((401, 403, 403, 403, 403, 200), NO_API_POST)),
+    "api-upload": (NO_API_GET, (401, 403, 403, 403, 403, 201)),
+    **dict.fromkeys(["api-start", "api-start-in-task"], (NO_API_GET, (401, 403, 403, 403, 403, 202))),
+    "api-job-cancel": (NO_API_GET, (401, 403, 403, 403, 403, 200)),
 }
 # Others, who are as one of WHO but for some addresses. The clerk is staff with all permissions on annotators and tasks,
 # the onlooker staff without any, Zoe a reader from whom all languages were taken; Pat, a reader, and Kit, an
@@ -122,6 +128,7 @@ OTHERS = {
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
             **dict.fromkeys(("manage-guidelines-preview", "manage-job-share"), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
+            **dict.fromkeys(API_ACTS_OF_MANAGERS, (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in ("void", *FORMS_OF_MANAGERS)), (403, 403)),
         },
     ),

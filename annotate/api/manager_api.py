@@ -1,0 +1,315 @@
+"""The API for managers: start actions as jobs, follow the jobs, download their files, and list corpora and tasks.
+
+Options, rights and refusals are the same as on the pages. No action has a view of its own: the actions with a form
+(action_forms.DEEDS) are available, and action_schema.py describes their options.
+"""
+
+# Django REST framework has no types.
+# mypy: disallow-subclassing-any=False
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from django.conf import settings
+from django.http import FileResponse
+from django.http.response import HttpResponseBase
+from django.urls import path
+from django.utils.datastructures import MultiValueDict
+from drf_spectacular.types import OpenApiTypes
+from rest_framework import serializers
+from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.request import Request
+
+from annotate.actions import job_worker
+from annotate.actions.action import ActionError
+from annotate.api.action_schema import SURE, actions_of_tasks, task_option
+from annotate.api.serializers import boolean, integer, resource, sent, string, strings
+from annotate.core.option import Option, written
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import task_statistics
+from annotate.manager_pages import action_forms, inbox, job_pages
+from annotate.models import Job, Task
+from annotate.pages.access import IN_OWN_TASK, check_right
+from annotate.work import job_store
+from corpora.storage.inventory import corpus_rows
+
+CHUNK = 1 << 20  # size of the parts in which an uploaded file is read, in bytes
+LISTED = 20  # maximum number of files or names that a refusal lists
+
+# --- Serializers
+
+
+class CorpusSerializer(serializers.Serializer):
+    name = string(source="corpus")
+    holds = string("posts, records or judged items")
+    rows = integer("number of posts or records")
+    fields = strings("the fields of records")
+    licence = string()
+    text_may_leave = boolean("whether exports contain the texts")
+    voted = integer("number of posts that the detectors have read")
+    predictors = strings()
+    fault = string(allow_blank=True, help_text="what is wrong with the corpus; empty if it can be used")
+
+
+class TaskStateSerializer(serializers.Serializer):
+    name = string()
+    title = string()
+    kind = string()
+    is_open = boolean()
+    units = integer()
+    done = integer("number of units that have a label or were discarded")
+    queued = integer("number of units that wait for annotators")
+    adjudication = integer("number of units that wait for an adjudicator")
+    answers_today = integer("number of answers in the last 24 hours")
+    paused = integer("number of paused annotators")
+
+
+class JobProgressSerializer(serializers.Serializer):
+    done = integer("amount of work done")
+    total = integer(allow_null=True, help_text="total amount of work; null if it is unknown")
+    unit = string(allow_blank=True, help_text="the unit of these amounts; B for bytes")
+    said = strings("sentences about completed parts")
+
+
+class OutputSerializer(serializers.Serializer):
+    path = string("the path of the file, for the URL of the download")
+    size = integer("size in bytes")
+
+
+class JobSerializer(serializers.Serializer):
+    id = integer(source="pk")
+    action = string()
+    options = serializers.DictField(help_text="the options with which the job was started")
+    corpus = string(allow_blank=True)
+    task = string(allow_blank=True)
+    state = serializers.ChoiceField(list(Job.STATES))
+    asked_at = serializers.DateTimeField()
+    began_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    progress = JobProgressSerializer(allow_null=True, help_text="null unless the job is running")
+    said = strings("the results, as sentences or as tables in text form")
+    warned = strings("warnings, or the reason why the job failed")
+    data = serializers.DictField(help_text="the results, as in the command's JSON output")
+    files = OutputSerializer(many=True, help_text="the files that the job wrote")
+
+    @staticmethod
+    def row(job: Job) -> dict[str, Any]:
+        options = job_worker.by_name()[job.action].options
+        names = ("pk", "action", "corpus", "state", "asked_at", "began_at", "ended_at", "data")
+        return {name: getattr(job, name) for name in names} | {
+            "options": {name: _shortened(value) for name, value in job.given.items()},
+            "task": job.task_name,
+            "progress": job_store.progress(job) if job.state == Job.RUNNING else None,
+            "said": [action_forms.as_on_page(sentence, options, _api_name) for sentence in job.said if sentence],
+            "warned": [action_forms.as_on_page(sentence, options, _api_name) for sentence in job.warned],
+            "files": [{"path": name, "size": file.stat().st_size} for name, file in job_pages.files_of(job).items()],
+        }
+
+
+def _shortened(value: Any) -> Any:
+    """Return the value of an option with files named as `_offered` accepts them."""
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return action_forms.shortened(value) if isinstance(value, str) else value
+
+
+class JobsOfSerializer(serializers.Serializer):
+    task = string(required=False, default="", help_text="only jobs about this task")
+    page = integer(required=False, default=1, min_value=1, help_text=f"the page; it has {job_pages.SHOWN} jobs")
+
+
+class UploadedSerializer(serializers.Serializer):
+    name = string("the name to use in the options of actions; it differs if another file has the name")
+    size = integer("size in bytes")
+
+
+# --- Corpora and tasks
+
+
+@resource("GET", "manage", "List the corpora", CorpusSerializer, many=True, operation_id="manage_corpora")
+def corpora(request: Request) -> list[dict[str, Any]]:
+    return corpus_rows()
+
+
+@resource("GET", "manage", "List the tasks with their progress", TaskStateSerializer, many=True)
+def tasks(request: Request) -> list[dict[str, Any]]:
+    return task_statistics.overview()
+
+
+@resource("GET", "manage", "Get the progress of a task", TaskStateSerializer, operation_id="manage_task")
+def task(request: Request, task: Task) -> dict[str, Any]:
+    return next(row for row in task_statistics.overview() if row["name"] == task.name)
+
+
+# --- Files
+
+
+@resource(
+    "POST",
+    "decide",
+    "Upload a file to the inbox",
+    UploadedSerializer,
+    {"application/octet-stream": OpenApiTypes.BINARY},
+    status=201,
+    operation_id="manage_upload",
+)
+def upload(request: Request, name: str) -> dict[str, Any]:
+    """The body of the request is the content of the file. Options of actions accept the name in the response."""
+    # The file is read here rather than by the parser, so that it is written to the inbox while it arrives.
+    with closing(inbox.Arriving(name, request.content_type or "", None)) as file:
+        while chunk := request._request.read(CHUNK):
+            file.size = (file.size or 0) + len(chunk)
+            if file.size > settings.UPLOAD_MOST:
+                raise InvalidAnswer(f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB (ASSAY_UPLOAD_MOST).")
+            file.write(chunk)
+        path = inbox.keep(request._request, file)
+    return {"name": path.name, "size": path.stat().st_size}
+
+
+# --- Actions
+
+
+PARSERS = (JSONParser, MultiPartParser)
+
+
+def _api_name(option: Option) -> str:
+    return option.name
+
+
+@resource("POST", "start", "Start an action", JobSerializer, OpenApiTypes.OBJECT, status=202, parsers=PARSERS)
+def start(request: Request, action: str) -> dict[str, Any]:
+    """The action runs as a job. Get the job until its state is done, failed or cancelled."""
+    if action in actions_of_tasks():
+        raise NotFound(f"The action {action} belongs to a task. Send POST manage/tasks/NAME/actions/{action}/.")
+    return _start(request, action, {})
+
+
+@resource(
+    "POST", "decide", "Start an action of a task", JobSerializer, OpenApiTypes.OBJECT, status=202, parsers=PARSERS
+)
+def start_in_task(request: Request, task: Task, action: str) -> dict[str, Any]:
+    """The action runs as a job. Get the job until its state is done, failed or cancelled."""
+    if action not in actions_of_tasks():
+        raise NotFound(f"The action {action[:40]!r} does not exist. Actions: {', '.join(sorted(actions_of_tasks()))}.")
+    if action not in IN_OWN_TASK:
+        check_right(request.user, "start", task.name)
+    return _start(request, action, {task_option(action): task.name})
+
+
+def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, Any]:
+    """Start an action as a job.
+
+    fixed: options that the address sets
+    """
+    if name not in action_forms.DEEDS:
+        raise NotFound(f"The action {name[:40]!r} does not exist. The schema of the API lists all actions.")
+    deed, action = action_forms.deed_named(name)
+    try:
+        texts = _texts(request)
+        available = {option.name: option for option in action.options if option.name not in (*deed.hidden, *fixed)}
+        if unknown := texts.keys() - {*available, SURE}:
+            raise InvalidAnswer(f"{name} has no option {min(unknown)!r}. Options: {', '.join(available)}.")
+        sure = texts.pop(SURE, ["no"])[-1] == "yes"
+        for option_name, values in texts.lists():
+            texts.setlist(option_name, [_offered(name, available[option_name], value) for value in values])
+        options = {**action_forms.given_by(name, texts), **fixed}
+        if action.asks and not sure and (consequences := action.foretell(options)):
+            raise InvalidAnswer(f"{' '.join(consequences)} Send {SURE}: true to confirm.")
+        return JobSerializer.row(job_worker.ask(name, options, by=request.user))
+    except ActionError as error:
+        raise InvalidAnswer(action_forms.as_on_page(str(error), action.options, _api_name)) from error
+
+
+def _texts(request: Request) -> "MultiValueDict[str, str]":
+    """Return the options in a request as texts, as a form would send them. Uploaded files are moved to the inbox."""
+    if not isinstance(request.data, dict):
+        raise InvalidAnswer("The request is not a JSON object. Send the options as an object.")
+    if isinstance(request.data, MultiValueDict):
+        return inbox.with_uploads(request)
+    return MultiValueDict({name: _as_texts(name, value) for name, value in request.data.items() if value is not None})
+
+
+def _as_texts(name: str, value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    if any(not isinstance(item, str | int | float) for item in values):
+        raise InvalidAnswer(f"{name}: The value must be a text, a number, true, false, or a list of these.")
+    return [written(item).replace("\0", "") for item in values]
+
+
+def _offered(action: str, option: Option, text: str) -> str:
+    """Return the choice of a form that a text names. A file is named by its path in the inbox or in the data folder.
+
+    Raise InvalidAnswer if the form offers no such choice.
+    """
+    choices = action_forms.choices_of(action, option)
+    if choices is None or not text:
+        return text
+    names = {action_forms.shortened(value): value for value, _ in choices}
+    if text not in names and text not in names.values():
+        listed = ", ".join([*names][:LISTED]) or "none"
+        raise InvalidAnswer(f"{option.name}: {text!r} does not exist. Available: {listed}.")
+    return names.get(text, text)
+
+
+# --- Jobs
+
+
+@resource("GET", "manage", "List the jobs, newest first", JobSerializer, many=True, parameters=[JobsOfSerializer])
+def jobs(request: Request) -> list[dict[str, Any]]:
+    query = sent(JobsOfSerializer, request.query_params)
+    return _rows(query["task"], query["page"])
+
+
+@resource("GET", "manage", "List the jobs of a task, newest first", JobSerializer, many=True)
+def jobs_of_task(request: Request, task: Task) -> list[dict[str, Any]]:
+    return _rows(task.name, 1)
+
+
+def _rows(task: str, page: int) -> list[dict[str, Any]]:
+    jobs = Job.objects.of_task(task) if task else Job.objects.all()
+    return [JobSerializer.row(job) for job in jobs[(page - 1) * job_pages.SHOWN : page * job_pages.SHOWN]]
+
+
+@resource("GET", "manage", "Get a job with its progress and outcome", JobSerializer, operation_id="manage_job")
+def job(request: Request, job: Job) -> dict[str, Any]:
+    return JobSerializer.row(job)
+
+
+@resource("POST", "start", "Cancel a job", JobSerializer)
+def cancel(request: Request, job: Job) -> dict[str, Any]:
+    """A running job ends at its next step. Finished work is kept."""
+    job_store.cancel(job)
+    job.refresh_from_db()
+    return JobSerializer.row(job)
+
+
+FILE = {(200, "application/octet-stream"): OpenApiTypes.BINARY}
+ARCHIVE = {(200, "application/zip"): OpenApiTypes.BINARY}
+
+
+@resource("GET", "manage", "Download a file that a job wrote", FILE, operation_id="manage_job_file")
+def file(request: Request, job: Job, path: str) -> HttpResponseBase:
+    output = job_pages.output_named(job, path)
+    return FileResponse(output.open("rb"), as_attachment=True, filename=output.name)
+
+
+@resource("GET", "manage", "Download all files that a job wrote, as a ZIP archive", ARCHIVE)
+def packed(request: Request, job: Job) -> HttpResponseBase:
+    return job_pages.packed(request._request, job)
+
+
+urlpatterns = [
+    path("corpora/", corpora, name="api-corpora"),
+    path("files/<str:name>/", upload, name="api-upload"),
+    path("actions/<slug:action>/", start, name="api-start"),
+    path("tasks/", tasks, name="api-manage-tasks"),
+    path("tasks/<slug:task>/", task, name="api-manage-task"),
+    path("tasks/<slug:task>/actions/<slug:action>/", start_in_task, name="api-start-in-task"),
+    path("tasks/<slug:task>/jobs/", jobs_of_task, name="api-task-jobs"),
+    path("jobs/", jobs, name="api-jobs"),
+    path("jobs/<int:job>/", job, name="api-job"),
+    path("jobs/<int:job>/cancel/", cancel, name="api-job-cancel"),
+    path("jobs/<int:job>/packed/", packed, name="api-job-packed"),
+    path("jobs/<int:job>/files/<path:path>/", file, name="api-job-file"),
+]

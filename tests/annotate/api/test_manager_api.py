@@ -1,0 +1,218 @@
+"""Managers' actions through the API, from the upload of a file to the download of a gold set."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import zipfile
+
+import pytest
+from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from knox.models import AuthToken
+
+from annotate.actions import job_worker
+from annotate.manager_pages import inbox
+from annotate.manager_pages.action_forms import DEEDS
+from annotate.models import Job, Membership, Task
+from annotate.work import job_store
+from corpora.storage.layout import manifest_of
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.programs import Program
+
+ROWS = "".join(json.dumps({"id": str(number), "text": f"Guten Morgen {number}"}) + "\n" for number in range(6))
+RECORDS = {"licence": "CC0-1.0", "fields": "body", "column": ["body=text"], "language": "de"}
+
+KIND = '''
+title = {en = "Which mood?"}
+form = "choice"
+fields = {body = {en = "text"}}
+layout = [{style = "document", fields = ["body"]}]
+answers = [{code = "glad", name = {en = "Glad"}}, {code = "sad", name = {en = "Sad"}}]
+[guidelines]
+en = """
+Choose the mood.
+"""
+'''
+
+
+@pytest.fixture
+def program(client, manager):
+    return Program(client, manager)
+
+
+def finish(response):
+    """Run the job that a response describes, and return its number."""
+    assert response.status_code == 202, response.text
+    return run_next().pk
+
+
+def run_next():
+    """Run the waiting job in this process."""
+    job, lock = job_store.claim()
+    with lock:
+        job_worker.do(job.pk)
+    job_store.settle()
+    job.refresh_from_db()
+    assert job.state == Job.DONE, job.warned
+    return job
+
+
+def refusal(response):
+    told = response.json()
+    assert set(told) == {"code", "detail"}
+    return response.status_code, told["code"], told["detail"]
+
+
+def upload(program, name, content):
+    return program.client.post(
+        f"/api/v1/manage/files/{name}/", content, content_type="application/octet-stream", headers=program.headers
+    )
+
+
+def test_a_corpus_is_uploaded_labelled_and_downloaded(program, person):
+    sent = upload(program, "july.jsonl", ROWS)
+    assert (sent.status_code, sent.json()) == (201, {"name": "july.jsonl", "size": len(ROWS)})
+    job = finish(program.post("manage/actions/import_corpus/", corpus="july", files=["july.jsonl"], **RECORDS))
+    told = program.get(f"manage/jobs/{job}/").json()
+    assert (told["state"], told["data"]["accepted"], told["options"]["files"]) == ("done", 6, ["july.jsonl"])
+    (corpus,) = program.get("manage/corpora/").json()
+    assert (corpus["name"], corpus["rows"], corpus["fault"]) == ("july", 6, "")
+
+    assert upload(program, "mood.toml", KIND).status_code == 201
+    options = {"kind": "mood.toml", "redundancy": 1, "test_items": 0, "gold_share": 0}
+    finish(program.post("manage/actions/open_task/", name="mood", corpus="july", size=2, seed=1, **options))
+    (task,) = program.get("manage/tasks/").json()
+    assert (task["name"], task["units"], task["done"]) == ("mood", 2, 0)
+    ann = Program(Client(), person("ann", "de"))
+    while lease := ann.post("tasks/mood/next/").json()["lease"]:
+        assert ann.post(f"leases/{lease['id']}/judge/", label="glad").status_code == 200
+    assert program.get("manage/tasks/mood/").json()["done"] == 2
+
+    job = finish(program.post("manage/tasks/mood/actions/export_gold/"))
+    (told,) = program.get("manage/tasks/mood/jobs/").json()[:1]
+    assert (told["id"], told["task"], told["state"]) == (job, "mood", "done")
+    assert "gold.jsonl" in [file["path"] for file in told["files"]]
+    rows = program.get(f"manage/jobs/{job}/files/gold.jsonl/")
+    assert [json.loads(line)["label"] for line in b"".join(rows).splitlines()] == ["glad", "glad"]
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(program.get(f"manage/jobs/{job}/packed/"))))
+    assert {file["path"] for file in told["files"]} == set(archive.namelist()) - {""}
+    assert program.get("manage/jobs/?task=mood").json()[0] == told
+
+
+def test_one_request_uploads_a_file_and_imports_it(program):
+    file = SimpleUploadedFile("august.jsonl", ROWS.encode())
+    body = {"corpus": "august", "files": file, "text_may_leave": "yes", **RECORDS}
+    finish(program.client.post("/api/v1/manage/actions/import_corpus/", body, headers=program.headers))
+    assert manifest_of("august").rows == 6
+    assert (inbox.folder() / "august.jsonl").read_text() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "corpus is required."),
+        ({"corpus": "july", "files": ["/etc/passwd"]}, "files: '/etc/passwd' does not exist. Available: july.jsonl."),
+        ({"corpus": "july", "coprus": "july"}, "import_corpus has no option 'coprus'. Options: corpus, files"),
+        ({"corpus": {"name": "july"}}, "corpus: The value must be a text, a number, true, false, or a list of these."),
+        (
+            {"corpus": "july", "files": ["july.jsonl"], "max_rejects": "many", "licence": "CC"},
+            "“max_rejects”: 'many'",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(program, options, sentence):
+    upload(program, "july.jsonl", ROWS)
+    status, code, detail = refusal(program.post("manage/actions/import_corpus/", **options))
+    assert (status, code, detail[: len(sentence)]) == (400, "invalid_answer", sentence)
+    assert not Job.objects.exists()
+
+
+def test_what_cannot_be_undone_must_be_confirmed(program, make_task):
+    make_task([DISPUTED])
+    status, code, detail = refusal(program.post("manage/actions/delete/", task="task"))
+    assert (status, code) == (400, "invalid_answer")
+    assert detail.endswith("Send sure: true to confirm.")
+    finish(program.post("manage/actions/delete/", task="task", sure=True))
+    assert not Task.objects.exists()
+
+
+def test_what_does_not_exist_is_reported(program, make_task):
+    make_task([DISPUTED])
+    for path in ("manage/actions/serve/", "manage/actions/export_gold/", "manage/tasks/task/actions/open_task/"):
+        assert refusal(program.post(path))[:2] == (404, "not_found"), path
+    for path in ("manage/jobs/1/", "manage/tasks/none/", "manage/nothing/"):
+        assert refusal(program.get(path))[:2] == (404, "not_found"), path
+    assert "manage/tasks/" in program.get("manage/jobs/1/").json()["detail"]
+
+
+def test_a_file_that_is_too_large_is_not_kept(program, settings):
+    settings.UPLOAD_MOST = 20
+    assert "larger than" in refusal(upload(program, "large.jsonl", ROWS))[2]
+    assert refusal(upload(program, "empty.jsonl", ""))[2].startswith("empty.jsonl is empty.")
+    assert [path.name for path in inbox.folder().iterdir()] == []
+
+
+def test_a_waiting_job_is_cancelled(program, make_task):
+    make_task([DISPUTED])
+    job = program.post("manage/tasks/task/actions/close/").json()["id"]
+    assert program.post(f"manage/jobs/{job}/cancel/").json()["state"] == "cancelled"
+    assert refusal(program.post(f"manage/jobs/{job}/cancel/"))[0] == 409
+
+
+def test_a_manager_of_one_task_exports_closes_and_reopens_it_and_nothing_else(program, make_task, person):
+    task, _ = make_task([DISPUTED]), make_task([DISPUTED], name="other")
+    mia = person("mia", "de")
+    task.memberships.create(annotator=mia, role=Membership.MANAGER)
+    own = Program(Client(), mia)
+    assert own.get("manage/tasks/task/").json()["name"] == "task"
+    job = own.post("manage/tasks/task/actions/close/")
+    assert job.status_code == 202
+    assert own.get(f"manage/jobs/{job.json()['id']}/").status_code == 200
+    assert own.get("manage/tasks/task/jobs/").status_code == 200
+    foreign = program.post("manage/tasks/other/actions/close/").json()["id"]
+    refused = (
+        *(own.post(f"manage/tasks/task/actions/{name}/") for name in ("extend_task", "reroute", "audit")),
+        *(own.post(path) for path in ("manage/actions/import_corpus/", "manage/tasks/other/actions/export_gold/")),
+        *(own.get(path) for path in ("manage/tasks/", "manage/corpora/", "manage/jobs/", f"manage/jobs/{foreign}/")),
+        own.post(f"manage/jobs/{job.json()['id']}/cancel/"),
+        upload(own, "mine.jsonl", ROWS),
+    )
+    assert [response.status_code for response in refused] == [403] * len(refused)
+    assert not list(inbox.folder().iterdir())
+
+
+def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(manager, live_server, tmp_path):
+    page = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / "api.md").read_text(encoding="utf-8")
+    section = page.partition("## Manage")[2].partition("\n## ")[0]
+    lines = re.findall(r"^curl (?:.*\\\n)*.*$", section, re.MULTILINE)
+    (tmp_path / "july.jsonl").write_text(ROWS)
+    token, number, told = AuthToken.objects.create(manager)[1], "", {}
+    env = {"PATH": os.environ["PATH"], "TOKEN": token, "SITE": f"{live_server.url}/api/v1"}
+    for line in lines:
+        quiet = line.replace("curl", "curl --silent --show-error --fail-with-body --noproxy '*'", 1)
+        command = ["bash", "-c", quiet.replace("ID", number)]
+        done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        told = json.loads(done.stdout) if done.stdout else {}
+        if told.get("state") == Job.WAITING:
+            number = str(run_next().pk)
+    assert len(lines) == 5
+    assert "gold.unfinished.jsonl" in zipfile.ZipFile(tmp_path / "july.zip").namelist()
+
+
+def test_the_schema_describes_the_options_of_every_action(client):
+    paths = client.get("/api/v1/schema/?format=json").json()["paths"]
+    actions = {path.split("/")[-2]: methods["post"] for path, methods in paths.items() if "/actions/" in path}
+    assert actions.keys() == DEEDS.keys()
+    body = actions["extend_task"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["required"] == ["size"]
+    assert body["properties"]["size"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 2**31 - 1,
+        "description": "the new total of units, not the number to add",
+    }
+    assert set(actions["import_corpus"]["requestBody"]["content"]) == {"application/json", "multipart/form-data"}
