@@ -144,11 +144,12 @@ ASKED = 500  # maximum number of ids in one SQL statement
 
 @action(
     "adjudicate",
-    "Import an adjudicator's decisions from a JSONL, CSV, TSV or Parquet file with the columns id (of the item), label "
-    f"(or {DISCARD}), reason (the evidence) and, optionally, comment, asked (the language in question, if there are "
-    "several for the item) and sure (yes to confirm a concept along with a broader one). The rules of the adjudication "
-    "page apply: for example, adjudicators cannot decide units that they have judged. If rows are rejected, they are "
-    "listed, the others are imported, and the exit status is 3. With --list or --out, list the units to decide.",
+    "Import an adjudicator's decisions from a JSONL, CSV, TSV, Excel, Parquet or Arrow file with the columns id (of "
+    f"the item), label (or {DISCARD}), reason (the evidence) and, optionally, comment, asked (the language in "
+    "question, if there are several for the item) and sure (yes to confirm a concept along with a broader one). The "
+    "rules of the adjudication page apply: for example, adjudicators cannot decide units that they have judged. If "
+    "rows are rejected, they are listed, the others are imported, and the exit status is 3. With --list or --out, "
+    "list the units to decide.",
     TASK,
     Option("file", Path, argument=True, shown="FILE", help="the decisions; without a file, use --list or --out"),
     Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),

@@ -100,11 +100,11 @@ OPTIONS = (
 
 @action(
     "import_corpus",
-    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting), Parquet or the first sheet of an Excel "
-    "workbook, plain or compressed, of any size. The encoding and the delimiter are recognized and reported. Each post "
-    "needs an id and a text; author, posted_at and url are optional. Mentions are masked and authors are hashed. With "
-    "--fields, the rows are records with several fields and a declared language; records are stored unchanged. A file "
-    "is imported completely or not at all. Run the command again after a crash, or to add files.",
+    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting), Parquet, Arrow or the first sheet of an "
+    "Excel workbook, plain or compressed, of any size. The encoding and the delimiter are recognized and reported. "
+    "Each post needs an id and a text; author, posted_at and url are optional. Mentions are masked and authors are "
+    "hashed. With --fields, the rows are records with several fields and a declared language; records are stored "
+    "unchanged. A file is imported completely or not at all. Run the command again after a crash, or to add files.",
     *OPTIONS,
     checks=lambda values: check(values),
 )

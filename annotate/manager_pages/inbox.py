@@ -22,7 +22,7 @@ from annotate.actions.action import ActionError
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.pages.access import PageRequest
 from annotate.work.accounts import is_manager
-from corpora.sources.compression import PACKED, SPREADSHEETS, format_of, is_packed, looks_like_utf16
+from corpora.sources.compression import BINARY, PACKED, SPREADSHEETS, format_of, is_packed, looks_like_utf16
 from corpora.storage.layout import digest_of
 from corpora.system import FOLDER
 
@@ -141,7 +141,8 @@ def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> Non
         if _is_heading_alone(name, start):
             raise ActionError(f"{name} was not saved: it has a heading but no rows. Add the rows.", option=option)
         raise ActionError(
-            f"{name} was not saved, because {reason}. Upload JSONL, CSV, TSV, Excel (.xlsx) or Parquet.", option=option
+            f"{name} was not saved, because {reason}. Upload JSONL, CSV, TSV, Excel (.xlsx), Parquet or Arrow.",
+            option=option,
         )
 
 
@@ -154,7 +155,7 @@ def holds_rows(path: Path) -> bool:
 def _may_hold_rows(name: Path, start: bytes) -> bool:
     if name.suffix.lower() in (*SPREADSHEETS, *ENDINGS.values()) or _is_heading_alone(name, start):
         return False
-    if format_of(name) in ("parquet", "xlsx") or name.suffix.lower() in PACKED:
+    if format_of(name) in BINARY or name.suffix.lower() in PACKED:
         return True
     is_binary = start.startswith(b"%PDF") or (b"\0" in start and not looks_like_utf16(start))
     return not is_binary or (bool(format_of(name)) and is_packed(start))

@@ -1,4 +1,4 @@
-"""Compressed files, file formats, size limits, and damaged files.
+"""Compressed files, file formats (by name or by content), size limits, and damaged files.
 
 gzip, zstd, xz, bzip2 and ZIP are supported. zstd windows may have up to 2 GB, as in Pushshift's dumps. A ZIP file must
 contain one file, or one file for each document. The compression is recognized by a file's first bytes rather than by
@@ -7,14 +7,18 @@ its name.
 
 import bz2
 import codecs
+import csv
 import io
 import lzma
+import re
+import shutil
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -48,7 +52,14 @@ _UNSUPPORTED = {
     b"LZIP": ("lzip", "lzip -d"),
     b"\x5d\x00\x00": ("LZMA", "xz --decompress --format=lzma"),
 }
+ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
+_PARQUET = b"PAR1"
+_ARROW_STREAM = b"\xff\xff\xff\xff"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_INSPECTED = 1 << 16  # The format is detected from this many bytes of the content.
+_LINES = 20  # number of lines from which a table is recognized
+_JSON = re.compile(r'\[?\s*\{\s*("(?:[^"\\]|\\.)*"\s*:|\})|\[\s*(\]|$)')
+_NAME = re.compile(r"\s*[^\W\d][\w .:()/-]{0,60}\s*")  # the name of a column
 START = 8  # number of bytes at the start of a file that identify its format
 # `zstd --long=31` writes files with this window (2 to the power of 31 bytes).
 _ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
@@ -132,9 +143,13 @@ def _files_in(archive: zipfile.ZipFile) -> list[str]:
     return [name for name in names if not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)]
 
 
+def _is_office(archive: zipfile.ZipFile) -> bool:
+    return "[Content_Types].xml" in archive.namelist() or "mimetype" in archive.namelist()
+
+
 def _zip(path: Path, file: BinaryIO) -> Any:
     archive = zipfile.ZipFile(file)
-    if "[Content_Types].xml" in archive.namelist() or "mimetype" in archive.namelist():
+    if _is_office(archive):
         raise _spreadsheet(path)
     names = _files_in(archive)
     if len(names) != 1:
@@ -165,8 +180,10 @@ SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow",
     ".xlsx": "xlsx",
 }  # fmt: skip
+BINARY = ("parquet", "arrow", "xlsx")  # formats that are not text
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers")
 # The decompressed content of a file, including all cells of a Parquet file, must not exceed MOST_TIMES times the file's
@@ -181,12 +198,54 @@ def format_of(path: Path) -> str | None:
     """Return a file's format, or None if it is unknown.
 
     The format is given by the suffix before the compression suffix. If a ZIP file's name has no such suffix, the name
-    of its only file is used.
+    of its only file is used. The content decides if it contradicts the name, or if the name does not show the format.
     """
     format = SUFFIXES.get(unpacked(path).suffix.lower())
     if not format and path.suffix.lower() == ".zip" and len(members := members_of(path)) == 1:
         format = SUFFIXES.get(Path(members[0]).suffix.lower())
-    return format
+    return format_inside(path, format) or format
+
+
+def format_inside(path: Path, named: str | None = None) -> str | None:
+    """Return the format that the first bytes of a file show, or None if they show none.
+
+    named: the format that the file's name shows; a table's format is only looked for if there is none
+    """
+    try:
+        with path.open("rb") as raw:
+            if _is_workbook(path, raw.read(START)):
+                return "xlsx"
+        with opened(path) as file:
+            start = file.read(_INSPECTED)
+    except (OSError, CorpusError):
+        return None
+    if start.startswith(_PARQUET):
+        return "parquet"
+    if start.startswith((ARROW_FILE, FEATHER_1)) or (start.startswith(_ARROW_STREAM) and named in (None, "arrow")):
+        return "arrow"
+    if start.startswith(b"PK\x03\x04"):
+        return "xlsx"  # a compressed workbook
+    if named not in (None, "csv", "tsv"):
+        return None
+    text = start.decode("utf-16" if looks_like_utf16(start[:4096]) else "utf-8-sig", errors="replace").strip()
+    if _JSON.match(text):
+        return "jsonl"
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    # The last line may be incomplete.
+    return None if named else _table_format(lines[: -1 if len(start) == _INSPECTED else None][:_LINES])
+
+
+def _table_format(lines: list[str]) -> str | None:
+    """Return the format of a text whose first lines all have the same number of cells and whose first names columns."""
+    is_quoted = any('"' in line for line in lines)
+    for format, delimiter in (("csv" if is_quoted else "tsv", "\t"), ("csv", ","), ("csv", ";")):
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        except csv.Error:
+            continue
+        if len(rows) > 1 and len(set(map(len, rows))) == 1 < len(rows[0]) and all(map(_NAME.fullmatch, rows[0])):
+            return format
+    return None
 
 
 def unpacked(path: Path) -> Path:
@@ -234,6 +293,31 @@ def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
                 source = _Reader(_READERS[packing](path, counted), Bound(path).take)
         with io.BufferedReader(source, 1 << 18) as file:
             yield file
+
+
+@contextmanager
+def unpacked_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a file's decompressed content, for readers that do not read from its start to its end."""
+    with path.open("rb") as raw:
+        start = raw.read(START)
+    if not is_packed(start) or _is_workbook(path, start):
+        yield path
+        return
+    with NamedTemporaryFile(prefix="assay-") as copy, opened(path) as file:
+        shutil.copyfileobj(file, copy, 1 << 20)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _is_workbook(path: Path, start: bytes) -> bool:
+    """Return whether a file is an Excel workbook, which is a ZIP file itself."""
+    if not start.startswith(b"PK"):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
 
 
 class _Counted(_Reader):

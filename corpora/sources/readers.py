@@ -1,4 +1,4 @@
-"""Readers for files of posts, records, predictions or scores in JSONL, CSV, TSV, Parquet and Excel workbooks.
+"""Readers for files of posts, records, predictions or scores in JSONL, CSV, TSV, Parquet, Arrow and Excel workbooks.
 
 A file may be compressed, and it is read row by row so that it need not fit into memory. For each row, a reader yields
 the line number with the raw values or with a Fault. The values are validated elsewhere, for example in
@@ -9,21 +9,15 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from uuid import UUID
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
-from corpora.sources import text, workbooks
-from corpora.sources.compression import Bound, Progress, damage_explained, format_of
+from corpora.sources import columnar, text, workbooks
+from corpora.sources.compression import Progress, damage_explained, format_of
 from corpora.sources.workbooks import XLSX
 
 # --- The mapping from our fields to the columns of a file.
@@ -128,9 +122,6 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
 
 
 Row = tuple[int, dict[str, Any] | text.Fault]
-_BATCH = 32 << 20  # maximum size of a batch of Parquet rows, according to the file's metadata (bytes)
-_LEAST_ROW = 20  # minimum size of a row in a text file (bytes)
-_TOO_LONG = object()
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -151,8 +142,9 @@ def read_rows(
     Raise CorpusError if the file cannot be read.
     """
     with damage_explained(path, format):
-        if format == "parquet":
-            yield from _parquet(path, columns, max_line, progress)
+        if format in columnar.FORMATS:
+            indexes = places_in(path, columnar.names_in(path, format), columns)
+            yield from columnar.rows_of(path, format, indexes, max_line, progress)
         elif format == XLSX:
             yield from _table(path, workbooks.cells_of(path, max_line, progress), format, columns)
         else:
@@ -277,115 +269,6 @@ def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Column
                 yield line, {field: row[index] for field, index in indexes}
 
 
-def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | None) -> Iterator[Row]:
-    with pq.ParquetFile(path) as file:
-        indexes = places_in(path, file.schema_arrow.names, columns)
-        names = [file.schema_arrow.names[index] for _, index in indexes]
-        texts = _texts(file.schema, names)
-    bound = Bound(path)
-    # The file stores a value that many rows share only once. Dictionary encoding does the same in memory.
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
-        unpacked_size = _unpacked_size(file.metadata, names)
-        # Millions of identical rows take almost no space in the file, but they take as long to read as different rows.
-        bound.check(max(unpacked_size, file.metadata.num_rows * _LEAST_ROW))
-        size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
-        batch_rows = max(1, min(1000, _BATCH * rows // max(unpacked_size, 1)))
-        for batch in file.iter_batches(batch_rows, columns=names):
-            values = {field: _in_microseconds(batch.column(columns.named[field])) for field, _ in indexes}
-            for number in range(batch.num_rows):
-                line += 1
-                raw = {field: _value(column, number, max_line) for field, column in values.items()}
-                bound.take(sum(map(_bytes, raw.values())))
-                fault = next((value for value in raw.values() if isinstance(value, text.Fault)), None)
-                for field, value in raw.items():
-                    if value is _TOO_LONG or (isinstance(value, str) and len(value) > max_line):
-                        fault = text.Fault(f"The {field} is longer than {max_line:,} characters.")
-                yield line, fault or raw
-            if progress:
-                progress(size * batch.num_rows // rows)
-
-
-def _texts(schema: Any, names: list[str]) -> list[str]:
-    """Return the Parquet paths of the named columns that contain text."""
-    texts = (column.path for column in map(schema.column, range(len(schema))) if column.physical_type == "BYTE_ARRAY")
-    return [path for path in texts if path.split(".")[0] in names]
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
-
-
-def _unpacked_size(metadata: Any, names: list[str]) -> int:
-    """Return the uncompressed size of the named columns, according to the file's metadata (bytes)."""
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    chunks = (group.column(number) for group in groups for number in range(group.num_columns))
-    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in names)
-
-
-def _in_microseconds(column: pa.Array) -> pa.Array:
-    if pa.types.is_timestamp(column.type):  # Python's datetime cannot represent nanoseconds.
-        return column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    return column
-
-
-def _value(column: pa.Array, number: int, longest: int) -> Any:
-    """Return the value of a cell, or _TOO_LONG if it certainly exceeds the maximum length.
-
-    longest: the maximum length of a text (characters)
-    """
-    cell = column[number]
-    cell = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
-    if not cell.is_valid:
-        return None
-    size = len(cell.as_buffer()) if _is_text(cell.type) else 0
-    if pa.types.is_nested(cell.type):
-        size = _size(column.slice(number, 1))
-    if size > 4 * longest:  # UTF-8 uses at most four bytes per character
-        return _TOO_LONG
-    try:
-        return _plain(cell.as_py())
-    except UnicodeDecodeError:
-        return text.Fault(text.NOT_UTF8)
-
-
-def _plain(value: Any) -> Any:
-    """Return a Parquet value in the form that it would have in a text file.
-
-    Bytes and UUIDs become text. Decimals become integers, or text if they have decimal places.
-    """
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, Decimal) and not value.as_tuple().exponent:
-        return int(value)
-    if isinstance(value, Decimal | UUID):
-        return str(value)
-    return [_plain(element) for element in value] if isinstance(value, list) else value
-
-
-def _size(values: pa.Array) -> int:
-    """Return the size of the texts in an array (bytes). Each element of a list or map counts as one more byte."""
-    kind = values.type
-    if _is_text(kind):
-        return pc.sum(pc.binary_length(values)).as_py() or 0
-    if pa.types.is_dictionary(kind) and _is_text(kind.value_type):
-        return pc.sum(pc.binary_length(values.dictionary).take(values.indices)).as_py() or 0
-    if pa.types.is_map(kind):
-        return len(values.keys) + _size(values.keys) + _size(values.items)
-    if pa.types.is_struct(kind):
-        return sum(map(_size, values.flatten()))
-    # All other nested types are lists.
-    return len(values.flatten()) + _size(values.flatten()) if pa.types.is_nested(kind) else 0
-
-
-def _bytes(value: Any) -> int:
-    """Return the approximate size that a value would have in a text file (bytes)."""
-    if isinstance(value, dict):
-        value = [*value.values()]
-    if isinstance(value, list | tuple):
-        return sum(map(_bytes, value))
-    return len(value) if isinstance(value, str | bytes) else 8
-
-
 # --- A preview of a file, which helps users to match its columns with our fields.
 
 
@@ -430,7 +313,8 @@ def sample(path: Path, format: str, text_format: text.TextFormat) -> Sample:
 def header_of(path: Path, format: str, objects: int = 1, text_format: text.TextFormat | None = None) -> list[str]:
     """Return the names of a file's columns.
 
-    They are the cells of its first line, the names in the Parquet schema, or the keys of its first JSON objects.
+    They are the cells of its first line, the names in the schema of a Parquet or Arrow file, or the keys of its first
+    JSON objects.
 
     objects: the number of JSON objects whose keys are used
     text_format: the encoding and delimiter of the file, or None to detect them
@@ -440,9 +324,8 @@ def header_of(path: Path, format: str, objects: int = 1, text_format: text.TextF
 
 
 def _names(path: Path, format: str, objects: int, text_format: text.TextFormat) -> Iterable[str]:
-    if format == "parquet":
-        with pq.ParquetFile(path) as file:
-            return list(file.schema_arrow.names)
+    if format in columnar.FORMATS:
+        return columnar.names_in(path, format)
     if format == "jsonl":
         numbered_lines = text.values_of(path, text.MAX_LINE, encoding=text_format.encoding)
         lines = (line for _, line in numbered_lines if isinstance(line, text.Fault) or not line.isspace())

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from corpora.core import CorpusError
 from corpora.core.records import kind_of
-from corpora.sources.compression import Progress, damage_explained, first_line, looks_like_utf16, opened
+from corpora.sources.compression import BINARY, Progress, damage_explained, first_line, looks_like_utf16, opened
 
 MAX_LINE = 1 << 20  # maximum length of a line (bytes)
 _INSPECTED = 1 << 16  # The layout of a file is detected from this many bytes at its start.
@@ -515,7 +515,7 @@ def text_format_of(
 
     Raise CorpusError if the file cannot be read.
     """
-    if format in ("parquet", "xlsx"):
+    if format in BINARY:
         return TextFormat()
     with damage_explained(path, format):
         encoding = encoding or encoding_of(path, most) or UTF_8

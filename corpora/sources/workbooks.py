@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 from corpora.core import CorpusError
-from corpora.sources.compression import Bound, Progress
+from corpora.sources.compression import Bound, Progress, unpacked_file
 from corpora.sources.text import Cells, Fault
 
 XLSX = "xlsx"
@@ -28,8 +27,9 @@ def cells_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
 
     bound = Bound(path)
     try:
-        workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        try:
+        # openpyxl refuses paths without the suffix .xlsx, but not open files.
+        with unpacked_file(path) as plain, plain.open("rb") as file:
+            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
             width = 0
             for number, row in enumerate(workbook.worksheets[0].iter_rows(values_only=True), 1):
                 cells = _trimmed([_text(value) for value in row])
@@ -41,9 +41,8 @@ def cells_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
                     yield number, Fault(f"A cell has {len(too_long):,} characters. The limit is {limit:,}.")
                 else:
                     yield number, cells + [""] * (width - len(cells))
-        finally:
-            workbook.close()
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ParseError, ValueError, EOFError) as error:
+    # Malformed XML is a SyntaxError, with lxml as with the parser of Python.
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, SyntaxError, ValueError, EOFError) as error:
         raise CorpusError(
             f"{path} cannot be read as an Excel workbook ({error}). Save it again in a spreadsheet program, as .xlsx "
             "or as CSV."

@@ -24,7 +24,7 @@ from django.conf import settings
 from corpora.core import NAMED, CorpusError, TooManyRejected, listed
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.sources.compression import Progress, damage_explained
+from corpora.sources.compression import BINARY, Progress, damage_explained
 from corpora.sources.readers import Row
 from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, UTF_8, Fault, encoding_of, lines_of
 from corpora.storage.layout import Manifest, Part, Predictions, Scores, changing, digest_of, name_of, part_name, sync
@@ -187,7 +187,7 @@ def encoding_hint(path: Path, format: str, reason: str = NOT_UTF8) -> str:
 
     reason: why the first row was rejected; the encoding matters only if the row is not UTF-8
     """
-    if "not UTF-8" not in reason or format in ("parquet", "xlsx") or not path.is_file() or zipfile.is_zipfile(path):
+    if "not UTF-8" not in reason or format in BINARY or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     encoding = encoding_of(path)
     if encoding == UTF_8:

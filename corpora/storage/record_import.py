@@ -15,7 +15,7 @@ from corpora.core.languages import code_of
 from corpora.core.values import Respelled, is_free, is_missing, is_removed
 from corpora.engines import full_disk_explained
 from corpora.models import Corpus
-from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.compression import BINARY, Progress, check_file, format_of
 from corpora.sources.documents import DOCUMENTS, read_any
 from corpora.sources.readers import MOST_INSPECTED, Columns, Row, header_of, places_in
 from corpora.sources.text import MAX_LINE, TextFormat, text_format_of
@@ -23,7 +23,7 @@ from corpora.storage import layout
 from corpora.storage.intake import RejectLog, deduplicate, stage
 from corpora.storage.layout import Manifest
 
-TABLES = ("csv", "tsv", "parquet", "xlsx")  # formats with a header
+TABLES = ("csv", "tsv", *BINARY)  # formats with a header
 
 
 @dataclass(frozen=True)
