@@ -1,7 +1,7 @@
-"""A cache for the statistics of large tasks, which take seconds to compute.
+"""A cache for the statistics of large tasks and installations, which take seconds to compute.
 
 A page shows the last statistics with their time, and starts an update in the background. If there are no statistics
-yet, it shows a message and reloads. The statistics of small tasks are computed for each request. The cache consists of
+yet, it shows a message and reloads. Small statistics are computed for each request. The cache consists of
 files in the data folder, which all processes of the server share.
 """
 
@@ -14,14 +14,15 @@ from typing import Any
 
 from django.core.cache import caches
 from django.db import connections
-from django.db.models import Sum
+from django.db.models import Func, Max, Subquery, Sum
 from django.utils import timezone
 
 from annotate.figures.finish_forecast import forecast_of
-from annotate.models import Task
+from annotate.models import Annotator, Task
 from corpora.models import Draw
 
 LARGE = 5_000  # minimum number of drawn items for caching
+EACH = 10  # An annotator counts as this many items, because forecasts simulate people.
 FRESH = 10.0  # minimum age of statistics before they are updated, in seconds
 SHARE = 0.05  # maximum share of the time that the server spends on updates for one page
 # Pages and parts of pages that show statistics of one task.
@@ -55,7 +56,8 @@ def figures(
     Raise BeingCountedError if the statistics are not available within that time.
     """
     draws = Draw.objects.filter(tasks=task) if task else Draw.objects.all()
-    if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
+    people = Annotator.objects.order_by().annotate(number=Func("pk", function="COUNT")).values("number")
+    if (draws.aggregate(size=Sum("size") + EACH * Max(Subquery(people)))["size"] or 0) < LARGE:
         return count(), None
     key = _key(page, task)
     cached = caches["figures"].get(key)

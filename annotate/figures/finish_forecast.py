@@ -29,6 +29,7 @@ from annotate.figures.finish_simulation import (
     Reader,
     Share,
     forecast,
+    sample,
     with_more,
 )
 from annotate.figures.interval_width import Stream, reading
@@ -213,13 +214,14 @@ def _forecast(
     def finishes(of: Sequence[Reader]) -> Forecast:
         return forecast(queues, of, usual, **rates, weekday=now.weekday(), seed=seed)
 
-    finish = finishes(readers)
+    simulated = sample(readers, seed)
+    finish = finishes(simulated)
     rows: list[dict[str, Any]] = []
     for queue in sorted(missing, key=lambda queue: (-finish.queues[queue].middle, -missing[queue], queue)):
         row = {"queue": queue, "answers": missing[queue], "readers": len(able.get(queue, ()))}
         days, more = finish.queues[queue], None
         if len(rows) < MOST:
-            after = finishes(with_more(readers, queue, MORE)).queues[queue]
+            after = finishes(with_more(simulated, queue, MORE)).queues[queue]
             sooner = None if inf in (days.middle, after.middle) else days.middle - after.middle
             more = {"readers": MORE, "days": _days(after), "sooner": sooner}
         rows.append({**row, "days": _days(days), "more": more})

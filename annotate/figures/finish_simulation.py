@@ -17,8 +17,9 @@ An annotator who works in several languages gets units in the order of the draw 
 time goes to the queue that is furthest behind.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ HORIZON = 730  # in days; a later finish is not forecast
 EXACT, GROWTH = 21, 0.05
 PARTS, COARSE = 4, 2  # number of parts of a day, and of a longer step; annotators may change queues after each part
 LITTLE = 0.5  # a smaller number of answers counts as zero
+MANY = 40  # number of a queue's annotators from which only a sample is simulated
 
 # Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED between the assumption and
 # the mean of all annotators, BETWEEN between annotators, and WITHIN between the answers (or days) of one annotator.
@@ -110,6 +112,7 @@ class Reader:
     worked, hours: number of days on which the annotator worked, and mean hours on these days.
     idle: number of days since the annotator last worked, or could have started.
     most: maximum number of answers per day.
+    stands_for: number of annotators that this one represents, see `sample`.
     """
 
     key: str
@@ -121,6 +124,7 @@ class Reader:
     hours: float = 0.0
     idle: int = 0
     most: float = inf
+    stands_for: float = 1.0
 
 
 class Assumed(NamedTuple):
@@ -187,6 +191,27 @@ def forecast(
     return Forecast(finishes, _finish(np.max(served, axis=0)) if served else None)
 
 
+def sample(readers: Sequence[Reader], seed: str) -> list[Reader]:
+    """Return annotators who represent all, so that thousands take no longer to simulate than hundreds.
+
+    Of each queue's annotators, about MANY or more are returned, and all if there are at most MANY. An annotator who is
+    returned with probability p stands for 1/p annotators. Annotators with similar queues and hours are next to each
+    other in the order of a systematic sample, so each kind is represented.
+    """
+    counts = Counter(name for reader in readers for name in reader.queues)
+    chances = {reader: min(1.0, max(MANY / counts[name] for name in reader.queues)) for reader in readers}
+    some = sorted(
+        (reader for reader in readers if chances[reader] < 1), key=lambda of: (of.queues, of.hours, of.seconds, of.key)
+    )
+    ends = np.floor(np.cumsum([chances[of] for of in some]) + generator(seed, "forecast", "sample").random())
+    chosen = {reader for reader, is_next in zip(some, np.diff(ends, prepend=0), strict=True) if is_next}
+    return [
+        replace(reader, stands_for=1 / chances[reader])
+        for reader in readers
+        if chances[reader] == 1 or reader in chosen
+    ]
+
+
 def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
     """Return the annotators together with `more` additional ones, who have no data and work in this queue only."""
     return [*readers, *(Reader(f"{queue} {number}", (queue,)) for number in range(more))]
@@ -217,7 +242,7 @@ class _People:
         of_pace, of_time, drift, of_stops = drawing.standard_normal((4, FUTURES))
         pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, self.drawing)
         time = _logs(hours, daily, HOURS_ASSUMED, HOURS_BETWEEN, of_time, self.drawing)
-        self.a_day = np.exp(time - pace + DRIFT * drift[:, None]) * 3600
+        self.a_day = np.exp(time - pace + DRIFT * drift[:, None]) * 3600 * [reader.stands_for for reader in readers]
         self.share = _shares(readers, assumed.days / 7, drawing, self.drawing)
         self.begins, self.stops = np.zeros_like(self.share), np.zeros_like(self.share)
         for place in range(len(readers)):
@@ -257,7 +282,8 @@ class _People:
         days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # the second term keeps the mean
         presence = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
         days *= np.clip(presence / step, 0, 1)
-        answers: Floats = np.minimum(days * self.a_day[:, place], step * self.readers[place].most)
+        most = step * self.readers[place].most * self.readers[place].stands_for
+        answers: Floats = np.minimum(days * self.a_day[:, place], most)
         return answers
 
 
@@ -357,13 +383,18 @@ class _Work:
         # If units need several answers, an annotator may give at most one answer per unit. If each unit needs one
         # answer, an annotator may give all answers.
         bound = np.where(several, units, inf)
-        self.may = [np.tile(bound[queue_indices], (FUTURES, 1)) for queue_indices in self.served]
+        self.may = [
+            np.tile(bound[queue_indices] * reader.stands_for, (FUTURES, 1))
+            for queue_indices, reader in zip(self.served, readers, strict=True)
+        ]
         annotators_of_queue = {
             int(queue): [n for n, queue_indices in enumerate(self.served) if queue in queue_indices]
             for queue in np.flatnonzero(several)
         }
         self.enough = {
-            queue: of for queue, of in annotators_of_queue.items() if len(of) * units[queue] >= answers[queue]
+            queue: of
+            for queue, of in annotators_of_queue.items()
+            if sum(readers[n].stands_for for n in of) * units[queue] >= answers[queue]
         }
         self.behind = 1 / np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
 
