@@ -277,7 +277,11 @@ def test_the_page_of_people_asks_as_many_statements_for_many_as_for_few(desk, pe
 
 
 @pytest.mark.parametrize(
-    "page", ["people/", "people/?sort=everybody.-answers", "people/?find-everybody=ann", "routes/"]
+    "page",
+    [
+        *("people/", "people/?sort=everybody.-answers", "people/?find-everybody=ann"),
+        *("", "dates/", "routes/", "questions/", "accounts/new/", "corpora/", "new-task/", "tasks/first/"),
+    ],
 )
 def test_lists_take_as_many_statements_however_many_people_and_tasks_there_are(desk, make_task, person, page):
     make_task([DISPUTED], name="first")
@@ -288,7 +292,7 @@ def test_lists_take_as_many_statements_however_many_people_and_tasks_there_are(d
     for more in range(2):
         for number in range(20):
             person(f"ann{more}{number}", "de en")
-        if page == "routes/":  # five tasks are on a page
+        if not page.startswith("people/"):  # three tasks are on the page of routes
             for number in range(2 + 8 * more):
                 make_task([DISPUTED], name=f"task{more}{number}")
         desk.get(f"/manage/{page}")
