@@ -6,7 +6,7 @@ PYTHON = .venv/bin/python
 # Without bytecode for all packages, which takes longer than all else; Python writes it for what is imported.
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
-.PHONY: demo test test-slow test-all bench bench-full bench-figures bench-faults lock clean
+.PHONY: demo test test-slow test-all bench bench-full bench-peers bench-figures bench-faults lock clean
 
 PORT = 8000
 demo: .venv/.requirements
@@ -24,9 +24,9 @@ test-slow: .venv/.requirements-test
 test-all: test test-slow
 
 # Speed and memory, as ratios of what is measured side by side: at a tenth of the sizes in some ten minutes, or in full.
-# DATA has posts in many languages, as python -m benchmarks says; DOCCANO=program measures that beside it.
+# DATA has posts in many languages, as python -m benchmarks says.
 DATA = fixtures
-SPEED = $(PYTHON) -m benchmarks $(DATA) detectors prelabel_speed answer idle pages load bulk draws $(if $(DOCCANO),--doccano $(DOCCANO))
+SPEED = $(PYTHON) -m benchmarks $(DATA) detectors prelabel_speed answer idle pages load bulk draws
 bench: .venv/.requirements-test
 	$(SPEED) --speed-posts 10000 --repetitions 1 --answer-units 10000 100000 --load-units 1000 --load-seconds 15 \
 	    --bulk-posts 100000 --draw-posts 2000000 --draw-fewer 200000 --draw-on-spark 200000
@@ -38,6 +38,10 @@ bench-full: .venv/.requirements-test
 	    --page-judgments 10000 1000000 --bulk-posts 1000000
 	$(PYTHON) -m tests.postgres $(PYTHON) -m benchmarks $(DATA) load --load-of posts records gold \
 	    --load-moments new analyzed pilot earlier --load-units 10000 --load-seconds 60
+
+# Label Studio and doccano beside Assay; both are installed in environments of their own.
+bench-peers: .venv/.requirements-test
+	$(PYTHON) -m tests.postgres $(PYTHON) -m benchmarks fixtures peers --peer-docs
 
 # The simulations behind the figures of the documentation: make bench-figures DATA=folder
 bench-figures: .venv/.requirements-test

@@ -1,4 +1,4 @@
-"""Run benchmarks one after another: `python -m benchmarks FOLDER [NAMES...]`. By default, all of them are run."""
+"""Run benchmarks: `python -m benchmarks FOLDER [NAMES...]`. By default, all but peers are run, one after another."""
 
 import argparse
 import signal
@@ -35,6 +35,7 @@ from benchmarks import (
     oracle_pairs,
     pages,
     panels,
+    peers,
     planning,
     population,
     preferences,
@@ -73,6 +74,7 @@ BENCHMARKS = {
     "detectors": detectors,
     "evidence": evidence,
     "panels": panels,
+    "peers": peers,
     "prelabel_speed": prelabel_speed,
     "draws": draws,
     "database": database,
@@ -103,7 +105,7 @@ def read_arguments(arguments: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, help="the data: lingua_sentences/, afrisenti_tweets/, ...")
-    parser.add_argument("names", nargs="*", help="the benchmarks to run (default: all)")
+    parser.add_argument("names", nargs="*", help="the benchmarks to run (default: all but peers)")
     parser.add_argument(
         "--seed", default="2015", help="the seed of the sample and the annotators (default %(default)s)"
     )
@@ -122,7 +124,7 @@ def main(arguments: list[str]) -> int:
     try:
         if not options.folder.is_dir():
             raise MissingData(f"There is no folder {options.folder}.")
-        for name in options.names or BENCHMARKS:
+        for name in options.names or [name for name in BENCHMARKS if name != "peers"]:
             module = BENCHMARKS[name]
             print(f"# {name}: {module.__doc__.splitlines()[0]}\n", flush=True)
             start = time.monotonic()

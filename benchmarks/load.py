@@ -1,4 +1,4 @@
-"""Many people who work at the same time over HTTP, through the pages, the API and, if it is installed, doccano.
+"""Many people who work at the same time over HTTP, through the pages and the API.
 
 The server, the database and the people share this machine. Each round uses a new task in a new installation. Only
 acknowledged answers count. The time of an answer includes the next unit.
@@ -7,23 +7,11 @@ acknowledged answers count. The time of an answer includes the next unit.
 import json
 import os
 import random
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
-from benchmarks.place import (
-    BenchmarkFailed,
-    Place,
-    free_port,
-    new_place,
-    serving_by_default,
-    wait_for_server,
-)
-from benchmarks.server_load import doccano_project
+from benchmarks.place import BenchmarkFailed, Place, new_place, serving_by_default
 from benchmarks.server_load.__main__ import HEAD, row
 from benchmarks.server_load.people import TOOLS, Person
 from benchmarks.server_load.work import Done, work
@@ -75,7 +63,6 @@ def add_options(parser) -> None:
     parser.add_argument("--load-processes", type=int, help="of the server (default: what `assay serve` starts)")
     parser.add_argument("--load-beside", type=Path, metavar="CHECKOUT", help="another version, measured in turn")
     parser.add_argument("--load-runs", type=int, default=1, help="of each round (default %(default)s)")
-    parser.add_argument("--doccano", type=Path, help="the doccano program to measure for comparison")
 
 
 def run(folder: Path, options) -> None:
@@ -90,9 +77,6 @@ def run(folder: Path, options) -> None:
             name = f"{units:,} {what}, {moment}, {way}, {database}" + (f", {tree.name}" if len(trees) > 1 else "")
             rows.append([*row(name, options.load_people, done, 1), lost, *_cpu(done)])
             print(f"{name}: {done.a_second:.1f} answers/s, ms of CPU: {_cpu(done)}", file=sys.stderr, flush=True)
-    if options.doccano:
-        done = at_doccano(options.doccano, options.load_units[0], options.load_people, options.load_seconds)
-        rows.append([*row(f"{options.load_units[0]:,} units, doccano", options.load_people, done, 1), "–", "–", "–"])
     processes = options.load_processes or "as many as it starts by itself"
     title = (
         f"{options.load_people} people for {options.load_seconds:g} s, processes of the server: {processes}, all on "
@@ -111,13 +95,15 @@ def at_assay(
     seconds: float,
     migrated: Path | None = None,
     *,
+    sqlite: bool = False,
     what: str = "posts",
     moment: str = "earlier",
     tree: Path = ROOT,
     processes: int | None = WORKERS,
 ) -> tuple[Done, int, str]:
-    """tree: the checkout whose program is measured. processes: of the server; None: its own default."""
-    with new_place(migrated=migrated) as place:
+    """sqlite: whatever DATABASE_URL says. tree: the checkout whose program is measured. processes: of the server; None:
+    its own default."""
+    with new_place(sqlite=sqlite, migrated=migrated) as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings", "PYTHONPATH": str(tree)}
         place.root = tree
         place.manage("django", "migrate", "--verbosity=0")
@@ -180,41 +166,3 @@ def _open_records(place: Place, units: int, *, gold: bool) -> None:
 def _reader(address: str, way: str, line: str, label: str) -> Person:
     name, token, password = line.split(maxsplit=2)
     return TOOLS[way](address, "load", name, token if way == "api" else password, label)
-
-
-def at_doccano(program: Path, units: int, people: int, seconds: float) -> Done:
-    invited = [(f"reader{number}", f"a long password {number}") for number in range(people)]
-    with tempfile.TemporaryDirectory(prefix="assay-doccano-") as home:
-        env = {**os.environ, "DOCCANO_HOME": home, "DEBUG": "False"}
-        env.pop("DATABASE_URL", None)
-        env.pop("DJANGO_SETTINGS_MODULE", None)
-        python = program.parent / "python"
-        _call([program, "init"], env)
-        where = _call([python, "-c", "import backend; print(backend.__path__[0])"], env).splitlines()[-1]
-        env["DATABASE_URL"] = f"sqlite:///{home}/db.sqlite3"
-        secrets = [word for each in invited for word in each]
-        project = _call([python, doccano_project.__file__, where, str(units), *secrets], env).splitlines()[-1]
-        with _doccano(program, env) as address:
-            made = [TOOLS["doccano"](address, project, name, password, "en") for name, password in invited]
-            return work(made, answers=units, seconds=seconds)
-
-
-@contextmanager
-def _doccano(program: Path, env: dict[str, str]) -> Iterator[str]:
-    port = free_port()
-    command = [program, "webserver", "--port", str(port), "--workers", str(WORKERS)]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, env=env, **quiet)
-    try:
-        wait_for_server(server, port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _call(command: list, env: dict[str, str]) -> str:
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        raise BenchmarkFailed(f"{' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout

@@ -29,7 +29,7 @@ def row(name: str, people: int, done: Done, most: int) -> list[object]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.server_load", description=__doc__)
     parser.add_argument("address", help="of the server, such as http://127.0.0.1:8000")
-    parser.add_argument("task", help="the name of the task, or the number of the doccano project")
+    parser.add_argument("task", help="the name of the task, or the number of another tool's project")
     parser.add_argument("people", type=Path, help="a file with a name, a space, and a password or token on each line")
     parser.add_argument("--tool", choices=TOOLS, default="page", help="how they work (default %(default)s)")
     parser.add_argument("--label", required=True, help="what they answer")

@@ -1,19 +1,26 @@
-"""A project of text classification in doccano: `DOCCANO_PYTHON doccano_project.py BACKEND UNITS NAME PASSWORD...`.
+"""A project of text classification in doccano: `PYTHON doccano_project.py UNITS NAME PASSWORD...`.
 
-It is run by doccano's own Python, in the folder of its backend. It prints the project's number.
+It is run by doccano's own Python. It prints the project's number.
 """
 
 import os
 import sys
 
 
-def main(backend: str, units: int, secrets: list[str]) -> None:
-    sys.path.insert(0, backend)
-    os.chdir(backend)
+def main(units: int, secrets: list[str]) -> None:
+    import backend
+
+    folder = backend.__path__[0]
+    sys.path.insert(0, folder)
+    os.chdir(folder)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
     import django
 
     django.setup()
+    from django.core.management import call_command
+
+    for command in ("migrate", "create_roles"):
+        call_command(command, verbosity=0)
     from django.contrib.auth import get_user_model
     from examples.models import Example
     from label_types.models import CategoryType
@@ -41,4 +48,4 @@ def main(backend: str, units: int, secrets: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from benchmarks.server_load.connection import Connection
+from benchmarks.server_load.connection import Connection, Refused
 
 
 class Person(Protocol):
@@ -112,6 +112,37 @@ class AtDoccano:
         return str(found["results"][0]["text"])
 
 
+class AtLabelStudio:
+    """An annotator of a Label Studio project of choices, in its stream of labelling: the next task, and the answer."""
+
+    def __init__(self, address: str, project: str, name: str, password: str, label: str) -> None:
+        self.connection = Connection(address)
+        self.project, self.name, self.password, self.label = project, name, password, label
+        self.task = 0
+
+    def begin(self) -> str | None:
+        form = {"csrfmiddlewaretoken": _token(self.connection.get("/user/login/"))}
+        self.connection.post("/user/login/?next=/version/", form | {"email": self.name, "password": self.password})
+        self.connection.headers["X-CSRFToken"] = self.connection.cookies["csrftoken"]
+        return self._next()
+
+    def answer(self) -> str | None:
+        chosen = {"from_name": "language", "to_name": "text", "type": "choices", "value": {"choices": [self.label]}}
+        said = {"lead_time": 2, "result": [chosen]}
+        self.connection.post_json(f"/api/tasks/{self.task}/annotations/?project={self.project}", said)
+        return self._next()
+
+    def _next(self) -> str | None:
+        try:
+            found = json.loads(self.connection.get(f"/api/projects/{self.project}/next"))
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+        self.task = found["id"]
+        return str(found["data"]["text"])
+
+
 def has_already(page: str) -> dict[str, str]:
     """The headers by which queue.js says what of the page need not be sent again."""
     shown = re.search(r'data-shown="(\w+)"', page)
@@ -121,7 +152,7 @@ def has_already(page: str) -> dict[str, str]:
 def _token(page: str) -> str:
     found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     if found is None:
-        raise ValueError("The page has no form. Check that the address is that of an Assay server.")
+        raise ValueError("The page has no form. Check the address.")
     return found[1]
 
 
@@ -131,4 +162,5 @@ TOOLS: dict[str, Callable[[str, str, str, str, str], Person]] = {
     "api": lambda address, task, name, token, label: ByApi(address, task, token, label),
     "page": ByPage,
     "doccano": AtDoccano,
+    "label-studio": AtLabelStudio,
 }
