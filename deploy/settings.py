@@ -109,6 +109,9 @@ SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
 ENDPOINT = os.environ.get("ASSAY_ENDPOINT", "")
 ENDPOINT_KEY = os.environ.get("ASSAY_ENDPOINT_KEY", "").strip()
 
+# Hosts of webhooks that may be in a private network, and may be notified without HTTPS.
+WEBHOOK_HOSTS = [host for host in os.environ.get("ASSAY_WEBHOOK_HOSTS", "").replace(" ", "").lower().split(",") if host]
+
 DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()

@@ -26,8 +26,9 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from annotate.actions.action import Action, ActionError, Encoder, Outcome, Progress, Values
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag
-from annotate.models import Job, Task
+from annotate.models import Job, Task, Webhook
 from annotate.work import job_store
+from annotate.work.webhook_outbox import flag_file
 
 PROGRAM = "from annotate.actions.registry import main; main()"
 LOOK = 0.2  # seconds between two checks for a cancelled job or for the end of another worker's job
@@ -121,6 +122,8 @@ def work_off() -> None:
     while True:
         try:
             close_old_connections()
+            if Webhook.objects.exists():
+                flag_file().touch()  # it is missing if the data folder was restored without the jobs
             job_store.settle()
             claimed = job_store.claim()
             if claimed is None and not job_store.is_left():
@@ -246,7 +249,7 @@ def watch(mode: str) -> list[str]:
     mode: "alone", or "beside" if a server holds the other end of the watcher's standard input
     """
     folder = job_store.jobs_folder()
-    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), mode, *ourselves("work", "--until-done")]
+    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), mode, *ourselves("work")]
 
 
 # --- Servers that use the data folder, and the job watcher that runs alongside them (annotate/job_watcher.py)

@@ -260,6 +260,7 @@ urlpatterns = [
     path("", docs, name="api-docs"),
     path("schema/", Schema.as_view(), name="api-schema"),
     path("manage/", include("annotate.api.manager_api")),
+    path("manage/webhooks/", include("annotate.api.webhook_api")),
     path("tasks/", tasks, name="api-tasks"),
     path("tasks/<slug:task>/", task_in_full, name="api-task"),
     path("tasks/<slug:task>/adjudication/", include("annotate.api.adjudication_api")),

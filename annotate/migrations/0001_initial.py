@@ -5,6 +5,7 @@ That list is finer than the detectors in places, or unknown to them.
 
 import django.core.validators
 import django.db.models.deletion
+import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
@@ -1823,6 +1824,104 @@ class Migration(migrations.Migration):
                 fields=("unit", "annotator"),
                 name="one_live_judgment",
             ),
+        ),
+        migrations.CreateModel(
+            name="Webhook",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("url", models.URLField(max_length=500)),
+                (
+                    "secret",
+                    models.CharField(
+                        editable=False, help_text="the key of the signatures, shown only once", max_length=80
+                    ),
+                ),
+                (
+                    "events",
+                    models.JSONField(default=list, help_text="names of the events that are sent; empty for all"),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "seen",
+                    models.PositiveBigIntegerField(
+                        default=0, help_text="all transitions up to this one have been collected"
+                    ),
+                ),
+                (
+                    "collected_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now,
+                        help_text="all questions and jobs up to this time have been collected",
+                    ),
+                ),
+                (
+                    "failures",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="number of failed attempts since the last success"
+                    ),
+                ),
+                (
+                    "waits_until",
+                    models.DateTimeField(blank=True, help_text="nothing is sent before this time", null=True),
+                ),
+                ("by", models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
+                (
+                    "task",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="only events of this task are sent; empty for all",
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="annotate.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["pk"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Delivery",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("event", models.CharField(max_length=16)),
+                (
+                    "key",
+                    models.CharField(help_text="identifies the event, so that it is stored only once", max_length=60),
+                ),
+                ("body", models.TextField(help_text="JSON")),
+                ("at", models.DateTimeField(help_text="time of the event")),
+                ("tries", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "status",
+                    models.PositiveSmallIntegerField(
+                        blank=True, help_text="HTTP status of the last response", null=True
+                    ),
+                ),
+                ("fault", models.CharField(blank=True, help_text="why the last attempt failed", max_length=200)),
+                ("delivered_at", models.DateTimeField(blank=True, null=True)),
+                ("given_up_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="annotate.webhook",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("delivered_at", None), ("given_up_at", None)),
+                        fields=["webhook"],
+                        name="pending_deliveries",
+                    )
+                ],
+                "constraints": [models.UniqueConstraint(fields=("webhook", "key"), name="notified_once")],
+            },
         ),
         migrations.RunPython(add, migrations.RunPython.noop),
     ]

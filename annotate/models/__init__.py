@@ -18,4 +18,5 @@ from annotate.models.quality import (
     TrialAnswer,
 )
 from annotate.models.tasks import Guidelines, Job, LanguageRoute, Membership, Share, Task
+from annotate.models.webhooks import Delivery, Webhook
 from annotate.models.work import Backlog, Change, Judgment, Lease, Reserve, Transition, Unit

@@ -267,7 +267,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
             error = Throttled(throttle.wait())
     response = exception_handler(error, context)
     if isinstance(error, ValidationError):
-        faults = [f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items()]
+        faults = [f"{field}: {' '.join(_sentences(errors))}" for field, errors in response.data.items()]
         detail = " ".join(fault.removeprefix(f"{api_settings.NON_FIELD_ERRORS_KEY}: ") for fault in faults)
         response.data = {"code": InvalidAnswer.code, "detail": detail}
     elif isinstance(error, Http404):
@@ -277,6 +277,13 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         detail = response.data["detail"]
         response.data = {"code": detail.code, "detail": _our_message(detail.code) or detail}
     return response
+
+
+def _sentences(errors: Any) -> list[str]:
+    """Return the messages about a field. The messages about a list are in a mapping from index to messages."""
+    if isinstance(errors, dict):
+        return [sentence for inside in errors.values() for sentence in _sentences(inside)]
+    return list(errors)
 
 
 def _no_such_format(context: dict[str, Any]) -> str:

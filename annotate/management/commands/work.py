@@ -6,6 +6,7 @@ from django.conf import settings
 from annotate.actions import commands, job_worker
 from annotate.actions.database import prepare
 from annotate.core.option import Option, flag, whole_number
+from annotate.work import webhook_sender
 
 
 class Command(commands.Command):
@@ -16,13 +17,16 @@ class Command(commands.Command):
 
     options = (
         Option("until_done", flag, False, help="stop when no jobs are waiting"),
-        Option("job", whole_number),  # used by `assay serve` itself
+        Option("job", whole_number),  # this and the next one are used by `assay serve` itself
+        Option("send", flag, False),
     )
 
     def handle(self, **inputs: Any) -> None:
         options = self.values(inputs)
         if options["job"] is not None:
             job_worker.do(options["job"])
+        elif options["send"]:
+            webhook_sender.run()
         elif options["until_done"]:
             job_worker.work_off()
         else:

@@ -90,8 +90,14 @@ PICKERS = {
     **dict.fromkeys(["judge do", "change do", "qualification-answer do"], (302, 403, 200, 404, 404, 403)),
     "adjudicate do": (302, 403, 403, 403, 200, 403),
 }
-API_OF_MANAGERS = ("corpora", "manage-tasks", "manage-task", "task-jobs", "jobs", "job", "job-packed", "job-file")
-API_ACTS_OF_MANAGERS = ("api-upload", "api-start", "api-start-in-task", "api-job-cancel")
+API_OF_MANAGERS = (
+    *("corpora", "manage-tasks", "manage-task", "task-jobs", "jobs", "job", "job-packed", "job-file"),
+    *("webhooks", "deliveries"),
+)
+API_ACTS_OF_MANAGERS = (
+    *("api-upload", "api-start", "api-start-in-task", "api-job-cancel"),
+    *("api-webhook-new", "api-webhook-delete"),
+)
 NO_API_GET = NO_API_POST = (401, 405, 405, 405, 405, 405)
 API = {
     **dict.fromkeys(["api-docs", "api-schema"], (ALL, (405,) * 6)),
@@ -110,7 +116,8 @@ API = {
     "api-practise": (NO_API_GET, (401, 403, 200, 200, 403, 403)),
     "api-test": (NO_API_GET, (401, 403, 200, 409, 403, 403)),
     **dict.fromkeys([f"api-{name}" for name in API_OF_MANAGERS], ((401, 403, 403, 403, 403, 200), NO_API_POST)),
-    "api-upload": (NO_API_GET, (401, 403, 403, 403, 403, 201)),
+    **dict.fromkeys(["api-upload", "api-webhook-new"], (NO_API_GET, (401, 403, 403, 403, 403, 201))),
+    "api-webhook-delete": (NO_API_GET, (401, 403, 403, 403, 403, 204)),
     **dict.fromkeys(["api-start", "api-start-in-task"], (NO_API_GET, (401, 403, 403, 403, 403, 202))),
     "api-job-cancel": (NO_API_GET, (401, 403, 403, 403, 403, 200)),
 }

@@ -129,6 +129,7 @@ BUTTONS = {
     *("reply-read", "note-read", "unsettle", "manage-lift", "manage-route-remove", "manage-export"),
     *("manage-job-cancel", "manage-job-again", "manage-job-remove", "manage-job-withdraw"),
     *("api-next", "api-undo", "api-skip", "api-release", "api-practise", "api-test", "api-unsettle"),
+    *("api-upload", "api-start-in-task", "api-job-cancel", "api-webhook-delete"),
 }
 OF_THE_SERVER = ("sessions.session", "axes.accessattempt", "axes.accesslog", "axes.accessfailurelog")
 

@@ -58,6 +58,7 @@ def test_the_api_tells_exactly_this(world):
 
 ADJUDICATORS = {"Discard", "Dossier", "Judgment", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
 MANAGERS = {"Corpus", "Job", "JobProgress", "Output", "TaskState", "Uploaded"}
+MANAGERS |= {"Delivery", "Register", "Registered", "Webhook"}
 
 
 def test_the_schema_names_nothing_else_to_annotators(world):

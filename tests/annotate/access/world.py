@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.kinds.kind_draft import TEMPLATES
 from annotate.manager_pages import inbox
-from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
+from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial, Webhook
 from annotate.work import accounts, flags, job_store
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
@@ -32,6 +32,8 @@ from tests.annotate.act_pairs import suggest_by_chance
 from tests.annotate.acts import answer, begin
 from tests.annotate.concepts import acts as labelling
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
+
+WEBHOOK = "https://8.8.8.8/"  # a public address, to which no test sends anything
 
 
 class World:
@@ -141,6 +143,7 @@ class World:
             "api-start-in-task": [task.name, "export_gold"],
             **{name: [done.pk] for name in ("api-job", "api-job-packed")},
             "api-job-cancel": [waits.pk],
+            **{f"api-{name}": [self.make_webhook(manager).pk] for name in ("deliveries", "webhook-delete")},
             "api-job-file": [done.pk, "card.md"],
             "docs-page": ["reference/commands"],
             "docs-file": ["reference/commands.md"],
@@ -197,6 +200,7 @@ class World:
                 "text_may_leave": "yes",
             },
             "api-upload": {"id": "1", "text": "Guten Tag"},
+            "api-webhook-new": {"url": WEBHOOK},
             "api-start": {"corpus": "august", "files": ["posts.csv"], "licence": "CC0-1.0"},
             "api-judge": {"label": "de"},
             "api-flag": {"kind": "broken"},
@@ -234,6 +238,10 @@ class World:
         now = timezone.now()
         Job.objects.filter(pk=done.pk).update(state=Job.DONE, began_at=now, ended_at=now)
         return done, waits
+
+    @staticmethod
+    def make_webhook(manager):
+        return Webhook.objects.create(url=WEBHOOK, by=manager)
 
     @staticmethod
     def of_concepts(ann):

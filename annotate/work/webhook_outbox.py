@@ -1,0 +1,133 @@
+"""Webhooks: managers register addresses, and events become notifications. webhook_sender.py sends them.
+
+Events are read from what the database keeps anyway: transitions, flags and jobs. Answers therefore cost nothing more,
+and a rolled-back answer is no event. The sender's process collects events every few seconds.
+
+Ids and times are assigned before a transaction is committed, so a row may become visible after later rows. The last
+minute is therefore read again, and the key of a notification ensures that each event is stored only once.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+from secrets import token_bytes
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds import MADE_ELSEWHERE
+from annotate.models import Delivery, Flag, Job, Task, Transition, Webhook
+from annotate.work.job_store import jobs_folder
+from annotate.work.webhook_address import check_address
+
+LOOKBACK = timedelta(minutes=1)
+STALE = timedelta(minutes=10)  # age at which the time of the last collection is stored even without events
+KEPT = timedelta(days=30)  # how long notifications are kept
+MOST = 10_000  # maximum number of transitions that are collected at once
+PREFIX = "whsec_"  # beginning of a secret, as in the specification Standard Webhooks
+
+
+def flag_file() -> Any:
+    """Return the file that exists while there are webhooks. annotate/job_watcher.py starts the sender if it exists."""
+    return jobs_folder() / "webhooks"
+
+
+@transaction.atomic
+def register(url: str, by: User, events: Collection[str] = (), task: Task | None = None) -> Webhook:
+    """Register a webhook and return it. Only events that happen from now on are sent.
+
+    events: names of events; empty for all
+    task: only events of this task are sent; None for all
+
+    Raise InvalidAnswer if an event does not exist, or if nothing may be sent to the URL.
+    """
+    if unknown := set(events) - set(Webhook.EVENTS):
+        raise InvalidAnswer(f"The event {min(unknown)!r} does not exist. Events: {', '.join(Webhook.EVENTS)}.")
+    check_address(url)
+    last = Transition.objects.order_by("-pk").values_list("pk", flat=True).first()
+    secret = PREFIX + b64encode(token_bytes(32)).decode()
+    transaction.on_commit(flag_file().touch)
+    return Webhook.objects.create(url=url, secret=secret, events=list(events), task=task, by=by, seen=last or 0)
+
+
+def collect(webhook: Webhook) -> int:
+    """Store the notifications of new events for a webhook, and return their number."""
+    now = timezone.now()
+    moves = list(_settled(webhook)[:MOST]) if webhook.wants(Webhook.SETTLED) or webhook.wants(Webhook.FINISHED) else []
+    found = [*_items(moves), *_finished(moves), *_questions(webhook), *_jobs(webhook)]
+    found = [each for each in found if webhook.wants(each.event)]
+    first = min((each.at for each in found), default=now)
+    stored = set(webhook.deliveries.filter(at__gte=first).values_list("key", flat=True))
+    new = sorted((each for each in found if each.key not in stored), key=lambda each: each.at)
+    if not new and now - webhook.collected_at < STALE:
+        return 0
+    for each in new:
+        each.webhook = webhook
+    with transaction.atomic():
+        Delivery.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
+        Webhook.objects.filter(pk=webhook.pk).update(seen=_seen(webhook, moves, now), collected_at=now)
+        webhook.deliveries.filter(at__lt=now - KEPT).delete()
+    return len(new)
+
+
+def _seen(webhook: Webhook, moves: list[Transition], now: datetime) -> int:
+    """Return the last transition before which none can become visible any more and all are collected."""
+    old = Transition.objects.filter(pk__gt=webhook.seen, at__lt=now - LOOKBACK)
+    last: int = old.order_by("-pk").values_list("pk", flat=True).first() or webhook.seen
+    return min(last, moves[-1].pk) if len(moves) == MOST else last
+
+
+def _settled(webhook: Webhook) -> QuerySet[Transition]:
+    """Return the transitions by which people settled or discarded items."""
+    moves = Transition.objects.filter(pk__gt=webhook.seen, to_stage__in=(stages.LABELLED, stages.DISCARDED))
+    moves = moves.filter(Q(judgment__isnull=False) | Q(by__isnull=False), unit__honeypot=False)
+    moves = moves.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE)
+    if webhook.task_id:
+        moves = moves.filter(unit__task=webhook.task_id)
+    return moves.select_related("unit__task", "unit__item").order_by("pk")
+
+
+def _delivery(event: str, number: object, at: datetime, **data: Any) -> Delivery:
+    body = {"type": event, "timestamp": at.isoformat(), "data": data}
+    return Delivery(event=event, key=f"{event}:{number}", at=at, body=json.dumps(body, ensure_ascii=False))
+
+
+def _items(moves: Iterable[Transition]) -> Iterator[Delivery]:
+    for move in moves:
+        unit = move.unit
+        data = {"task": unit.task.name, "unit": unit.pk, "item": unit.item.key, "stage": move.to_stage}
+        # A label that people write is a text, and no texts are sent.
+        if unit.task.kind.form.lists:
+            data["label"] = move.label
+        yield _delivery(Webhook.SETTLED, move.pk, move.at, **data)
+
+
+def _finished(moves: Iterable[Transition]) -> Iterator[Delivery]:
+    for task, last in {move.unit.task: move for move in moves}.items():
+        if not task.units.work().filter(stage__in=stages.WAITING).exists():
+            yield _delivery(Webhook.FINISHED, f"{task.pk}:{last.pk}", last.at, task=task.name)
+
+
+def _questions(webhook: Webhook) -> Iterator[Delivery]:
+    flags = Flag.objects.standing().filter(at__gt=_since(webhook)).select_related("unit__task", "unit__item")
+    for flag in flags.filter(unit__task=webhook.task_id) if webhook.task_id else flags:
+        data = {"task": flag.unit.task.name, "unit": flag.unit.pk, "item": flag.unit.item.key}
+        yield _delivery(Webhook.ASKED, flag.pk, flag.at, **data, question=flag.pk, kind=flag.kind)
+
+
+def _jobs(webhook: Webhook) -> Iterator[Delivery]:
+    jobs = Job.objects.of_task(webhook.task.name) if webhook.task else Job.objects.all()
+    for job in jobs.filter(ended_at__gt=_since(webhook)):
+        assert job.ended_at
+        data = {"job": job.pk, "action": job.action, "state": job.state, "task": job.task_name, "corpus": job.corpus}
+        yield _delivery(Webhook.ENDED, job.pk, job.ended_at, **data)
+
+
+def _since(webhook: Webhook) -> datetime:
+    return max(webhook.created_at, webhook.collected_at - LOOKBACK)
