@@ -14,7 +14,7 @@ from benchmarks.tables import show
 ROUNDS = 3
 MOST_TIMES = 1.2
 PARTS = {
-    "permit": "lock the person and read the rights",
+    "permit": "read the rights of the person, who is locked",
     "close": "store the answer and its effects",
     "hand_out": "the next unit",
     "commit": "commit (including the wait for the disk)",

@@ -91,7 +91,7 @@ def main(answers: int) -> dict:
         page = answer(client, page, headers)
         walls.append(time.perf_counter() - start)
     processor = (time.process_time() - began) / answers
-    timed(permit, "_permit", "permit")
+    timed(permit, "permits", "permit")
     timed(judgments, "close", "close")
     timed(queue, "hand_out", "hand_out")
     timed(connection, "_commit", "commit")
