@@ -67,11 +67,11 @@ def agreement_action(values: Values, progress: Progress) -> Outcome:
 def _no_agreement_reason(task: Task) -> str:
     if task.redundancy == 1 and not task.overlap_share:
         return (
-            "only one person reads each unit, so there is no agreement to measure. Open a task with --redundancy 1.1 "
-            "so that a second person reads some of the units, or with --redundancy 2 so that a second person reads "
+            "only one person reads each item, so there is no agreement to measure. Open a task with --redundancy 1.1 "
+            "so that a second person reads some of the items, or with --redundancy 2 so that a second person reads "
             "all of them."
         )
-    return "no valid answers yet. A unit counts only if two people have read it."
+    return "no valid answers yet. An item counts only if two people have read it."
 
 
 def _report_lines(report: dict[str, Any]) -> list[str]:

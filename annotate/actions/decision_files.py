@@ -147,13 +147,13 @@ ASKED = 500  # maximum number of ids in one SQL statement
     "Import an adjudicator's decisions from a JSONL, CSV, TSV, Excel, Parquet or Arrow file with the columns id (of "
     f"the item), label (or {DISCARD}), reason (the evidence) and, optionally, comment, asked (the language in "
     "question, if there are several for the item) and sure (yes to confirm a concept along with a broader one). The "
-    "rules of the adjudication page apply: for example, adjudicators cannot decide units that they have judged. If "
+    "rules of the adjudication page apply: for example, adjudicators cannot decide items that they have judged. If "
     "rows are rejected, they are listed, the others are imported, and the exit status is 3. With --list or --out, "
-    "list the units to decide.",
+    "list the items to decide.",
     TASK,
     Option("file", Path, argument=True, shown="FILE", help="the decisions; without a file, use --list or --out"),
     Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),
-    Option("list", flag, False, help="list the units that this adjudicator can decide"),
+    Option("list", flag, False, help="list the items that this adjudicator can decide"),
     Option(
         "out", Path, shown="FILE", help="write the pending cases to this file (.csv, .tsv or .jsonl) to be filled in"
     ),
@@ -176,7 +176,7 @@ def _check(values: Values) -> dict[str, Any]:
     annotator = _adjudicator(values["as"], task)
     if bool(values["file"]) == bool(values["list"] or values["out"]):
         raise ActionError(
-            "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide.", option="file"
+            "Specify either a FILE of decisions, or --list or --out FILE to list the items to decide.", option="file"
         )
     if task.kind.form.refuses_files and not values["list"]:
         raise ActionError(f"{task.name} {task.kind.form.refuses_files}")

@@ -122,7 +122,7 @@ OF_ALL = (
         "against",
         default="",
         shown="PREDICTIONS",
-        help="also measure these predictions, and compare the two unit by unit",
+        help="also measure these predictions, and compare the two item by item",
         group=OTHER,
     ),
     Option(
@@ -227,7 +227,7 @@ def check(values: Values) -> None:
 
 @action(
     "evaluate",
-    "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same units. For posts: "
+    "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same items. For posts: "
     "accuracy, recall and precision by language, corrected for unread posts. For records: accuracy, F1, kappa and "
     "MCC by label, language, field and annotator agreement; for grades also their distance; for published formats "
     "the measures from the articles that introduced them.",

@@ -488,5 +488,5 @@ def _summary(imported: Imported) -> str:
     people = many(imported.annotators, "annotator")
     return (
         f"Task {imported.task.name}{new}: {many(imported.judgments, 'judgment')} of {people} on "
-        f"{many(imported.units, 'unit')} imported ({decided}), {repeats}; {rejected}{list_note}."
+        f"{many(imported.units, 'item')} imported ({decided}), {repeats}; {rejected}{list_note}."
     )

@@ -100,7 +100,7 @@ OPTIONS = (
     ),
     Option(
         "seed",
-        help="any word or number; the same seed draws the same units. Draws for quality control (audits, overlaps, "
+        help="any word or number; the same seed draws the same items. Draws for quality control (audits, overlaps, "
         "decoys) use the task's secret instead",
         group=DRAW,
     ),
@@ -164,7 +164,7 @@ OPTIONS = (
     Option(
         "blind_share",
         share,
-        help="the share of the combinations of person and unit for which the suggestion is hidden, so "
+        help="the share of the combinations of person and item for which the suggestion is hidden, so "
         f"that answers can be compared; by default {BLIND_SHARE}",
         group=SUGGESTIONS,
         most=1,
@@ -194,7 +194,7 @@ OPTIONS = (
 
 def run(values: Values, progress: Progress) -> Outcome:
     """Open or extend a task, or only summarize what this would do."""
-    progress.begin(None, "unit")
+    progress.begin(None, "item")
     size, is_dry_run, extended = values["size"], values["dry_run"], values["extended"]
     foretold: list[Outcome] = []
 
@@ -411,10 +411,10 @@ open_task_action = action(
 )(run)
 extend_task_action = action(
     "extend_task",
-    "Enlarge a task to a larger total size by drawing more units from the same corpus with the same seed. All other "
+    "Enlarge a task to a larger total size by drawing more items from the same corpus with the same seed. All other "
     "settings stay the same.",
     replace(TASK, name="name"),
-    Option("size", whole_number, required=True, least=1, help="the new total of units, not the number to add"),
+    Option("size", whole_number, required=True, least=1, help="the new total of items, not the number to add"),
     DRY_RUN,
     refuses=(TaskError,),
     checks=_check_extension,

@@ -65,7 +65,7 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
     # In a dry run, the table of the expected work already shows which queues lack readers.
     warnings = [*([] if is_dry_run else lacking(task)), *outcome.warned]
     if extended and not task.is_open:
-        warnings.append(f"Task {task.name} is closed, so annotators do not receive the units. {how_to_go_on(task)}")
+        warnings.append(f"Task {task.name} is closed, so annotators do not receive the items. {how_to_go_on(task)}")
     draws = [
         {"language": sample.language, "asked": sample.asked, "drawn": len(sample.rows), "frame": sample.frame_size}
         for sample in opened.samples
@@ -126,17 +126,17 @@ def lacking(task: Task) -> list[str]:
                 exhausted[row["queue"]] = lacking.pop(row["queue"])
     if exhausted:
         warnings.append(
-            "Warning: too few readers of these languages have not yet seen the units, in this task or another: "
+            "Warning: too few readers of these languages have not yet seen the items, in this task or another: "
             f"{_largest_first(exhausted)}. Invite others."
         )
     if not lacking:
         return warnings
     tested = "; they must pass the test first" if task.test_items else ""
-    move = ", or reroute the units to other queues"
+    move = ", or reroute the items to other queues"
     advice = tested if task.kind.routing.waits else move
     if task.kind.sensitive:
         advice += "; before reading, they must agree on the task's page to work with distressing content"
-    return [*warnings, f"Warning: units in these queues lack readers: {_largest_first(lacking)}. Invite some{advice}."]
+    return [*warnings, f"Warning: items in these queues lack readers: {_largest_first(lacking)}. Invite some{advice}."]
 
 
 def _largest_first(queues: Counter[str]) -> str:
@@ -335,17 +335,17 @@ def _gold_answer_notes(task: Task) -> list[str]:
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
         notes.append(
-            f"Note: --gold-share {task.gold_share:g} is rounded to {1 / size:.3g}, which is one in {size} units."
+            f"Note: --gold-share {task.gold_share:g} is rounded to {1 / size:.3g}, which is one in {size} items."
         )
     for language, number in honeypots.out_of_reach(task).items():
         notes.append(
-            f"Note: an annotator who labels all units of {language} gets only {many(number, 'hidden gold answer')}, "
+            f"Note: an annotator who labels all items of {language} gets only {many(number, 'hidden gold answer')}, "
             f"but the pause rule needs {pause_rule.LEAST}, so it cannot pause anybody there. Set --gold-share higher."
         )
     for language, (pool, units) in honeypots.too_few(task).items():
         notes.append(
             f"Warning: the {many(pool, 'gold answer')} hidden in {language} {'runs' if pool == 1 else 'run'} out for "
-            f"people who label more than {units:,} units there; after that, their work is not checked. Add gold "
+            f"people who label more than {units:,} items there; after that, their work is not checked. Add gold "
             "answers with the purpose queue, or set --gold-share lower."
         )
     return notes

@@ -26,13 +26,13 @@ LEAVE_OUT = Option(
     "leave_out",
     flag,
     False,
-    help="exclude units without a label, and report their number, so that the gold set is finished",
+    help="exclude items without a label, and report their number, so that the gold set is finished",
 )
 
 
 @action(
     "close",
-    "Close a task, so that annotators no longer receive its units. Answers are kept and can be exported, and units "
+    "Close a task, so that annotators no longer receive its items. Answers are kept and can be exported, and items "
     "with enough answers get their label. To continue the work, use `reopen`.",
     TASK,
     LEAVE_OUT,
@@ -47,7 +47,7 @@ def close_action(values: Values, progress: Progress) -> Outcome:
     return Outcome([overview_report.closed(result)], warnings, result)
 
 
-@action("reopen", "Reopen a closed task, so that annotators receive its units again.", TASK)
+@action("reopen", "Reopen a closed task, so that annotators receive its items again.", TASK)
 def reopen_action(values: Values, progress: Progress) -> Outcome:
     task = values["task"]
     result = closure.reopen(task)
@@ -57,7 +57,7 @@ def reopen_action(values: Values, progress: Progress) -> Outcome:
 # --- Reroute
 
 
-@action("reroute", "Move units from queues with too few readers to the queue of the next language.", TASK)
+@action("reroute", "Move items from queues with too few readers to the queue of the next language.", TASK)
 def reroute_action(values: Values, progress: Progress) -> Outcome:
     task = values["task"]
     counts = routing.reroute(task)
@@ -204,7 +204,7 @@ def _description(deleted: dict[str, Any]) -> str:
     if "task" in deleted:
         golds = f", {many(deleted['gold_answers'], 'gold answer')}" if deleted["gold_answers"] else ""
         return (
-            f"task {deleted['task']} with {many(deleted['units'], 'unit')}{golds} and {many(deleted['draws'], 'draw')}"
+            f"task {deleted['task']} with {many(deleted['units'], 'item')}{golds} and {many(deleted['draws'], 'draw')}"
         )
     if "predictor" in deleted:
         posts = many(deleted["posts"], "post")

@@ -14,7 +14,15 @@ from django.db.models.lookups import GreaterThan
 from annotate.controls.checks import slips
 from annotate.core import stages
 from annotate.core.aggregation.answer_table import majority
-from annotate.core.estimation.label_errors import Audit, bounds, error, is_over, overall_bounds, overall_error
+from annotate.core.estimation.label_errors import (
+    LEAST_READ_IN_ALL,
+    Audit,
+    bounds,
+    error,
+    is_over,
+    overall_bounds,
+    overall_error,
+)
 from annotate.core.estimation.proportions import UNKNOWN, Estimate
 from annotate.models import Judgment, Task, Unit
 from annotate.reports.numbers import count, estimate, percent
@@ -224,6 +232,10 @@ def audit_words(audit: dict[str, Any], who: str = "detectors", noun: str = "post
             f"The {who} are wrong on {estimate(audit['overall'])} of the {noun}s on which they agree, with each "
             f"{_each(rows)} weighted by its {noun}s{correction}."
         )
+        if read < min(agreed, LEAST_READ_IN_ALL):
+            sentences.append(
+                f"With fewer than {LEAST_READ_IN_ALL} audited {noun}s, the interval is wide. Add audits to narrow it."
+            )
         if chosen > read:
             low, high = map(percent, audit["overall_bounds"])
             sentences.append(

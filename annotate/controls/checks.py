@@ -327,11 +327,11 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
-    check_languages(languages, queues, f"Single readers decide no unit of task {task.name}")
+    check_languages(languages, queues, f"Single readers decide no item of task {task.name}")
     drawn_units = choose_more(task, number, languages)
     if not drawn_units:
         raise WrongStage(
-            f"No check can be added to task {task.name}, because every unit{where(languages)} that a single reader "
+            f"No check can be added to task {task.name}, because every item{where(languages)} that a single reader "
             "decides is already checked."
         )
     units = units_of(task, drawn_units)

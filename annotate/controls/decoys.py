@@ -300,7 +300,7 @@ class Decoys(QualityControl):
         drawn = sum(len(sample.rows) for sample in opened.samples)
         summary = (
             f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
-            f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them "
+            f"{many(opened.stages[stages.QUEUED], 'item')} queued for readers, {opened.decoys.total():,} of them "
             f"decoys; {copies(opened)}, {many(opened.reused.total(), 'label')} reused."
         )
         return [summary, *_expected_width(opened)], [*_short(opened), *_bare(opened)]

@@ -184,7 +184,7 @@ def contested(waiting: Mapping[str, int]) -> str:
 
 def closed(done: Mapping[str, Any]) -> str:
     """Return sentences about the result of `close` in work/closure.py."""
-    open_now = many(done["in_hand"], "unit")
+    open_now = many(done["in_hand"], "item")
     open_note = f" Annotators can still answer the items that they have open ({open_now})." if done["in_hand"] else ""
     status = "has been closed, so annotators no longer receive its items" if done["changed"] else "was already closed"
     digest = (
@@ -193,7 +193,7 @@ def closed(done: Mapping[str, Any]) -> str:
     headings = {"decided": "Decided by existing answers", "unconfirmed": "Labelled by one reader without confirmation"}
     headings |= {"left_out": "Excluded without a label"}
     outcome_notes = "".join(
-        f" {heading}: {many(done[name], 'unit')}." for name, heading in headings.items() if done[name]
+        f" {heading}: {many(done[name], 'item')}." for name, heading in headings.items() if done[name]
     )
     return f"Task {done['task']} {status}.{outcome_notes} {_left(done)}{open_note}{digest}"
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from annotate.core.estimation.label_errors import LEAST_READ_IN_ALL
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.reports.numbers import NOT_MEASURED, estimate, hours_words, percent
 from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, table
@@ -107,5 +108,7 @@ def sentences(forecast: Forecast) -> Iterator[str]:
             f"People audited {many(earlier['audited'], 'item')} with these labels in {', '.join(earlier['tasks'])}. "
             f"Each label is weighted by its items here.{unseen if earlier['unseen'] else ''}"
         )
+        if earlier["audited"] < LEAST_READ_IN_ALL:
+            yield f"With fewer than {LEAST_READ_IN_ALL} audits, the interval is wide."
     elif not forecast["known"]:
         yield "Nobody has audited this panel, and no true label is known, so its error is unknown."

@@ -3,7 +3,7 @@
 The rows come from `draw_plan.py` and `finish_forecast.py`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
@@ -316,7 +316,7 @@ def _note(row: Mapping[str, Any]) -> str:
     """
     if not row["readers"] or row["readers"] >= row["needs"]:
         return ""
-    need = "each unit needs" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} units need"
+    need = "each item needs" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} items need"
     return f"{need} {row['needs']} people, but the queue has fewer readers"
 
 
@@ -335,7 +335,7 @@ def _people(work: Mapping[str, Any]) -> Iterator[str]:
     if work["unread"]:
         unread = sum(row["units"] for row in work["queues"] if not row["readers"])
         queues = many(len(work["unread"]), "queue")
-        yield f"No active annotator reads {queues} with {many(unread, 'unit')}: {' '.join(work['unread'])}."
+        yield f"No active annotator reads {queues} with {many(unread, 'item')}: {' '.join(work['unread'])}."
     if not work["adjudicators"]:
         yield "There is no adjudicator for items on which readers disagree."
 
@@ -345,27 +345,28 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
         return
     yield (
         f"The audit includes {audit['chosen']:,} of the {audit['posts']:,} items on which the voters agree "
-        f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. This takes "
+        f"({percent(audit['chosen'] / audit['posts'])}), in {_by_stratum(audit['languages'], 'posts')}. This takes "
         f"{hours_words(audit['hours'])} at the assumed pace. An adjudicator also reads {audit['recheck']:,} of "
         "these items."
     )
-    if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
+    if mostly := ", ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
         yield f"The audit includes a third or more of the items in: {mostly}."
     if audit["limit"] >= 1:
         return
     languages = audit["languages"]
     testable = sum(of["can_tell"] for of in languages.values())
     yield (
-        f"In {testable:,} of {many(len(languages), 'language')}, the audit is large enough to show that at most "
-        f"{percent(audit['limit'])} of the agreed labels are wrong. In other languages, people read all items only if "
-        "more are certainly wrong."
+        f"In {testable:,} of {_strata(len(languages), languages)}, the audit is large enough to show that at most "
+        f"{percent(audit['limit'])} of the agreed labels are wrong. In the others, people read all items only if more "
+        "are certainly wrong."
     )
     if chances := [of["chance"] for of in languages.values() if of["can_tell"] and of["chance"]]:
         between = " to ".join(dict.fromkeys(map(percent, (min(chances), max(chances)))))
+        noun = "pair" if _are_pairs(languages) else "language"
         yield (
-            f"If 1% of a language's agreed labels are wrong, the language fails the audit by chance in {between} of "
-            f"cases, depending on the number of audits, and people read all of its items: {audit['contested']:,.0f} "
-            "more items in total, on average."
+            f"A {noun} with 1% of its labels wrong fails the audit by chance in {between} of cases, depending on the "
+            f"number of audits, and people then read all of its items: {audit['contested']:,.0f} more items in total, "
+            "on average."
         )
 
 
@@ -373,9 +374,9 @@ def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield sentences about the number of checks and who makes them."""
     if checks and checks["chosen"]:
         yield (
-            f"A single reader decides {many(checks['units'], 'unit')}. An adjudicator decides a random "
+            f"A single reader decides {many(checks['units'], 'item')}. An adjudicator decides a random "
             f"{checks['chosen']:,} of these again, blind ({percent(checks['chosen'] / checks['units'])}), in "
-            f"{_by_language(checks['languages'], 'units')}."
+            f"{_by_stratum(checks['languages'], 'units')}."
         )
     if checks and checks["seconds"]:
         yield (
@@ -386,11 +387,20 @@ def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
         yield NO_SECOND
 
 
-def _by_language(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
-    """Return the number of languages, and the languages with the most chosen units.
+def _strata(number: int, names: Iterable[str]) -> str:
+    """Return a number of strata with their noun: languages, or pairs of language and label, such as `en sports`."""
+    return f"{many(number, 'pair')} of language and label" if _are_pairs(names) else many(number, "language")
+
+
+def _are_pairs(names: Iterable[str]) -> bool:
+    return any(" " in name for name in names)
+
+
+def _by_stratum(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
+    """Return the number of strata, and the strata with the most chosen units.
 
     whole: key of the number of units from which they were chosen.
     """
     largest = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
     parts = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in largest)
-    return f"{many(len(languages), 'language')}: {parts}{' …' if len(languages) > SHOWN else ''}"
+    return f"{_strata(len(languages), languages)}: {parts}{' …' if len(languages) > SHOWN else ''}"

@@ -18,7 +18,7 @@ from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
 from annotate.figures.task_statistics import picked
 from annotate.kinds.interface_language import label_name
 from annotate.models import Job, Judgment, Task, Unit
-from annotate.reports.tables import are, many
+from annotate.reports.tables import are
 from annotate.work import adjudication
 from annotate.work.closure import how_to_go_on
 from corpora.models import Draw
@@ -132,7 +132,7 @@ def _nothing_to_publish(task: Task, units: int) -> str:
             "open one that draws from a larger corpus or for other languages."
         )
     advice = f" {how_to_go_on(task)}" if not task.is_open and task.kind.answered_here else ""
-    return f"None of the {many(units, 'unit')} has a label, so a gold set would be empty.{advice}"
+    return f"None of the items has a label, so a gold set would be empty.{advice}"
 
 
 def _publish(task: Task, *, is_read: bool) -> str:
@@ -148,9 +148,9 @@ def _publish(task: Task, *, is_read: bool) -> str:
 
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
-        return f"{are(left, 'unit needs', 'units need')} more judgments. Import them, or publish the finished units."
+        return f"{are(left, 'item needs', 'items need')} more judgments. Import them, or publish the finished items."
     return (
-        f"The task is closed, and {are(left, 'unit has', 'units have')} no label. {how_to_go_on(task)} "
+        f"The task is closed, and {are(left, 'item has', 'items have')} no label. {how_to_go_on(task)} "
         f"{overview_report.leave_out(task.name)}"
     )
 

@@ -42,7 +42,7 @@ BLOCK_KEYS = ("style", "fields")
 # Help texts for the keys of the table [sensitive], shown in the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
     "warning": "the warning that people must accept first, in English or by language",
-    "a_day": f"the maximum number of units of a task per person and day (default {A_DAY})",
+    "a_day": f"the maximum number of items of a task per person and day (default {A_DAY})",
 }
 # Help texts for the keys of a file, shown in the documentation.
 ABOUT: Mapping[str, str] = {

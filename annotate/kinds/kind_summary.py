@@ -138,7 +138,7 @@ def _watched(kind: Kind) -> Iterator[str]:
     elif "test" in kind.controls:
         yield "There is no qualification test."
     if share := value(kind, "gold_share"):
-        yield f"If the task is opened with --gold, {share:.0%} of each person's units are gold answers."
+        yield f"If the task is opened with --gold, {share:.0%} of each person's items are gold answers."
     elif "gold answers" in kind.controls:
         yield "There are no hidden gold answers."
     if audit := value(kind, "audit_share"):

@@ -129,7 +129,7 @@ def faults(options: Mapping[str, Any]) -> str:
     if options["redundancy"] % 1 and options["redundancy"] > 2:
         return (
             f"--redundancy cannot be {options['redundancy']:g}: only between 1 and 2, one more person can "
-            "answer a share of the units. Use a whole number."
+            "answer a share of the items. Use a whole number."
         )
     return ""
 

@@ -21,6 +21,7 @@ from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import NotFound
+from annotate.core.stages import ADJUDICATION, DISCARDED
 from annotate.goldsets.set_documents import PERSONAL
 from annotate.manager_pages.inbox import ENDINGS, files, folder, holds_rows
 from annotate.models import Job, Task
@@ -116,6 +117,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
     "predictor": lambda: _predictors(),
     "encoding": lambda: list(ENCODINGS.items()),
+    "on_conflict": lambda: [(ADJUDICATION, "An adjudicator decides"), (DISCARDED, "The item is left out")],
     "delimiter": lambda: [(name, plural) for name, (_, plural) in DELIMITERS.items()],
     **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *_likely_predictions()]),
 }
@@ -350,8 +352,14 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
         choices=choices,
         required=option.required or (action, option.name) == NEEDED,
         is_file=(option.is_file and (action, option.name) not in CHOICES) or (action, option.name) in ALSO_FILES,
-        otherwise="" if defaults is None else written(defaults.get(option.name, option.default) or ""),
+        otherwise="" if defaults is None else _otherwise(defaults.get(option.name, option.default), choice_list),
     )
+
+
+def _otherwise(default: Any, choice_list: Choices | None) -> str:
+    """Return the text for the value that an option has if nothing is chosen."""
+    value = written(default or "")
+    return dict(choice_list or ()).get(value, value)
 
 
 def given_by(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:

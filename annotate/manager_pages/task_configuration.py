@@ -26,7 +26,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import action_forms
-from annotate.manager_pages.action_forms import Field, label_of
+from annotate.manager_pages.action_forms import Field, choices_of, label_of
 from annotate.manager_pages.dashboard import done, log_change, manage_page, shows_figures, sort_of
 from annotate.models import Guidelines, LanguageRoute, Task
 from annotate.pages.access import UserRequest, may, status_of
@@ -141,7 +141,7 @@ def settings(
 
 def _field(option: Option, value: str) -> Field:
     """Return an option as a form field. The help text includes the allowed range."""
-    choices = [(choice, choice, choice == value) for choice in option.choices]
+    choices = [(choice, text, choice == value) for choice, text in choices_of("open_task", option) or ()]
     return Field(
         name=option.name,
         label=label_of(option),

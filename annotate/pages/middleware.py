@@ -144,7 +144,7 @@ class PreferencesMiddleware(Middleware):
 
 WAIT = 5  # seconds after which a client should repeat a request that was refused because the server is busy
 # Objects that are hidden from a user get the same message as missing objects.
-NOTHING_SEEN = "The task or unit does not exist, or you do not have access to it. Send GET tasks/ to list your tasks."
+NOTHING_SEEN = "The task or item does not exist, or you do not have access to it. Send GET tasks/ to list your tasks."
 NOTHING_MANAGED = "The task, job or file does not exist. Send GET manage/tasks/ or manage/jobs/ for a list."
 # Error codes of the API for requests that do not reach an operation: code -> (status, cause, what to do).
 OTHER_CODES: dict[str, tuple[int, str, str]] = {

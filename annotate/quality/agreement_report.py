@@ -44,7 +44,7 @@ COMMAND = {
     "ac1": "AC1",
 }
 PAGE = {
-    "units_of_two": "units with two or more answers",
+    "units_of_two": "items with two or more answers",
     "annotators": "annotators",
     "observed": "observed agreement, 95% interval",
     "masi": "alpha, MASI",
@@ -125,7 +125,7 @@ def label_table(
         return None
     columns = (
         Column("label", "label", says=lambda row: called(row["label"]) if called else row["name"]),
-        numbered("units", "units with this label"),
+        numbered("units", "items with this label"),
         measured("alpha", "alpha against all other labels", digits),
     )
     return table("Agreement by label", columns, rows[:shown], slug="labels", asked=sort)
@@ -175,7 +175,7 @@ def rest_table(
     """
     columns = (
         person_column(names, address),
-        numbered("units", "shared units"),
+        numbered("units", "shared items"),
         measured("agreement", "agreement with the others, 95% interval", digits),
         measured("kappa", "kappa", digits),
     )
@@ -219,7 +219,7 @@ def words(report: Section) -> list[str]:
     of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
     counted = (
         f"{_many(part['judgments'], 'judgment')} by {many(part['annotators'], 'annotator')} on "
-        f"{_many(part['units'], 'unit')}{repeats}, {of_two} with two or more judgments"
+        f"{_many(part['units'], 'item')}{repeats}, {of_two} with two or more judgments"
     )
     sentences = _set_sentences(counted, part) if part.get("masi") else _label_sentences(counted, part)
     if not part["units_of_two"]:
@@ -237,7 +237,7 @@ def _set_sentences(counted: str, part: Section) -> list[str]:
         sentences.append(f"Alpha is {coefficient(unitizing, 4)} if each differently marked character counts.")
     if gold := part["gold"]:
         sentences.append(
-            f"On {_many(gold['units'], 'unit')} with true labels, the labels that most people chose have a mean F1 of "
+            f"On {_many(gold['units'], 'item')} with true labels, the labels that most people chose have a mean F1 of "
             f"{accuracy(gold['majority'])}.{_unknown(gold)}"
         )
     return sentences
@@ -246,7 +246,7 @@ def _set_sentences(counted: str, part: Section) -> list[str]:
 def _unknown(gold: Section) -> str:
     if not gold["unknown"]:
         return ""
-    return f" {_many(gold['unknown'], 'true label')} {'belongs' if gold['unknown'] == 1 else 'belong'} to no unit here."
+    return f" {_many(gold['unknown'], 'true label')} {'belongs' if gold['unknown'] == 1 else 'belong'} to no item here."
 
 
 def _many(number: float, noun: str) -> str:
@@ -266,7 +266,7 @@ def _label_sentences(counted: str, part: Section) -> list[str]:
     if gold := part["gold"]:
         models = ", ".join(f"{name} {accuracy(gold[key])}" for key, name in MODELS.items())
         sentences.append(
-            f"On {_many(gold['units'], 'unit')} with a true label, the accuracy is {accuracy(gold['majority'])} for "
+            f"On {_many(gold['units'], 'item')} with a true label, the accuracy is {accuracy(gold['majority'])} for "
             f"the majority (ties count in part), {models}.{_unknown(gold)}"
         )
         sentences += [
@@ -305,19 +305,19 @@ def doubts(report: Section) -> list[str]:
     sentences, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if report["placed"]:
         sentences.append(
-            "Each unit compares two of several systems. Agreement is measured by their alphabetical position "
+            "Each item compares two of several systems. Agreement is measured by their alphabetical position "
             "and not by their names, because nobody can prefer a system that they do not see."
         )
     if (used := part["nominal"]["units"]) < part["units_of_two"]:
         sentences.append(
-            f"Of {count(part['units_of_two'])} units with two or more answers, a random sample of {count(used)} is "
+            f"Of {count(part['units_of_two'])} items with two or more answers, a random sample of {count(used)} is "
             "measured."
         )
     if few := part["few_others"]:
         others = few["others"]
         rests = f"alpha, which is {coefficient(part['nominal'])}, is based on these few"
         sentences += [
-            f"Of {count(part['units_of_two'])} units with two or more answers, {count(others) if others else 'none'} "
+            f"Of {count(part['units_of_two'])} items with two or more answers, {count(others) if others else 'none'} "
             f"{'has' if others == 1 else 'have'} a label other than {few['label']}, so "
             f"{f'{rests} and says little about reliability' if others else 'there is no alpha'}.",
             f"AC1 is {coefficient(part['ac1'], 4)}, and observed agreement is {coefficient(part['observed'], 4)}.",
@@ -325,7 +325,7 @@ def doubts(report: Section) -> list[str]:
     languages = [code for code, figures in report["languages"].items() if figures["few_others"]]
     if languages and len(report["languages"]) > 1:
         sentences.append(
-            f"In {', '.join(languages)}, fewer than {LEAST_OTHERS} units have a label other than the most frequent "
+            f"In {', '.join(languages)}, fewer than {LEAST_OTHERS} items have a label other than the most frequent "
             "one. Alpha says little there, so look at AC1 and observed agreement."
         )
     return sentences
@@ -343,7 +343,7 @@ def sureness(gold: Section) -> list[str]:
         return []
     summary = f"The mean posterior of Dawid-Skene's labels is {percent(sure)}, and their accuracy is {accuracy(right)}"
     if right["low"] <= sure <= right["high"]:
-        return [f"{summary}. On these units, the two agree."]
+        return [f"{summary}. On these items, the two agree."]
     more = "more" if sure > right["high"] else "less"
     return [f"{summary}. The model is {more} certain than accurate, so do not read a posterior as a probability."]
 

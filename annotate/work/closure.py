@@ -128,7 +128,7 @@ def reopen(task: Task) -> dict[str, Any]:
     """
     if not task.kind.answered_here:
         raise WrongStage(
-            f"{task.name} contains imported judgments, so annotators cannot receive its units. Import more with "
+            f"{task.name} contains imported judgments, so annotators cannot receive its items. Import more with "
             "import_judgments."
         )
     was = _set_open(task, is_open=True)
@@ -260,9 +260,9 @@ def _reason_to_keep(task: Task) -> str:
     """Return the reason why a task cannot be deleted, with advice, or "" if it can be deleted."""
     instead = f"To end the work on the task, run `assay close {task.name}`."
     for rows, action in (
-        (Judgment.objects.filter(unit__task=task), "answered its units"),
+        (Judgment.objects.filter(unit__task=task), "answered its items"),
         (task.trials, "taken its practice or test"),
-        (Flag.objects.filter(unit__task=task), "flagged its units"),
+        (Flag.objects.filter(unit__task=task), "flagged its items"),
     ):
         if number := rows.count():
             return f"people have {action} ({many(number, 'time')}), and these records must be kept. {instead}"
@@ -271,8 +271,8 @@ def _reason_to_keep(task: Task) -> str:
     open_leases = Lease.objects.filter(unit__task=task, closed_at=None, expires_at__gt=timezone.now())
     if open_leases.exists():
         return (
-            f"an annotator has one of its units open. Close the task with `assay close {task.name}`, and delete it "
-            "after the unit is returned."
+            f"an annotator has one of its items open. Close the task with `assay close {task.name}`, and delete it "
+            "after the item is returned."
         )
     return ""
 

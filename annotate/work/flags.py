@@ -172,7 +172,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
         assert unit  # every flag has a unit
         if unit.honeypot:
             raise NotAllowed(
-                "This unit is a hidden gold answer, which is not part of any gold set. Remove it from the gold "
+                "This item is a hidden gold answer, which is not part of any gold set. Remove it from the gold "
                 "answers instead."
             )
         if not unit.transitions.filter(event="withdrawn").exists():
@@ -197,7 +197,7 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
             raise WrongStage("Only a question with a reply can become an example. Reply first.")
         if unit.known_answer:
             raise NotAllowed(
-                "This unit has a hidden known answer. As an example, it would reveal the answer to everybody."
+                "This item has a hidden known answer. As an example, it would reveal the answer to everybody."
             )
         guidelines = current(unit.task, unit.item.language or ENGLISH)
         language = guidelines.language if guidelines else ENGLISH

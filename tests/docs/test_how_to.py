@@ -44,7 +44,7 @@ def test_invited_people_are_updated_by_the_same_table(newcomer):
 
 def test_judgments_of_another_tool_are_imported_by_their_columns(newcomer):
     newcomer.follow(HOW_TO / "publish.md", {})
-    assert "4 judgments of 2 annotators on 2 units imported" in newcomer.printed[-1]
+    assert "4 judgments of 2 annotators on 2 items imported" in newcomer.printed[-1]
 
 
 def test_documents_with_several_labels_are_exported_and_have_suggestions(newcomer):

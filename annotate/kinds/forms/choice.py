@@ -179,7 +179,7 @@ class GradeMeasures(Measures):
             ndcg = mean_ndcg(
                 ((str(group), float(true), float(predicted)) for group, true, predicted in pages), seed="ndcg"
             )
-            yield row("ndcg", {}, ndcg, ndcg.queries, "" if ndcg.queries else "no group has two units")
+            yield row("ndcg", {}, ndcg, ndcg.queries, "" if ndcg.queries else "no group has two items")
 
     def _all_compared(self, other: Measures) -> Iterator[Row]:
         assert isinstance(other, GradeMeasures)

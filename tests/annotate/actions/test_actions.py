@@ -60,9 +60,9 @@ def test_a_form_of_texts_opens_a_task_and_hears_of_its_units(demo_corpus, capsys
     form = {"name": "t", "corpus": NAME, "seed": "7", "size": "60", "audit_least": "2", "audit_limit": "100%"}
     outcome = open_task.open_task_action.perform(form, progress)
     assert Task.objects.get().units.count() == 60
-    assert (progress.unit, sum(progress.done)) == ("unit", 60)
+    assert (progress.unit, sum(progress.done)) == ("item", 60)
     assert outcome.said[0].startswith("Task t: 60 posts drawn; ")
-    assert outcome.warned[0].startswith("Warning: units in these queues lack readers: ")
+    assert outcome.warned[0].startswith("Warning: items in these queues lack readers: ")
     assert sum(outcome.data["stages"].values()) == 60
     assert capsys.readouterr() == ("", "")
 

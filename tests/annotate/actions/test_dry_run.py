@@ -71,7 +71,7 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
         check_recheck(told["audit"])
     assert foretold == real
     # Whom a queue lacks stands in the dry run's table.
-    others = [line for line in warned_then.splitlines() if not line.startswith("Warning: units in these queues lack")]
+    others = [line for line in warned_then.splitlines() if not line.startswith("Warning: items in these queues lack")]
     assert warned.splitlines() == others != warned_then.splitlines()
     task = Task.objects.get()
     for row in real["queues"]:
@@ -94,7 +94,7 @@ def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
     assert f"This takes {audit['hours']:.1f} hours at the assumed pace." in told
     mostly = [label for label, of in audit["languages"].items() if of["chosen"] >= of["posts"] / 3]
     assert 0 < len(mostly) < len(audit["languages"])
-    assert f"The audit includes a third or more of the items in: {' '.join(mostly)}." in told
+    assert f"The audit includes a third or more of the items in: {', '.join(mostly)}." in told
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_
     call_command("open_task", "t", dry_run=True, redundancy=1.2, stdout=out, stderr=io.StringIO(), **UNIFORM)
     units = int(re.search(r"^en +English +(\d+) ", out.getvalue(), re.MULTILINE)[1])
     several = re.search(
-        rf"^\* en: (\d+) of {units} units need 2 people, but the queue has fewer readers$", out.getvalue(), re.MULTILINE
+        rf"^\* en: (\d+) of {units} items need 2 people, but the queue has fewer readers$", out.getvalue(), re.MULTILINE
     )
     assert 0 < int(several[1]) < units / 2
 
@@ -188,8 +188,8 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
     told = out.getvalue()
     assert re.search(r"^language +name +units +answers +readers +passed the test +may work now$", told, re.MULTILINE)
-    assert "* de, en: each unit needs 3 people, but the queue has fewer readers\n" in told
-    assert "No active annotator reads 1 queue with 30 units: fr.\n" in told
+    assert "* de, en: each item needs 3 people, but the queue has fewer readers\n" in told
+    assert "No active annotator reads 1 queue with 30 items: fr.\n" in told
     assert "There is no adjudicator for items on which readers disagree.\n" in told
     assert told.endswith("This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n")
 

@@ -112,12 +112,12 @@ def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     open_task(corpus, "--gold-share", "0.25")
     said = capsys.readouterr().err
     assert "run out" not in said
-    assert "labels all units of en gets only 6 hidden gold answers, but the pause rule needs 8" in said
+    assert "labels all items of en gets only 6 hidden gold answers, but the pause rule needs 8" in said
     open_task(corpus, "--gold-share", "0.4", name="other")
     said = capsys.readouterr().err
-    assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 units." in said
+    assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 items." in said
     assert "labels all of en meets 8" not in said
-    assert "the 8 gold answers hidden in en run out for people who label more than 16 units there" in said
+    assert "the 8 gold answers hidden in en run out for people who label more than 16 items there" in said
     assert "hidden in de" not in said
 
 

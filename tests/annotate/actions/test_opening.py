@@ -226,7 +226,7 @@ def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copie
     Task.objects.update(is_open=False)
     out, err = extend("t", 9999)
     assert told_counts(out)[0] == POSTS - 800
-    assert "Task t is closed, so annotators do not receive the units. To reopen it, run `assay reopen t`.\n" in err
+    assert "Task t is closed, so annotators do not receive the items. To reopen it, run `assay reopen t`.\n" in err
     task = Task.objects.get(name="t")
     assert "new" not in keys("t")
     copies = task.units.filter(stage=stages.COPIED).select_related("item", "copy_of__item")

@@ -77,7 +77,7 @@ def test_a_precision_task_asks_of_posts_that_the_predictor_labels_so_whether_the
         ("precision", "nl", "cld2", 10, 10),
     ]
     assert "20 posts drawn" in out
-    assert "20 units queued for readers, 0 of them decoys; 0 copies of others, 0 labels reused." in out
+    assert "20 items queued for readers, 0 of them decoys; 0 copies of others, 0 labels reused." in out
 
 
 def test_a_recall_task_asks_of_its_authors_posts_whatever_their_language(open_task):
@@ -135,7 +135,7 @@ def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(op
     _, notes = open_task("two", *PRECISION, "--reuse", languages="de ja", size=10, seed="7")
     assert "there are no decoys for ja, because nobody has labelled posts" in notes
     out, notes = open_task("three", *PRECISION, "--reuse", languages="de", size=10, seed="7")
-    assert "0 units queued for readers" in out
+    assert "0 items queued for readers" in out
     assert "no decoys" not in notes
 
 

@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_decided(skipped, ada
             "reader is not an adjudicator of this task. To make them one, use `assay members",
         ),
         ({"task": "other", "list": True}, "There is no task 'other'; available: task."),
-        ({}, "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide"),
+        ({}, "Specify either a FILE of decisions, or --list or --out FILE to list the items to decide"),
         ({"file": "x.csv", "list": True}, "Specify either a FILE of decisions"),
         ({"file": "x.csv"}, "x.csv does not exist"),
         ({"out": "list.xlsx"}, "its name must end in .csv, .tsv, .jsonl"),

@@ -150,7 +150,7 @@ def test_what_is_not_there_is_reported_in_our_words(make_task, program, client):
     for path in ("tasks/other/", "tasks/other/progress/"):
         response = program.get(path)
         assert refusal(response) == (404, "not_found")
-        assert "task or unit does not exist" in response.json()["detail"]
+        assert "task or item does not exist" in response.json()["detail"]
     assert "this page" not in program.get("tasks/task/adjudication/").json()["detail"]
     assert program.get("tasks/task/?format=json").json()["name"] == "task"
     other = program.get("tasks/task/?format=xml")

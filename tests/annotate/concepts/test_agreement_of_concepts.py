@@ -102,8 +102,8 @@ def test_true_sets_measure_what_most_people_chose_by_its_mean_f1(task, coded, ke
     rows = [{"task": item, "label": [keys[label] for label in labels]} for item, labels in true.items()]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     output = command("agreement", task.name, gold=file)
-    assert "On 3 units with true labels, the labels that most people chose have a mean F1 of 55.56%" in output
-    assert "1 true label belongs to no unit here." in output
+    assert "On 3 items with true labels, the labels that most people chose have a mean F1 of 55.56%" in output
+    assert "1 true label belongs to no item here." in output
     for labels, sentence in (
         ("unheard-of", "A true label of {} is 'unheard-of', which is not a concept of eurovoc, version 1."),
         ("1 1", "The true labels of {}: 1 was sent twice. Send each label once."),
@@ -119,4 +119,4 @@ def test_of_more_units_than_can_be_measured_some_are_drawn_by_lot_which_is_repor
     result = report(task, replicates=10)
     assert (result["all"]["units"], result["all"]["units_of_two"], result["all"]["masi"]["units"]) == (10, 10, 8)
     assert report(task, replicates=10) == result
-    assert doubts(result) == ["Of 10 units with two or more answers, a random sample of 8 is measured."]
+    assert doubts(result) == ["Of 10 items with two or more answers, a random sample of 8 is measured."]

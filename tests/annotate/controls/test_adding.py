@@ -136,8 +136,8 @@ def test_nothing_is_added_where_nothing_is_left_or_people_are_not_asked(make_tas
             "task task, because people read every post in fr",
         ),
         "checks": (
-            "decide no unit of task task in en. Available languages: de, fr.",
-            "every unit in fr that a single reader",
+            "decide no item of task task in en. Available languages: de, fr.",
+            "every item in fr that a single reader",
         ),
     }[to]
     with pytest.raises(NotFound, match=none):
@@ -161,7 +161,7 @@ def test_the_command_says_how_many_it_adds_by_language_and_who_is_lacking(make_t
         "This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n"
     )
     if to == "audit":
-        assert "lack readers: fr (3). Invite some, or reroute the units to other queues." in shown.err
+        assert "lack readers: fr (3). Invite some, or reroute the items to other queues." in shown.err
     assert not chosen(task) | checked(task)
     call_command("audit", "task", "--add", "25", "--languages", "de", *option)
     sentence = "20 posts: 20 of de. No more are available, although 25 were requested.\n"
@@ -180,7 +180,7 @@ def test_the_command_refuses_what_makes_no_sense(make_task, make_records_task, c
         ("task --checks", r"--checks requires --add\."),
         ("task --add 3 --contest", r"--add and --contest cannot be used together"),
         ("verify --add 1", "Cannot add audits to task verify: none of its labels come from voters"),
-        ("crowd --add 1 --checks", "Cannot add checks to task crowd: only tasks that ask one person"),
+        ("crowd --add 1 --checks", "Cannot add checks to task crowd: only questions about the language of posts"),
     ):
         with pytest.raises(CommandError, match=why):
             call_command("audit", *words.split())

@@ -271,11 +271,14 @@ def test_an_effective_count_stands_beside_accuracy_and_is_at_most_the_units():
     assert [row["count"] for row in rows] == [80, None]
 
 
-def test_a_report_is_written_with_its_errors_digests_and_dots_in_the_order_of_the_tables(crowd, tmp_path):
+def test_a_report_is_written_with_its_errors_digests_and_dots_in_the_order_of_the_tables(crowd, tmp_path, capsys):
     out, wrong = tmp_path / "report", [(row["id"], str(1 - int(row["label"]))) for row in rows_of(crowd)]
     predicted = [(row["id"], "1" if place < 30 else "0") for place, row in enumerate(rows_of(crowd))]
     one, two = (written(tmp_path / f"{name}.tsv", rows) for name, rows in (("a", predicted), ("b", wrong)))
+    call_command("evaluate", str(one), gold=[crowd], against=str(two))
+    assert "errors.jsonl" not in capsys.readouterr().out
     call_command("evaluate", str(one), gold=[crowd], against=str(two), out=out, verbosity=0)
+    assert "The file errors.jsonl lists all errors." in (out / "report.md").read_text()
     errors = [json.loads(line) for line in (out / "errors.jsonl").read_text().splitlines()]
     assert errors
     assert all(each["gold"] != each["predicted"] for each in errors)

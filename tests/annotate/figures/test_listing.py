@@ -188,7 +188,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     assert next_of("task") == "1 item is waiting for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
     assert next_of("task") == (
-        "The task is closed, and 1 unit has no label. To reopen it, run `assay reopen task`. To end the task "
+        "The task is closed, and 1 item has no label. To reopen it, run `assay reopen task`. To end the task "
         "without these items: `assay close task --leave-out`."
     )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
@@ -210,7 +210,7 @@ def test_only_what_has_labels_is_to_be_published_and_only_what_two_people_read_t
     make_task([DISPUTED], name="unread")
     call_command("close", "unread", leave_out=True, stdout=io.StringIO())
     assert next_of("unread") == (
-        "None of the 1 unit has a label, so a gold set would be empty. To reopen it, run `assay reopen unread`."
+        "None of the items has a label, so a gold set would be empty. To reopen it, run `assay reopen unread`."
     )
     make_task([AGREED])
     assert next_of("task") == "All items are finished. Publish the gold set: `assay export_gold task --out FOLDER`."
@@ -262,7 +262,7 @@ def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
     assert next_of("crowd").startswith("All items are finished. Check `assay agreement crowd`, ")
     task = Task.objects.get()
     task.units.filter(item__key="b").update(stage="QUEUED", label="", language="und", round=1)
-    assert next_of("crowd").startswith("1 unit needs more judgments. Import")
+    assert next_of("crowd").startswith("1 item needs more judgments. Import")
     assert report("status")["waits"] == []
     assert [(row["holds"], row["rows"], row["fault"]) for row in report("corpora")["corpora"]] == [
         ("judged items", 2, "")

@@ -85,7 +85,7 @@ def test_a_closed_task_is_finished_without_the_records_left_out_which_are_asked_
     assert not export(task, out)["finished"]
     printed = StringIO()
     call_command("close", "crowd", leave_out=True, stdout=printed)
-    assert "Excluded without a label: 1 unit. All items are finished." in printed.getvalue()
+    assert "Excluded without a label: 1 item. All items are finished." in printed.getvalue()
     manifest = export(task, out)
     assert manifest["finished"]
     assert manifest["counts"]["left_out"] == {"closed": 1}

@@ -71,7 +71,7 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
         "Pause under accuracy Pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)"
         in page
     )
-    assert re.search(r"Answers per item The number of people who answer each unit. .{20,120} 3 ", page)
+    assert re.search(r"Answers per item The number of people who answer each item. .{20,120} 3 ", page)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back
     page = words(desk.get(page_of(task)))
     assert "Leave out 2 items without a label Items with enough answers get their label." in page
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
-    assert "Excluded without a label: 2 units." in words(page)
+    assert "Excluded without a label: 2 items." in words(page)
     assert "Leave out" not in words(page)
     assert not task.units.exclude(stage="DISCARDED").exists()
     desk.post(page_of(task, "switch/"), {"open": "yes"})
@@ -147,7 +147,7 @@ def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back
     assert "Reopen the task" in words(page)
     assert task.units.filter(stage="QUEUED").count() == 2
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
-    assert "Task task was already closed. Excluded without a label: 2 units." in words(page)
+    assert "Task task was already closed. Excluded without a label: 2 items." in words(page)
     assert LogEntry.objects.count() == 4
 
 

@@ -168,7 +168,7 @@ def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
     right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
     told = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
     assert told[None] == ""
-    assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these units, the two agree.")
+    assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these items, the two agree.")
     assert "The model is less certain than accurate" in told[0.6]
     assert "The model is more certain than accurate, so do not read a posterior as a probability." in told[0.97]
 
@@ -250,7 +250,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     assert whole["nominal"]["value"] == pytest.approx(0)
     assert whole["ac1"]["value"] == pytest.approx(0.9744, abs=1e-4)
     lines = told("agreement", task.name)
-    assert "Of 40 units with two or more answers, 1 has a label other than 0, so alpha" in lines
+    assert "Of 40 items with two or more answers, 1 has a label other than 0, so alpha" in lines
     assert "AC1 is 0.9744 [" in lines
     assert "-0.000" not in lines
     # Of two labels there is no table by label, as both have the alpha of all.

@@ -17,14 +17,14 @@ def said(capsys):
 def test_the_crowd_sets_give_their_published_figures_with_and_without_repeats(capsys):
     labels, gold = crowd.FOLDER / "cf_amt.labels.tsv", crowd.FOLDER / "cf_amt.gold.tsv"
     call_command("import_judgments", "cf_amt", str(labels), "--keep-repeats")
-    assert "6,025 judgments of 110 annotators on 300 units" in said(capsys)
+    assert "6,025 judgments of 110 annotators on 300 items" in said(capsys)
     for options, judgments, alpha, model in [
         ([], "6,025", "0.5209", "84.00% [79.5, 87.8]"),
         (["--repeats"], "6,030", "0.5212", "84.33% [79.9, 88.1]"),
     ]:
         call_command("agreement", "cf_amt", "--gold", str(gold), *options)
         told = said(capsys)
-        assert f"{judgments} judgments by 110 annotators on 300 units" in told
+        assert f"{judgments} judgments by 110 annotators on 300 items" in told
         assert f"alpha is {alpha} " in told
         assert "accuracy is 85.33% [81.0, 89.0] for the majority (ties count in part), Dawid-Skene " in told
         assert f"Dawid-Skene {model}, one-coin 86.00% [81.7, 89.6], MACE " in told

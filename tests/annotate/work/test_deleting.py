@@ -62,7 +62,7 @@ def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, p
     held = take(ann, task)
     assert told("close", "task") == (
         "Task task has been closed, so annotators no longer receive its items. Items without a label: 2. "
-        "Annotators can still answer the items that they have open (1 unit).\n"
+        "Annotators can still answer the items that they have open (1 item).\n"
     )
     task.refresh_from_db()
     assert take(ben, task) is None
@@ -77,7 +77,7 @@ def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, p
     make_task([("fr", "en", "fr")], is_open=False, name="unread")
     capsys.readouterr()
     call_command("reopen", "unread")
-    assert "Warning: units in these queues lack readers: fr (1)." in capsys.readouterr().err
+    assert "Warning: items in these queues lack readers: fr (1)." in capsys.readouterr().err
 
 
 def test_a_task_of_imported_judgments_is_not_opened(db, tmp_path):
@@ -97,7 +97,7 @@ def test_a_task_of_which_nobody_has_said_anything_goes_with_all_that_was_made_fo
     told("extend_task", "t", size=150)
     person("ann", "de:5 en:5")
     assert Draw.objects.count() == 2
-    assert delete("t") == "Deleted: task t with 150 units and 1 draw.\n"
+    assert delete("t") == "Deleted: task t with 150 items and 1 draw.\n"
     assert counts() == NOTHING
     # As if it had never been.
     told("open_task", "t", size=100, **OPENED)
@@ -130,7 +130,7 @@ def test_a_task_of_records_goes_with_its_gold_answers_and_copies(make_records_ta
         task=task, item=Item.objects.create(corpus=unit.item.corpus, key="copy", text="x", votes={}, letters=1),
         position=99, redundancy=1, stage="COPIED", copy_of=unit,
     )  # fmt: skip
-    assert delete("crowd") == "Deleted: task crowd with 5 units, 3 gold answers and 1 draw.\n"
+    assert delete("crowd") == "Deleted: task crowd with 5 items, 3 gold answers and 1 draw.\n"
     assert counts() == NOTHING
 
 
@@ -144,7 +144,7 @@ def test_a_task_of_which_somebody_has_said_something_stays_even_if_that_counts_n
         Judgment.objects.update(voided_at=timezone.now())
         before = counts()
         with pytest.raises(
-            CommandError, match=r"people have answered its units \(1 time\), and these records must be kept"
+            CommandError, match=r"people have answered its items \(1 time\), and these records must be kept"
         ):
             delete(name)
         assert counts() == before
@@ -164,7 +164,7 @@ def test_a_task_of_which_somebody_has_a_unit_open_stays_until_that_is_over(make_
     take(ann, task)
     with pytest.raises(
         CommandError,
-        match=r"an annotator has one of its units open\. Close the task with `assay close task`, and delete it after",
+        match=r"an annotator has one of its items open\. Close the task with `assay close task`, and delete it after",
     ):
         delete("task")
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -328,7 +328,7 @@ def test_it_asks_first_on_a_terminal(make_task, monkeypatch, capsys):
                 call_command("delete", task.name)
         assert Task.objects.filter(pk=task.pk).exists() is not goes
         assert capsys.readouterr().err == (
-            f"This deletes task {task.name} with 1 unit and 1 draw. The task has no answers. "
+            f"This deletes task {task.name} with 1 item and 1 draw. The task has no answers. "
             "This cannot be undone.\nContinue? Type yes: "
         )
 

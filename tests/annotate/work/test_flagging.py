@@ -283,7 +283,7 @@ def test_a_flag_that_needs_nothing_is_dismissed(asked, manager):
     assert not flags.replies(asked.annotator).exists()
     # A task with a flag, settled or not, is not deleted.
     Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
-    with pytest.raises(WrongStage, match="flagged its units \\(1 time\\)"):
+    with pytest.raises(WrongStage, match="flagged its items \\(1 time\\)"):
         delete_task(asked.unit.task)
 
 

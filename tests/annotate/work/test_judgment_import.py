@@ -247,7 +247,7 @@ def test_labels_that_differ_in_capital_letters_alone_are_told_apart_and_named(fi
     assert capsys.readouterr().err == ""
     call_command("agreement", "plain")
     singular = (
-        "1 judgment by 1 annotator on 1 unit, none of them with two or more judgments, so there is no agreement to me"
+        "1 judgment by 1 annotator on 1 item, none of them with two or more judgments, so there is no agreement to me"
     )
     assert singular in " ".join(said(capsys).split())
 
@@ -291,7 +291,7 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     call_command("import_judgments", "crowd", str(file))
     told = said(capsys)
     assert told.startswith(
-        "Task crowd is new: 3 judgments of 2 annotators on 2 units imported (2 labelled), 0 repeats kept for analysis; "
+        "Task crowd is new: 3 judgments of 2 annotators on 2 items imported (2 labelled), 0 repeats kept for analysis; "
         "0 rows were imported before, 1 was rejected, listed in "
     )
     call_command("import_judgments", "crowd", str(file), "--keep-repeats")
@@ -349,5 +349,5 @@ def test_labels_items_and_workers_that_look_the_same_are_one_and_a_note_says_whi
     call_command("import_judgments", "crowd", file)
     printed = capsys.readouterr()
     assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café (1), ' yes' as yes (1)." in printed.err
-    assert printed.out.startswith("Task crowd is new: 6 judgments of 4 annotators on 3 units imported")
+    assert printed.out.startswith("Task crowd is new: 6 judgments of 4 annotators on 3 items imported")
     assert Task.objects.get().labels == ["café", "yes"]

@@ -245,7 +245,7 @@ def test_records_wait_for_readers_of_their_language_who_have_passed_the_test(
     with pytest.raises(CommandError, match="wait for people who read their language and pass the test"):
         call_command("reroute", task.name)
     client.force_login(manager)
-    assert "move units from queues" not in client.get(reverse("manage-settings", args=[task.name])).text
+    assert "move items from queues" not in client.get(reverse("manage-settings", args=[task.name])).text
     assert set(task.units.work().values_list("stage", flat=True)) == {stages.QUEUED}
     qualify(ann, task, "de", manager)
     assert list(queues_of(ann, task)) == ["de"]
