@@ -121,12 +121,14 @@ def plan_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _sentences(figures: dict[str, Any], measures: list[str], width: float) -> list[str]:
-    lines = []
+    lines, has_rows = [], False
     for measure in measures:
+        lines.append(f"{plan_report.called(measure)}, {in_points(width)}:")
         if (table := plan_report.measure_table(figures, measure)).rows:
-            lines += [f"{plan_report.called(measure)}, {in_points(width)}:", as_lines(table)]
-        lines += [*plan_report.missing(figures, measure), ""]
-    lines += [wrapped(plan_report.columns_words()), ""]
+            lines.append(as_lines(table))
+            has_rows = True
+        lines += [*map(wrapped, plan_report.missing(figures, measure)), ""]
+    lines += [wrapped(plan_report.columns_words()), ""] if has_rows else []
     lines += [line for sentence in plan_report.without_decoys(figures) for line in (wrapped(sentence), "")]
     if figures["recall"]:
         lines += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(figures)), ""]

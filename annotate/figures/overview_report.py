@@ -62,7 +62,7 @@ def tasks_table(rows: Rows) -> Table:
         Column("kind", "kind"),
         Column("corpora", "corpus", NAME, lambda row: ", ".join(row["corpora"])),
         Column("open", "is", says=lambda row: "open" if row["is_open"] else "closed"),
-        *numbers({"units": "units"}),
+        *numbers({"units": "items"}),
         Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"])),
         *numbers({"queued": "queued", "missing": "missing", "answers_today": "in 24 h"}),
         *numbers({"adjudication": "to decide"}),
@@ -78,7 +78,7 @@ def waits_table(rows: Rows) -> Table:
     heads = (
         Column("task", "task"),
         Column("for", "waits for", says=whom),
-        *numbers({"waiting": "units", "missing": "answers needed", "able": "people"}),
+        *numbers({"waiting": "items", "missing": "answers needed", "able": "people"}),
         Column("stuck", "", says=lambda row: "stalled" if row["stuck"] else ""),
     )
     return table("Queues", heads, rows)

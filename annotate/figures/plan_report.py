@@ -293,7 +293,7 @@ def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
 
     tested: whether people must pass a test before they may work.
     """
-    headings = {"units": "units", "agreed": "for the audit", "known": "decoys", "answers": "answers"}
+    headings = {"units": "items", "agreed": "for the audit", "known": "decoys", "answers": "answers"}
     # Omit columns that contain only zeros.
     some = {key: head for key, head in headings.items() if key in ("units", "answers") or _sum(work, key)}
     people = {"readers": "readers"} | ({"qualified": "passed the test"} if tested else {})

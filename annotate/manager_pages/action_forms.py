@@ -19,7 +19,7 @@ from annotate.actions import job_worker
 from annotate.actions.action import Action, ActionError
 from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
-from annotate.core.option import Option, flag, whole_number, written
+from annotate.core.option import Option, flag, fraction, number, people, points, share, whole_number, written
 from annotate.core.refusals import NotFound
 from annotate.core.stages import ADJUDICATION, DISCARDED
 from annotate.goldsets.set_documents import PERSONAL
@@ -210,7 +210,7 @@ def _twice(names: Iterable[str]) -> Choices:
 class Field:
     """An option as a form field.
 
-    kind: line, number, lines, choice, choices or yes
+    kind: line, number, decimal, lines, choice, choices or yes
     value: current value
     choices: (value, text, is_selected) tuples
     is_file: whether the field also offers an upload
@@ -343,6 +343,8 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
         kind = "lines"
     elif option.read is whole_number:
         kind = "number"
+    elif option.read in (fraction, number, people, points, share):
+        kind = "decimal"
     return Field(
         name=option.name,
         label=label_of(option),

@@ -142,10 +142,11 @@ def settings(
 def _field(option: Option, value: str) -> Field:
     """Return an option as a form field. The help text includes the allowed range."""
     choices = [(choice, text, choice == value) for choice, text in choices_of("open_task", option) or ()]
+    bounds = "" if choices or option.bounds in option.help else f" ({option.bounds})"
     return Field(
         name=option.name,
         label=label_of(option),
-        help=option.help if choices else f"{option.help} ({option.bounds})",
+        help=option.help + bounds,
         kind="choice" if choices else "number" if option.read is whole_number else "line",
         value=value,
         choices=choices,

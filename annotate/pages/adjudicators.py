@@ -338,7 +338,7 @@ def cases(
         "query": cut.query(),
         **filters(task, annotator, cut),
         "for_another": for_another(adjudication.for_others_told(task, annotator)),
-        "heads": task.kind.pages.list_heads,
+        "heads": () if all(unit.blind for unit in page) else task.kind.pages.list_heads,
         "page": page,
         "rows": rows,
         "some_agree": any(row.agreed for row in rows),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,6 +18,7 @@ from annotate.core import stages
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Transition, Unit
 
+MOST_SHOWN = 80  # maximum number of characters of an answer in the summary of a case
 MOST_USUAL = 9  # number of languages, one for each digit key
 COMMON = 5  # number of agreed units from which a language is offered, so that it reveals nothing about one unit
 # Event that sends a unit to an adjudicator -> why the unit needs a decision.
@@ -90,7 +92,7 @@ def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -
             answered.setdefault(judgment.seen, []).append(_person(judgment))
     in_words = unit.task.kind.in_words
     sentences = [str(REASONS[events[-1]])] if events else []
-    sentences += [f"{in_words(label, unit)}: {', '.join(people)}." for label, people in answered.items()]
+    sentences += [f"{_short(in_words(label, unit))}: {', '.join(people)}." for label, people in answered.items()]
     for kind, sentence in (
         (Judgment.SKIP, gettext_lazy("Skipped by %(people)s.")),
         (Judgment.FLAG, gettext_lazy("Found disturbing by %(people)s.")),
@@ -98,6 +100,12 @@ def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -
         if people := [_person(judgment) for judgment in live if judgment.kind == kind]:
             sentences.append(sentence % {"people": ", ".join(people)})
     return sentences
+
+
+def _short(answer: str) -> str:
+    """Return the beginning of a long answer, such as many spans, with the isolates closed that the cut leaves open."""
+    beginning = Truncator(answer).chars(MOST_SHOWN)
+    return beginning + "\u2069" * (beginning.count("\u2068") - beginning.count("\u2069"))
 
 
 def _person(judgment: Judgment) -> str:

@@ -35,7 +35,8 @@ Address = Callable[[int], str]  # returns the address of the page for the key of
 # The columns of the table of agreement in commands (COMMAND) and on pages (PAGE), as a mapping from figure to heading.
 # Figures that a task does not have are omitted. For example, there is an ordinal alpha only if labels are grades.
 COMMAND = {
-    **{key: key for key in ("units", "annotators", "judgments", "observed")},
+    "units": "items",
+    **{key: key for key in ("annotators", "judgments", "observed")},
     "masi": "MASI alpha",
     "jaccard": "Jaccard alpha",
     "unitizing": "unitizing alpha",
@@ -259,7 +260,7 @@ def _label_sentences(counted: str, part: Section) -> list[str]:
     sentences = [
         f"{counted}: alpha is {coefficient(part['nominal'], 4)}.",
         "Dawid and Skene's model differs from the label with the most votes on "
-        f"{_many(len(model['differs']), 'unit')}. The votes are tied on {count(model['tied'])}.",
+        f"{_many(len(model['differs']), 'item')}. The votes are tied on {count(model['tied'])}.",
     ]
     if not model["converged"]:
         sentences[1] += f" It did not converge in {_many(model['rounds'], 'round')}, so its figures are approximate."

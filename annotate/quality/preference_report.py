@@ -55,7 +55,7 @@ def pair_table(section: Section, *, shown: int | None = None) -> Table:
     columns = (
         Column("a", "A", says=lambda pair: pair["systems"][0]),
         Column("b", "B", says=lambda pair: pair["systems"][1]),
-        numbered("units", "units"),
+        numbered("units", "comparisons"),
         of_judgments("of_a", "A", 0),
         of_judgments("of_b", "B", 1),
         of_judgments("ties", "ties", 2),
@@ -75,7 +75,7 @@ def language_table(report: Section) -> Table | None:
     rows = [{"language": code, **section["pairs"][0]} for code, section in report["languages"].items()]
     columns = (
         Column("language", "language", says=lambda row: language(row["language"])),
-        numbered("units", "units"),
+        numbered("units", "comparisons"),
         *map(_share_column, (a, b, TIE)),
     )
     return table("preferences by language", columns, rows)

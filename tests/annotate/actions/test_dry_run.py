@@ -187,7 +187,7 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
     told = out.getvalue()
-    assert re.search(r"^language +name +units +answers +readers +passed the test +may work now$", told, re.MULTILINE)
+    assert re.search(r"^language +name +items +answers +readers +passed the test +may work now$", told, re.MULTILINE)
     assert "* de, en: each item needs 3 people, but the queue has fewer readers\n" in told
     assert "No active annotator reads 1 queue with 30 items: fr.\n" in told
     assert "There is no adjudicator for items on which readers disagree.\n" in told

@@ -31,7 +31,7 @@ def test_manifest_and_card_name_the_kind_and_say_how_people_were_chosen_and_how_
     assert header["annotations_creators"] == ["crowdsourced"]
     for words in (
         "4 people who read the language gave 180 answers",
-        "3 were asked of each record",
+        "3 people were asked about each record",
         "Nobody was tested before they began.",
         "| Good | Good |",
         "| all |",
