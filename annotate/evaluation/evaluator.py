@@ -66,7 +66,7 @@ def evaluate_units(
         measured_forms = ", ".join(name for name, answer_form in FORMS.items() if not answer_form.several)
         raise EvaluationError(
             f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
-            f"unit by unit. Only sets with these forms can: {measured_forms}."
+            f"item by item. Only sets with these forms can: {measured_forms}."
         )
     frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]

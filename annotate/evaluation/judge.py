@@ -149,12 +149,12 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
     """
     if labelled == units < size:
         raise EvaluationError(
-            f"{machine} has labels for only the {labelled:,} units of the set, but a judge's certificate requires a "
-            "label for every item of the corpus. To measure only these units, specify the file without --judge."
+            f"{machine} has labels for only the {labelled:,} items of the set, but a judge's certificate requires a "
+            "label for every item of the corpus. To measure only these items, specify the file without --judge."
         )
     if not is_sample:
         raise EvaluationError(
-            f"All units of the gold set {name} have probability 1, so they are not a sample of the {labelled:,} items "
+            f"All items of the gold set {name} have probability 1, so they are not a sample of the {labelled:,} items "
             f"that {machine} labelled. Draw a sample with open_task --size and export it."
         )
     if labelled != size:

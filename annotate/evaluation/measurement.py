@@ -60,7 +60,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
 # Options that a judge's certificate does not accept, each with the reason that the message gives.
-NOT_FOR_JUDGE = {"split": ", because the certificate requires all units of the draw", "missing_rate": ""}
+NOT_FOR_JUDGE = {"split": ", because the certificate requires all items of the draw", "missing_rate": ""}
 
 
 def evaluate(

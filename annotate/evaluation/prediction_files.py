@@ -157,7 +157,7 @@ class _Reader:
         if has_scores and id_column in self.labels:
             raise EvaluationError(
                 f"The column {id_column!r} of {self.path} contains the ids, but the set has a label with the same "
-                "name. Rename the column, for example to unit, and specify it with --column id=unit."
+                "name. Rename the column, for example to item, and specify it with --column id=item."
             )
         if id_column in header and label_column not in named_columns.values():
             _check_header(self.path, header, self.labels, scored)
@@ -230,7 +230,7 @@ class _Reader:
         path, ids = self.path, self.ids
         if self.repeats:
             repeats = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in self.repeats[:NAMED]]
-            raise EvaluationError(f"{path} repeats {listed(repeats, len(self.repeats), 'id')}. Keep one row per unit.")
+            raise EvaluationError(f"{path} repeats {listed(repeats, len(self.repeats), 'id')}. Keep one row per item.")
         if self.strange:
             raise EvaluationError(_strange(str(path), self.strange, self.labels))
         if not self.first_id:
@@ -243,18 +243,18 @@ class _Reader:
             )
         if len(missing) == len(ids):
             raise EvaluationError(
-                f"{path} has no predictions for the {len(ids):,} units of the set: its first id is {self.first_id}, "
-                f"but the first id of the set is {ids[0]}. Specify a file with predictions for these units."
+                f"{path} has no predictions for the {len(ids):,} items of the set: its first id is {self.first_id}, "
+                f"but the first id of the set is {ids[0]}. Specify a file with predictions for these items."
             )
         if missing:
             raise EvaluationError(
-                f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the "
+                f"{path} has no prediction for {len(missing):,} of the {len(ids):,} items of the "
                 f"set{first_of(missing)}. Add a row for each, with an empty label if the system gave none, or "
                 "predict this version of the set."
             )
         if not any(self.said):
             raise EvaluationError(
-                f"{path} has an empty label for all {len(ids):,} units of the set. Specify the label column with "
+                f"{path} has an empty label for all {len(ids):,} items of the set. Specify the label column with "
                 "--column label=COLUMN, or add the labels."
             )
 
@@ -262,7 +262,7 @@ class _Reader:
         """Return sentences for the report about the file."""
         sentences = []
         if self.outside:
-            sentences.append(f"ignored {many(self.outside, 'row')} for units outside the set.")
+            sentences.append(f"ignored {many(self.outside, 'row')} for items outside the set.")
         if self.scores is not None and self.says_label:
             best = zip(self.scores.argmax(axis=1), self.said, strict=True)
             if unlike := sum(self.labels[index] != label for index, label in best):

@@ -351,18 +351,18 @@ def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
     """
     if columns.split and not columns.ids:
         raise EvaluationError(
-            f"The gold set {name} in {jsonl.parent} has no units in the split {columns.split}. Its splits are: "
+            f"The gold set {name} in {jsonl.parent} has no items in the split {columns.split}. Its splits are: "
             f"{', '.join(sorted(columns.splits)) or 'none'}. Choose one with --split, or remove the option."
         )
     if not columns.ids:
         raise EvaluationError(
-            f"The gold set {name} in {jsonl.parent} has no labelled units, so nothing can be measured. Export it "
+            f"The gold set {name} in {jsonl.parent} has no labelled items, so nothing can be measured. Export it "
             "again after people have labelled some."
         )
     if len(set(columns.gold)) < 2:
         raise EvaluationError(
-            f"All {len(columns.gold):,} units of the gold set {name} in {jsonl.parent} have the label "
-            f"{columns.gold[0]}, so a system that always predicts it would be perfect. Add units with other labels."
+            f"All {len(columns.gold):,} items of the gold set {name} in {jsonl.parent} have the label "
+            f"{columns.gold[0]}, so a system that always predicts it would be perfect. Add items with other labels."
         )
     if not all(0 < chance <= 1 for chance in columns.chances):
         raise GoldSetError(f"{jsonl} contains a row with a chance of 0 or less, or more than 1. {RESTORE}")

@@ -92,7 +92,7 @@ def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -
             answered.setdefault(judgment.seen, []).append(_person(judgment))
     in_words = unit.task.kind.in_words
     sentences = [str(REASONS[events[-1]])] if events else []
-    sentences += [f"{_short(in_words(label, unit))}: {', '.join(people)}." for label, people in answered.items()]
+    sentences += [f"{shortened(in_words(label, unit))}: {', '.join(people)}." for label, people in answered.items()]
     for kind, sentence in (
         (Judgment.SKIP, gettext_lazy("Skipped by %(people)s.")),
         (Judgment.FLAG, gettext_lazy("Found disturbing by %(people)s.")),
@@ -102,7 +102,7 @@ def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -
     return sentences
 
 
-def _short(answer: str) -> str:
+def shortened(answer: str) -> str:
     """Return the beginning of a long answer, such as many spans, with the isolates closed that the cut leaves open."""
     beginning = Truncator(answer).chars(MOST_SHOWN)
     return beginning + "\u2069" * (beginning.count("\u2068") - beginning.count("\u2069"))

@@ -7,7 +7,7 @@ import pytest
 
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.pages.case_summary import comparison
+from annotate.pages.case_summary import MOST_SHOWN, comparison, shortened
 from annotate.work.adjudication import settle, to_adjudicate
 from tests.annotate.adjudication.acts import LIST, where
 from tests.annotate.hands import let_guard_pass
@@ -20,6 +20,16 @@ def why(client, unit):
     page = client.get(f"{LIST}{unit.pk}/").text
     words = re.sub("<[^>]*>", "", re.search(r'<p class="why">(.*?)</p>', page, re.DOTALL)[1])
     return " ".join(unescape(words).split())
+
+
+def test_the_line_has_the_beginning_of_a_long_answer_with_every_isolate_closed():
+    spans = "; ".join(f"\u2068“Name {number}”\u2069 \u2068Person\u2069" for number in range(20))
+    short = shortened(spans)
+    assert short.startswith(spans[:40])
+    assert "…" in short
+    assert len(short) <= MOST_SHOWN + 1
+    assert short.count("\u2068") == short.count("\u2069")
+    assert shortened("German") == "German"
 
 
 def test_a_line_states_why_a_case_waits_and_who_answered_what_by_names_of_languages(two_say, ada, client):

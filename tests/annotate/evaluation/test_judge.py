@@ -90,7 +90,7 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
         "--judge", some, "--gold", gold, "--corpus", "reviews"
     )
     some.write_text("".join(line for line in lines if line.split("\t")[0] in ids))
-    assert f"for only the {len(ids)} units of the set" in refusal("--judge", some, "--gold", gold)
+    assert f"for only the {len(ids)} items of the set" in refusal("--judge", some, "--gold", gold)
     some.write_text("".join(lines[:-1]) + "invented\t1\n")
     assert "has labels for 239 of the 240 items" in refusal("--judge", some, "--gold", gold)
     assert "was drawn from corpus reviews, not other" in refusal("--judge", judge, "--gold", gold, "--corpus", "other")

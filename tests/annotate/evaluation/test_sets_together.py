@@ -255,14 +255,14 @@ def scored(rows, *columns, shares):
 # Fault -> what is made of right rows, and the sentence.
 UNFIT = {
     "none of the units": (lambda rows: [("x", "yes")], "its first id is x, but the first id of the set is u0."),
-    "some of the units": (lambda rows: rows[2:], "has no prediction for 2 of the 30 units of the set: u0"),
+    "some of the units": (lambda rows: rows[2:], "has no prediction for 2 of the 30 items of the set: u0"),
     "a unit twice": (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
     "a near miss": (lambda rows: [("u0", "yess"), *rows[1:]], "'yess' (line 1, similar to 'yes')"),
     "NaN": (lambda rows: scored(rows, "yes", "no", shares=("nan", 1)), "the score of yes is 'nan'"),
     "no sum of one": (lambda rows: scored(rows, "yes", "no", shares=(0.5, 0.6)), "add up to 1.1, not 1"),
     "no scores of a label": (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'. Add"),
     "words for a refusal": (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "or an empty label if the system"),
-    "no label at all": (lambda rows: [(key, "") for key, _ in rows], "has an empty label for all 30 units"),
+    "no label at all": (lambda rows: [(key, "") for key, _ in rows], "has an empty label for all 30 items"),
     "other columns": (lambda rows: [("id", "lable"), *rows], "check the spelling of 'lable'."),
 }
 
@@ -286,8 +286,8 @@ def test_a_set_on_which_nothing_can_be_measured_is_refused(tmp_path):
             record_set(tmp_path / "half", ["yes", "no"] * 2, finished=False),
             "is unfinished: some records have no label yet",
         ),
-        (record_set(tmp_path / "one", ["yes"] * 4), "All 4 units of the gold set one in"),
-        (record_set(tmp_path / "none", []), "has no labelled units"),
+        (record_set(tmp_path / "one", ["yes"] * 4), "All 4 items of the gold set one in"),
+        (record_set(tmp_path / "none", []), "has no labelled items"),
         (record_set(tmp_path / "two", ["yes", "no"] * 2, chances=(1.0, 2.0)), "a chance of 0 or less"),
     ):
         assert sentence in refusal(right, "--gold", folder)
@@ -307,7 +307,7 @@ def test_predictions_for_another_version_of_the_set_are_refused_on_either_side(r
     gold, rows = records
     mine, older = (written(tmp_path / f"{name}.tsv", part) for name, part in (("mine", rows), ("older", rows[3:])))
     for told in (refusal(mine, "--gold", gold, "--against", older), refusal(older, "--gold", gold, "--against", mine)):
-        assert told.startswith(f"{older} has no prediction for 3 of the 30 units of the set")
+        assert told.startswith(f"{older} has no prediction for 3 of the 30 items of the set")
         assert told.endswith("or predict this version of the set.")
 
 

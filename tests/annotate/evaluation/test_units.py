@@ -98,7 +98,7 @@ def test_a_notebook_has_the_errors_and_confusions_of_a_report_and_refuses_what_t
     with pytest.raises(assay.AssayError, match="The argument 'gold' is empty"):
         assay.evaluate(predicted)
     # A judge has labels for the units alone, and is refused for that.
-    with pytest.raises(assay.AssayError, match="To measure only these units, specify the file without judge"):
+    with pytest.raises(assay.AssayError, match="To measure only these items, specify the file without judge"):
         assay.evaluate(judge=predicted, gold=crowd)
     with pytest.raises(assay.AssayError, match=r"has the column 'label' twice. Remove one of them"):
         assay.evaluate(pd.DataFrame([["1", "0", "1"]], columns=["id", "label", "label"]), crowd)
