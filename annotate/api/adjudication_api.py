@@ -56,6 +56,7 @@ class WantedSerializer(serializers.Serializer):
     case = serializers.ChoiceField(
         adjudication.CASES,
         required=False,
+        allow_blank=True,
         default="",
         help_text="only units that are checked blind or, among the other units, those without answers, with equal "
         "answers or with different answers",

@@ -132,7 +132,9 @@ def corpora(request: Request) -> list[dict[str, Any]]:
     return corpus_rows()
 
 
-@resource("GET", "manage", "List the tasks with their progress", TaskStateSerializer, many=True)
+@resource(
+    "GET", "manage", "List the tasks with their progress", TaskStateSerializer, many=True, operation_id="manage_tasks"
+)
 def tasks(request: Request) -> list[dict[str, Any]]:
     return task_statistics.overview()
 
@@ -255,13 +257,28 @@ def _offered(action: str, option: Option, text: str) -> str:
 # --- Jobs
 
 
-@resource("GET", "manage", "List the jobs, newest first", JobSerializer, many=True, parameters=[JobsOfSerializer])
+@resource(
+    "GET",
+    "manage",
+    "List the jobs, newest first",
+    JobSerializer,
+    many=True,
+    operation_id="manage_jobs",
+    parameters=[JobsOfSerializer],
+)
 def jobs(request: Request) -> list[dict[str, Any]]:
     query = sent(JobsOfSerializer, request.query_params)
     return _rows(query["task"], query["page"])
 
 
-@resource("GET", "manage", "List the jobs of a task, newest first", JobSerializer, many=True)
+@resource(
+    "GET",
+    "manage",
+    "List the jobs of a task, newest first",
+    JobSerializer,
+    many=True,
+    operation_id="manage_jobs_of_task",
+)
 def jobs_of_task(request: Request, task: Task) -> list[dict[str, Any]]:
     return _rows(task.name, 1)
 
@@ -276,7 +293,7 @@ def job(request: Request, job: Job) -> dict[str, Any]:
     return JobSerializer.row(job)
 
 
-@resource("POST", "start", "Cancel a job", JobSerializer)
+@resource("POST", "start", "Cancel a job", JobSerializer, operation_id="manage_cancel_job")
 def cancel(request: Request, job: Job) -> dict[str, Any]:
     """A running job ends at its next step. Finished work is kept."""
     job_store.cancel(job)
@@ -284,19 +301,23 @@ def cancel(request: Request, job: Job) -> dict[str, Any]:
     return JobSerializer.row(job)
 
 
-FILE = {(200, "application/octet-stream"): OpenApiTypes.BINARY}
-ARCHIVE = {(200, "application/zip"): OpenApiTypes.BINARY}
+BINARY = "application/octet-stream"  # the only type of files for which common generators write clients
+FILE = {(200, BINARY): OpenApiTypes.BINARY}
 
 
 @resource("GET", "manage", "Download a file that a job wrote", FILE, operation_id="manage_job_file")
 def file(request: Request, job: Job, path: str) -> HttpResponseBase:
     output = job_pages.output_named(job, path)
-    return FileResponse(output.open("rb"), as_attachment=True, filename=output.name)
+    return FileResponse(output.open("rb"), as_attachment=True, filename=output.name, content_type=BINARY)
 
 
-@resource("GET", "manage", "Download all files that a job wrote, as a ZIP archive", ARCHIVE)
+@resource(
+    "GET", "manage", "Download all files that a job wrote, as a ZIP archive", FILE, operation_id="manage_job_archive"
+)
 def packed(request: Request, job: Job) -> HttpResponseBase:
-    return job_pages.packed(request._request, job)
+    response = job_pages.packed(request._request, job)
+    response["Content-Type"] = BINARY
+    return response
 
 
 urlpatterns = [

@@ -52,12 +52,20 @@ def _webhooks() -> QuerySet[Webhook]:
     return Webhook.objects.select_related("task").annotate(pending=pending)
 
 
-@resource("GET", "manage", "List the webhooks", WebhookSerializer, many=True)
+@resource("GET", "manage", "List the webhooks", WebhookSerializer, many=True, operation_id="manage_webhooks")
 def webhooks(request: Request) -> QuerySet[Webhook]:
     return _webhooks()
 
 
-@resource("POST", "start", "Register a webhook", RegisteredSerializer, RegisterSerializer, status=201)
+@resource(
+    "POST",
+    "start",
+    "Register a webhook",
+    RegisteredSerializer,
+    RegisterSerializer,
+    status=201,
+    operation_id="manage_register_webhook",
+)
 def register(request: Request) -> Webhook:
     """Each event from now on is sent to the address. The response contains the secret that signs the requests."""
     fields = sent(RegisterSerializer, request.data)
@@ -68,13 +76,20 @@ def register(request: Request) -> Webhook:
     return _webhooks().get(pk=webhook.pk)
 
 
-@resource("POST", "start", "Delete a webhook")
+@resource("POST", "start", "Delete a webhook", operation_id="manage_delete_webhook")
 def delete(request: Request, webhook: Webhook) -> None:
     """Its notifications are deleted too."""
     webhook.delete()
 
 
-@resource("GET", "manage", "List the latest notifications of a webhook", DeliverySerializer, many=True)
+@resource(
+    "GET",
+    "manage",
+    "List the latest notifications of a webhook",
+    DeliverySerializer,
+    many=True,
+    operation_id="manage_deliveries",
+)
 def deliveries(request: Request, webhook: Webhook) -> QuerySet[Delivery]:
     return webhook.deliveries.all()[:SHOWN]
 
