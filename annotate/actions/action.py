@@ -104,6 +104,8 @@ class Action:
     on_files: whether the action uses only files, so that it needs no database
     checks: function that raises an error if the action can be refused without doing the work; pages call it before they
         queue a job. The values that it returns are passed to `run` and `asks` in addition to the options.
+    completes: function that returns the inputs from a command line in which required options may be missing, completed
+        as far as possible, and sentences about what it found
     """
 
     name: str
@@ -114,6 +116,7 @@ class Action:
     asks: Callable[[dict[str, Any]], list[str]] | None = None
     on_files: bool = False
     checks: Callable[[dict[str, Any]], Values | None] | None = None
+    completes: Callable[[dict[str, Any]], tuple[dict[str, Any], list[str]]] | None = None
 
     def read(self, inputs: Values) -> dict[str, Any]:
         """Return the values of all options. Raise ActionError if a value is invalid.

@@ -10,6 +10,7 @@ import re
 import sys
 from argparse import ArgumentParser, _ArgumentGroup
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any, NoReturn
@@ -206,7 +207,10 @@ class ActionCommand(Command):
     def __init__(self, action: Action) -> None:
         super().__init__()
         self.action, self.name, self.help = action, action.name, action.does
-        self.options = (*action.options, *([YES] if action.asks else []), JSON)
+        options = action.options
+        if action.completes:  # The first argument is enough for the action to complete the others.
+            options = (options[0], *(replace(option, required=False) for option in options[1:]))
+        self.options = (*options, *([YES] if action.asks else []), JSON)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if self._called_from_command_line and not self.action.on_files and prepare(only_new=True):
@@ -219,6 +223,8 @@ class ActionCommand(Command):
         # With --json, write everything except the JSON document to stderr.
         progress = _Bar(self, self.stderr if as_json else self.stdout)
         try:
+            if self.action.completes:
+                inputs = self._completed(inputs, progress)
             if self.action.asks and not options["yes"] and (consequences := self.action.foretell(inputs)):
                 self._ask(consequences)
             outcome = self.action.perform(inputs, progress)
@@ -234,6 +240,20 @@ class ActionCommand(Command):
             self.stdout.write(sentence)
         if outcome.status:
             raise CommandError("", returncode=outcome.status)  # the outcome has already been printed
+
+    def _completed(self, inputs: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """Return the completed inputs. Raise CommandError if required options are missing all the same."""
+        assert self.action.completes
+        inputs, found = self.action.completes(inputs)
+        for sentence in found:
+            progress.say(sentence)
+        needed = [option for option in self.action.options if option.required and not inputs[option.name]]
+        if missing := [value_of(option) if option.argument else option.spelled for option in needed]:
+            raise CommandError(
+                f"Required arguments are missing: {', '.join(missing)}. See `assay {self.name} --help`.",
+                returncode=CALLED_WRONGLY,
+            )
+        return inputs
 
     def _ask(self, consequences: list[str]) -> None:
         """Ask the user for confirmation. Raise CommandError if the answer is no, or if stdin is not a terminal.

@@ -25,6 +25,7 @@ from annotate.actions.action import (
     import_arguments,
     learn,
 )
+from annotate.actions.file_recognition import completed
 from annotate.actions.registry import action_named
 from annotate.core.option import Option, flag, words
 from annotate.kinds.files import TAKEN
@@ -47,7 +48,7 @@ SHOWN_BY_LANGUAGE = 6  # maximum number of labels with a separate column in the 
 RECORDS = "Records with several fields"
 
 OPTIONS = (
-    CORPUS,
+    replace(CORPUS, help="the corpus's name; or just a file, whose name and columns are then recognized and reported"),
     Option(
         "files",
         Path,
@@ -107,6 +108,7 @@ OPTIONS = (
     "unchanged. A file is imported completely or not at all. Run the command again after a crash, or to add files.",
     *OPTIONS,
     checks=lambda values: check(values),
+    completes=completed,
 )
 def import_corpus_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]

@@ -4,11 +4,9 @@ Imports and other operations on a corpus run as jobs (job_pages.py).
 """
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +23,17 @@ from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.manager_pages import action_forms, inbox, setup_steps
 from annotate.manager_pages.dashboard import manage_page, sort_of
-from annotate.manager_pages.file_columns import guess, shown
+from annotate.manager_pages.file_columns import shown
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
-from corpora.core.records import FIELDS, RESERVED, RecordError, read_language, read_time, read_url
+from corpora.core.records import FIELDS, RESERVED
 from corpora.core.values import FREE_LICENCES, is_free
 from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
+from corpora.sources.recognition import READERS, described, fault_of, guess, name_from, unused
 from corpora.sources.text import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
@@ -43,8 +42,6 @@ from corpora.storage.layout import read_manifest
 NEEDED = ("id", "text")
 SPARE = ("author", "posted_at", "url")  # fields that are folded if the file seems to have none
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address", "labels": "Existing labels"}
-# Field -> function that reads its values and raises RecordError if it cannot.
-READERS: Mapping[str, Callable[[Any], Any]] = {"posted_at": read_time, "url": read_url, "language": read_language}
 OWN_TEXTS = "Our own texts, not to be published"  # the licence of texts that exports omit, unless one is entered
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
@@ -52,7 +49,6 @@ SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form that describe the file, and fields that the manager does not fill in.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
 ROWS = 5  # number of rows in the sample of a file
-LONGEST_NAME = 50  # maximum length of a suggested name, so that a number can be added
 LONGEST_FIELD = 24  # maximum length of a suggested field name, so that a prefix can be added
 
 
@@ -241,30 +237,11 @@ def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
                 raise ActionError(f"Choose the column that contains the {field}.", option=f"column-{field}")
         for field in READERS if holds_records else FIELDS:
             column = posted.get(f"column-{field}") or field
-            fault, is_any_readable = _fault_of(field, column, preview)
+            fault, is_any_readable = fault_of(field, column, preview)
             if fault and not is_any_readable:
                 # A column with the name of the field is always read.
                 advice = "Choose another column, or none." if column != field else "Correct or rename the column."
                 raise ActionError(f"{fault} {advice}", option=f"column-{field}")
-
-
-def _fault_of(field: str, column: str, preview: Sample) -> tuple[str, bool]:
-    """Return why the first faulty value in a column of the preview cannot be read as the field, or "".
-
-    The second value is whether any value can be read.
-    """
-    fault, is_any_readable = "", False
-    if field not in READERS or column not in preview.columns:
-        return "", True
-    index = preview.columns.index(column)
-    values = [row[index] for row in preview.rows if not isinstance(row, str)]
-    for value in (value for value in values if value not in (None, "")):
-        try:
-            READERS[field](value)
-            is_any_readable = True
-        except RecordError as error:
-            fault = fault or str(error)
-    return fault, is_any_readable
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
@@ -355,11 +332,12 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
     if values.get("file"):
         path = inbox.named(values["file"])
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
-        context |= {"corpus": values.get("corpus") or _corpus_name(path)}
+        context |= {"corpus": values.get("corpus") or unused(name_from(path), (row["corpus"] for row in corpus_rows()))}
         is_published = values.get("licence", "") not in ("", OWN_TEXTS)
         context["leaves"] = values.get("text_may_leave", written(is_published)) == "yes"
         try:
             file = _File.of(values)
+            context["recognized"] = described(file.format, file.text_format)
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
@@ -378,20 +356,6 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
     return manage_page(request, "new_corpus", refusal=refusal, status=status, **context)
 
 
-def _corpus_name(path: Path) -> str:
-    """Return an unused corpus name that is derived from the name of a file."""
-    # Accents are dropped: Beiträge.csv becomes beitrage.
-    letters = unicodedata.normalize("NFKD", path.name.partition(".")[0]).encode("ascii", "ignore").decode()
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", letters).strip("-").lower()[:LONGEST_NAME] or "corpus"
-    return unused(stem, (row["corpus"] for row in corpus_rows()))
-
-
-def unused(stem: str, names: Iterable[str], mark: str = "-") -> str:
-    """Return the stem or, if it is one of the names, the stem followed by the mark and an unused number."""
-    taken = set(names)
-    return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}{mark}{number}") not in taken)
-
-
 def _fields(
     preview: Sample, values: Mapping[str, str], refusal: Exception | None
 ) -> list[tuple[str, str, bool, str, Exception | None]]:
@@ -406,7 +370,7 @@ def _fields(
         if chosen is not None and not is_gone:
             return chosen
         guessed = guess(field, preview.columns)
-        return "" if _fault_of(field, guessed, preview)[0] else guessed
+        return "" if fault_of(field, guessed, preview)[0] else guessed
 
     def label(field: str) -> str:
         return FIELD_LABELS.get(field, field.capitalize())

@@ -1,6 +1,6 @@
 """The columns of an uploaded file on forms: a select for each field, with a guess, and the first rows of the file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,41 +10,15 @@ from django.http import QueryDict
 from annotate.manager_pages import inbox
 from corpora.core import CorpusError
 from corpora.predictions.prediction_rows import FIELDS, OBLIGATORY
-from corpora.sources.compression import check_file, format_of
-from corpora.sources.readers import MOST_INSPECTED, Sample, sample
-from corpora.sources.text import text_format_of
+from corpora.sources.compression import format_of
+from corpora.sources.readers import Sample
+from corpora.sources.recognition import guess, recognized
 
-# Field -> other common column names for the field. The form preselects a column with such a name.
-ALSO: Mapping[str, tuple[str, ...]] = {
-    "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key", "nr", "nummer", "numéro", "número"),
-    "text": (
-        *("body", "content", "tweet", "message", "sentence", "full_text", "document"),
-        *("beitrag", "inhalt", "satz", "texte", "texto"),
-    ),
-    "author": ("user", "user_id", "author_id", "username", "screen_name"),
-    "posted_at": ("created_at", "date", "time", "timestamp", "published_at", "datum", "fecha"),
-    "url": ("link", "permalink", "uri"),
-    "language": ("lang", "locale", "iso", "sprache", "langue", "idioma"),
-    "labels": ("label", "gold", "topic", "category", "eurovoc_concepts"),
-    "label": (
-        *("prediction", "predicted", "pred", "predicted_label", "answer", "class", "category", "topic"),
-        *("lang", "language", "sprache", "langue", "idioma", "klasse"),
-    ),
-    "score": ("confidence", "probability", "prob", "wert"),
-}
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 ROWS = 3  # number of rows in the sample of an action's form
 # Action -> the option with a file of predictions, whose columns the form offers.
 FILES: Mapping[str, str] = {"evaluate": "predictions", "import_predictions": "file"}
 SHOWN_FOR = "columns-of"  # form field with the name of the file whose columns the form shows
-
-
-def guess(field: str, columns: Sequence[str]) -> str:
-    """Return the column that probably contains a field, or ""."""
-    columns_by_lower_name = {column.lower(): column for column in reversed(columns)}
-    ending = [name for name in columns_by_lower_name if name.endswith(f"_{field}")]  # such as review_id
-    names = (field, *ALSO.get(field, ()), *(ending if len(ending) == 1 else ()))
-    return next((columns_by_lower_name[name] for name in names if name in columns_by_lower_name), "")
 
 
 def shown(preview: Sample, rows: int | None = None) -> dict[str, Any]:
@@ -110,9 +84,6 @@ def _preview(path: str) -> Sample | None:
     if path not in map(str, inbox.files()):
         return None
     try:
-        format_name = format_of(Path(path))
-        check_file(Path(path), format_name)
-        text_format = text_format_of(Path(path), format_name or "", most=MOST_INSPECTED)
-        return sample(Path(path), format_name or "", text_format)
+        return recognized(Path(path)).sample
     except CorpusError:
         return None

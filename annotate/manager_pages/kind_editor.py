@@ -23,7 +23,7 @@ from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Tex
 from annotate.kinds.options import OPTIONS
 from annotate.manager_pages import inbox
 from annotate.manager_pages.action_forms import label_of
-from annotate.manager_pages.corpus_setup import records_address, unused
+from annotate.manager_pages.corpus_setup import records_address
 from annotate.manager_pages.dashboard import manage_page
 from annotate.pages.access import UserRequest
 from annotate.pages.item_view import rendered
@@ -32,6 +32,7 @@ from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 from corpora.models import Vocabulary
+from corpora.sources.recognition import unused
 from corpora.storage.inventory import POSTS, corpus_rows
 from corpora.storage.layout import read_manifest
 

@@ -27,7 +27,7 @@ from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.panel_kind import with_panel
 from annotate.manager_pages import action_forms, inbox, setup_steps
-from annotate.manager_pages.corpus_setup import records_address, unused
+from annotate.manager_pages.corpus_setup import records_address
 from annotate.manager_pages.dashboard import manage_page
 from annotate.models import Task
 from annotate.pages.access import UserRequest
@@ -35,6 +35,7 @@ from annotate.pages.kind_preview import preview, usual_language
 from annotate.reports.tables import many
 from annotate.work.task_creation import TaskError, choose_panel, imagined_task
 from corpora.core import CorpusError
+from corpora.sources.recognition import unused
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import manifest_of
 

@@ -57,10 +57,11 @@ def lines_of(path: Path, limit: int, progress: Progress | None = None, encoding:
 
 
 def values_of(path: Path, limit: int, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[Line]:
-    """Yield each JSON value in a file with the number of its first line, in UTF-8.
+    """Yield each JSON value in a file with a number, in UTF-8.
 
-    A file may have one value per line, an array of values, or a sequence of objects that each span several lines. If a
-    value is longer than `limit` bytes, yield a Fault instead.
+    The number is that of the value's first line, or the next number if another value starts in the same line. A file
+    may have one value per line, an array of values, or a sequence of objects that each span several lines. If a value
+    is longer than `limit` bytes, yield a Fault instead.
 
     encoding: the encoding of the file
 
@@ -240,10 +241,18 @@ class _Scan:
 
 def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
     scan = _Scan(limit)
-    yield from scan.take(file.read(_CHUNK).removeprefix(codecs.BOM_UTF8))
-    while chunk := file.read(_CHUNK):
-        yield from scan.take(chunk)
-    yield from scan.end()
+
+    def values() -> Iterator[Line]:
+        yield from scan.take(file.read(_CHUNK).removeprefix(codecs.BOM_UTF8))
+        while chunk := file.read(_CHUNK):
+            yield from scan.take(chunk)
+        yield from scan.end()
+
+    last = 0
+    for line, value in values():
+        # Importers distinguish rows by their numbers.
+        last = max(line, last + 1)
+        yield last, value
 
 
 def check_encoding(path: Path, start: bytes) -> None:

@@ -217,6 +217,19 @@ def test_an_array_over_many_pieces_of_a_file_is_read_like_its_lines(write, impor
     assert posts("array") == posts("pretty") == posts("lines")
 
 
+def test_rows_in_the_same_line_of_an_array_are_counted_apart(write, import_corpus):
+    rows = [
+        {"id": "1", "text": "one"},
+        {"id": "2"},
+        {"id": "3"},
+        {"id": "1", "text": "one"},
+        {"id": "4", "text": "four"},
+    ]
+    import_corpus("line", write("line.json", json.dumps(rows)))
+    assert [post["id"] for post in posts("line")] == ["1", "4"]
+    assert [entry["line"] for entry in rejects("line")] == [2, 3]
+
+
 NESTED = [{"id": 11, "data": {"text": "The ferry leaves at seven"}, "annotations": [{"id": 5}]}]
 WITHIN = "is a single JSON object, and its rows .* in '{}'.*jq -c '{}' a.json >"
 

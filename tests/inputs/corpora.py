@@ -109,6 +109,10 @@ IMPORT_CORPUS = [
     # options
     ("import_corpus", None, 2, "Required arguments are missing: CORPUS, FILE"),
     ("import_corpus new FILE.jsonl", GOOD, 2, "Required arguments are missing: --licence"),
+    ("import_corpus new", None, 2, "Required arguments are missing: FILE, --licence"),
+    ("import_corpus none.csv", None, 1, "none.csv does not exist"),
+    ("import_corpus FILE.csv", b"id,title\n1,a\n", 1, "(?s)title.*No column seems to contain the text. Add --column"),
+    ("import_corpus FILE.csv", b"id,body,tweet\n1,a,b\n", 1, "--column text=body or --column text=tweet"),
     (corpus("jsonl", "--nothing"), GOOD, 2, "Unknown arguments: --nothing"),
     (corpus("jsonl", "--source"), GOOD, 2, "--source requires a value"),
     (corpus("jsonl", "--max-rejects 2"), GOOD, 1, "--max-rejects is 2. It must be 0 to 1"),

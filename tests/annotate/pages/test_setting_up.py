@@ -235,7 +235,7 @@ def test_the_way_to_records_keeps_them_preselected(desk):
     ("name", "content", "why"),
     [
         ("t.xls", b"PK", "is a spreadsheet. Save it as .xlsx or as CSV"),
-        ("t", ROWS, "does not show the format"),
+        ("t", b"only words\n", "does not show the format"),
         ("t.csv", b'"', "t.csv"),
         ("t.parquet", b"PAR1", "t.parquet"),
         ("t.jsonl.gz", gzip.compress(ROWS * 1000)[:60], "t.jsonl.gz"),
