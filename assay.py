@@ -4,7 +4,9 @@
 
     assay.corpora()                                    # the list of corpora
     assay.corpus("july").posts().to_pandas()           # posts and votes, read from disk when they are needed
+    assay.corpus("august", new=True).add(rows, licence="CC0-1.0")      # dicts, an Arrow table or a DataFrame
     assay.task("language-july").progress()
+    assay.task("language-july").judgments()
     gold = assay.gold("gold/uniform")                  # a folder from export_gold or import_gold
     gold.labels, gold.manifest, gold.card, gold.to_pandas()
     gold.evaluate("predictions.tsv")                   # or a dict or DataFrame; returns a DataFrame of figures
@@ -13,8 +15,8 @@
 
 The environment variables ASSAY_DATA_DIR and DATABASE_URL select the installation, as they do for the command `assay`.
 To use a different data folder, call `assay.use("/folder")` before any other function. Gold sets can be read, and used
-for evaluation, without an installation. Only `run` writes anything. Every error is an AssayError, which says what is
-wrong, where, and what to do. If pandas is installed (pip install "assay[notebook]"), tables are DataFrames.
+for evaluation, without an installation. Only `run` and `add` write anything. Every error is an AssayError, which says
+what is wrong, where, and what to do. If pandas is installed (pip install "assay[notebook]"), tables are DataFrames.
 """
 
 from importlib import import_module

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.db import IntegrityError, OperationalError
@@ -87,6 +88,30 @@ def test_a_table_is_read_as_far_as_it_is_asked_for(data_dir, tmp_path, db):
     assert posts.head(2)[1]["id"] == "0-1"
     with pytest.raises(AssayError, match=r"^posts of two in .*/two/parts cannot be read: "):
         list(posts)
+
+
+def test_rows_are_added_from_python_as_files_are_imported(data_dir, db):
+    rows = ({"id": str(number), "text": f"the text {number}", "posted_at": None} for number in range(3))
+    outcome = assay.corpus("rows", new=True).add(rows, licence="CC0-1.0")
+    assert outcome.data["accepted"] == 3
+    corpus = assay.corpus("rows")
+    frame = pd.DataFrame({"id": ["2", "3"], "text": ["the text 2", "the text 3"], "url": [None, float("nan")]})
+    outcome = corpus.add(frame)
+    assert (outcome.data["accepted"], outcome.data["duplicates"]) == (1, 1)
+    assert corpus.add(pa.Table.from_pylist([{"id": "4", "text": "the text 4"}])).data["accepted"] == 1
+    assert corpus.add([{"id": "4", "text": "the text 4"}]).data["accepted"] == 0
+    assert [post["id"] for post in corpus.posts()] == ["0", "1", "2", "3", "4"]
+    assert {post["url"] for post in corpus.posts()} == {""}
+    assert {source.name[:5] for source in corpus.manifest.sources} == {"rows-"}
+    for add, sentence in (
+        (lambda: corpus.add(["5"]), "Row 1 is not a dict but of the type str."),
+        (lambda: corpus.add([{"id": "5"}]), "has no"),
+        (lambda: corpus.add([{"id": "5", "text": "x"}], mxa_rejects=1), "import_corpus has no option 'mxa_rejects'"),
+        (lambda: assay.corpus("other", new=True).add([{"id": "5", "text": "x"}]), "licence is required"),
+        (lambda: assay.corpus("other"), "other"),
+    ):
+        with pytest.raises(AssayError, match=sentence):
+            add()
 
 
 def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noqa: F811

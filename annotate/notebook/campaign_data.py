@@ -1,22 +1,38 @@
 """Corpora, tasks and managers' actions for notebooks."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from annotate import models
-from annotate.actions.action import Action, Cancelled, Outcome, Progress, task_named
+from annotate.actions.action import Action, Cancelled, Encoder, Outcome, Progress, task_named
 from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures import task_statistics
 from annotate.notebook.installation import AssayError, check_installed, own_keys
 from annotate.notebook.lazy_rows import Rows, database, of_dicts, of_files, outside_loop, told
 from corpora.core import CorpusError
-from corpora.storage.layout import Manifest, corpora_dir, corpora_on_disk, corpus_dir, manifest_of, read_manifest
+from corpora.storage.layout import (
+    Manifest,
+    corpora_dir,
+    corpora_on_disk,
+    corpus_dir,
+    digest_of,
+    manifest_of,
+    read_manifest,
+)
 from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
 from corpora.system import private
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # --- Corpora
 
@@ -46,10 +62,13 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
     }
 
 
-def corpus(name: str) -> "Corpus":
-    """Return the corpus with this name. Raise AssayError if it does not exist."""
+def corpus(name: str, *, new: bool = False) -> "Corpus":
+    """Return the corpus with this name. Raise AssayError if it does not exist.
+
+    new: return a corpus that may not exist yet. `add` creates it.
+    """
     result = Corpus(name)
-    assert result.manifest
+    assert new or result.manifest
     return result
 
 
@@ -74,6 +93,27 @@ class Corpus:
         manifest = self.manifest
         files = [corpus_dir(self.name) / "parts" / part.name for part in manifest.parts]
         return of_files(files, schema_of(manifest.fields), f"posts of {self.name}")
+
+    def add(self, rows: "Iterable[Mapping[str, Any]] | pa.Table | pd.DataFrame", **options: Any) -> Outcome:
+        """Import rows and return the outcome, like run("import_corpus").
+
+        Example: corpus("july", new=True).add([{"id": "1", "text": "Guten Morgen"}], licence="CC0-1.0").
+
+        rows: dicts, which are not kept in memory, an Arrow table, or a DataFrame; each row needs id and text.
+        options: options of `import_corpus`. Licence and origin are required only for the first rows.
+
+        Raise AssayError if the rows are refused.
+        """
+        with told():
+            manifest = read_manifest(self.name)
+        if manifest:
+            terms = {name: getattr(manifest, name) for name in ("licence", "text_may_leave", "source")}
+            options = terms | options
+        with TemporaryDirectory() as folder:
+            file = _written(rows, Path(folder))
+            # Sources are listed by their names, so each needs its own.
+            named = file.rename(file.with_stem(f"rows-{digest_of(file)[:12]}"))
+            return run("import_corpus", corpus=self.name, files=[named], **options)
 
     def votes(self) -> Rows:
         """Return the detectors' votes on each post that has them, in the order of posts().
@@ -107,6 +147,22 @@ class Corpus:
         manifest = self.manifest
         content = f"records ({' '.join(manifest.fields)})" if manifest.fields else "posts"
         return f"Corpus {self.name}: {manifest.rows:,} {content}, {manifest.licence}"
+
+
+def _written(rows: Any, folder: Path) -> Path:
+    """Write rows to a file and return its path."""
+    if hasattr(rows, "to_dict"):
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    with told("The table"):
+        if isinstance(rows, pa.Table):
+            pq.write_table(rows, folder / "rows.parquet")
+            return folder / "rows.parquet"
+        with (folder / "rows.jsonl").open("w", encoding="utf-8") as file:
+            for number, row in enumerate(rows, start=1):
+                if not isinstance(row, Mapping):
+                    raise AssayError(f"Row {number} is not a dict but of the type {type(row).__name__}.")
+                file.write(json.dumps(row, cls=Encoder, ensure_ascii=False) + "\n")
+    return folder / "rows.jsonl"
 
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
