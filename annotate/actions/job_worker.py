@@ -27,7 +27,7 @@ from annotate.actions.action import Action, ActionError, Encoder, Outcome, Progr
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag
 from annotate.models import Job, Task, Webhook
-from annotate.work import job_store
+from annotate.work import closure, job_store
 from annotate.work.webhook_outbox import flag_file
 
 PROGRAM = "from annotate.actions.registry import main; main()"
@@ -125,6 +125,7 @@ def work_off() -> None:
             if Webhook.objects.exists():
                 flag_file().touch()  # it is missing if the data folder was restored without the jobs
             job_store.settle()
+            closure.delete_interrupted()
             claimed = job_store.claim()
             if claimed is None and not job_store.is_left():
                 return

@@ -3,14 +3,12 @@
 opening_summary.py builds the summary that is printed afterwards.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
-
-from django.db import transaction
 
 from annotate.actions import opening_summary
 from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, column
@@ -192,21 +190,30 @@ OPTIONS = (
 )
 
 
+class _Undone(Exception):
+    """The error that undoes a dry run."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
 def run(values: Values, progress: Progress) -> Outcome:
     """Open or extend a task, or only summarize what this would do."""
     progress.begin(None, "item")
     size, is_dry_run, extended = values["size"], values["dry_run"], values["extended"]
-    foretold: list[Outcome] = []
 
     def undo(opened: Opened) -> None:
-        # The task is complete now, so summarize it before everything is rolled back.
-        foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
-        transaction.set_rollback(True)
+        # The task is complete now, so summarize it before everything is undone.
+        raise _Undone(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
 
-    then: Callable[[Opened], object] = undo if is_dry_run else lambda opened: None
-    opened = values["operation"](progress=progress.advance, then=then)
-    # If the task is kept, summarize it after the transaction, because this takes a while and would block other writers.
-    outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
+    try:
+        opened = values["operation"](progress=progress.advance, then=undo if is_dry_run else lambda opened: None)
+    except _Undone as undone:
+        outcome = undone.outcome
+    else:
+        # Summarize a task that is kept after the transaction, because this takes a while and would block other writers.
+        outcome = opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *values["notes"]])
 
 

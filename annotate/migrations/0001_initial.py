@@ -365,7 +365,15 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now,
+                        editable=False,
+                        help_text="null while the task is being opened",
+                        null=True,
+                    ),
+                ),
                 (
                     "draws",
                     models.ManyToManyField(

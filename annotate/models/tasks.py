@@ -10,6 +10,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
+from django.utils import timezone
 
 from annotate.core.draws.hash_order import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of, panel_kind_of
@@ -128,6 +129,16 @@ class Tasks(models.QuerySet["Task"]):
         )
 
 
+_AllTasks = models.Manager.from_queryset(Tasks)
+
+
+class _OpenedTasks(_AllTasks["Task"]):
+    """The manager that hides tasks that are still being opened (`hidden` in work/closure.py)."""
+
+    def get_queryset(self) -> models.QuerySet["Task"]:
+        return super().get_queryset().filter(created_at__isnull=False)
+
+
 class Task(_Options, LoadedRow):
     """A question that people answer about the items of a draw, with its labels, options and guidelines.
 
@@ -178,9 +189,12 @@ class Task(_Options, LoadedRow):
         editable=False,
         help_text="when an export published the secret; draws are then predictable, so no more units are assigned",
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(
+        default=timezone.now, null=True, editable=False, help_text="null while the task is being opened"
+    )
 
-    objects = Tasks.as_manager()
+    objects = _OpenedTasks()
+    all_objects = _AllTasks()
 
     class Meta:
         ordering = ["-pk"]

@@ -114,7 +114,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
     """
     check_version(task, language, text)
     # Lock the task. Without the lock, two versions that are added at the same time could get the same number.
-    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    Task.all_objects.select_for_update(no_key=True).get(pk=task.pk)
     newest = current(task, language)
     if after is not None and newest is not None and newest.pk != after:
         raise WrongStage(

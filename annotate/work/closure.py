@@ -3,11 +3,16 @@
 Closing and reopening keep all answers.
 """
 
+import fcntl
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from django.db import OperationalError, transaction
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
@@ -19,6 +24,7 @@ from annotate.reports.tables import many
 from annotate.work.adjudication import came_to, somebody_else
 from annotate.work.moves import BATCH, PLAIN, locked, move, moved, save_all
 from annotate.work.routing import decide_without_more, is_audit, is_settled_by_most, is_unconfirmed
+from corpora.database.bulk_rows import batched
 from corpora.models import Corpus, Draw, Item
 
 
@@ -232,12 +238,9 @@ def units_of(task: Task, unit_ids: dict[str, list[int]]) -> list[Unit]:
     return list(task.units.in_bulk([unit for units in unit_ids.values() for unit in units]).values())
 
 
-# --- deletion of a task that has no answers, with its units, draws and guidelines, in one transaction
+# --- deletion of a task that has no answers, with its units, draws and guidelines
 #
 # Answers are never deleted. The drawn items are deleted unless another task uses them.
-
-
-KEYS_AT_ONCE = 5_000  # primary keys per statement
 
 
 def task_to_delete(task: Task) -> dict[str, Any]:
@@ -282,13 +285,27 @@ def delete_task(task: Task) -> dict[str, Any]:
     """Delete a task. Returns the result of `task_to_delete`."""
     _lock(task)
     counts = task_to_delete(task)
-    units = task.units.order_by()
-    items = list(units.values_list("item", flat=True)) + list(task.gold_answers.values_list("item", flat=True))
-    draws = list(task.draws.all())
-    Transition.objects.filter(unit__in=units).delete()
-    Lease.objects.filter(unit__in=units).delete()
-    units.exclude(copy_of=None).delete()
-    units.delete()
+    _delete(task)
+    return counts
+
+
+def _delete(task: Task) -> None:
+    """Delete a task without answers, BATCH units in a transaction, so that others can write in between."""
+    draws, gold_items = list(task.draws.all()), task.gold_answers.values_list("item", flat=True)
+    items = {*task.units.order_by().values_list("item", flat=True), *gold_items}
+    for units in (task.units.exclude(copy_of=None), task.units.all()):
+        for keys in batched(list(units.order_by("pk").values_list("pk", flat=True)), BATCH):
+            with transaction.atomic():
+                for model in (Transition, Lease):
+                    model.objects.filter(unit__in=keys).delete()
+                Unit.objects.filter(pk__in=keys).delete()
+    with transaction.atomic():
+        _delete_with_draws(task, draws)
+    for keys in batched(items, BATCH):
+        Item.objects.filter(pk__in=keys, units=None, gold_answers=None).delete()
+
+
+def _delete_with_draws(task: Task, draws: list[Draw]) -> None:
     task.delete()
     for task_draw in draws:
         draw: Draw | None = task_draw
@@ -297,10 +314,6 @@ def delete_task(task: Task) -> dict[str, Any]:
             smaller = draw.extends
             draw.delete()
             draw = smaller
-    for start in range(0, len(items), KEYS_AT_ONCE):
-        item_rows = Item.objects.filter(pk__in=items[start : start + KEYS_AT_ONCE])
-        item_rows.filter(units=None, gold_answers=None).delete()
-    return counts
 
 
 def _lock(task: Task) -> None:
@@ -318,3 +331,55 @@ def _lock(task: Task) -> None:
         raise WrongStage(
             f"Somebody is working in {task.name}. Close it with `assay close {task.name}`, and try again."
         ) from error
+
+
+# --- tasks that are being opened
+#
+# SQLite allows one writer at a time. If a large task were opened in one transaction, nobody could answer meanwhile, so
+# its units are added in many short transactions. `Task.objects` hides the task until the last one.
+
+
+@contextmanager
+def hidden(task: Task) -> Iterator[None]:
+    """Hide a new task until the end of the block. If the block fails, nothing remains of the task."""
+    opened_at, task.created_at = task.created_at, None
+    if connection.vendor == "postgresql" or connection.in_atomic_block:
+        with transaction.atomic():
+            yield
+            _show(task, opened_at)
+        return
+    with _opening():
+        try:
+            yield
+            _show(task, opened_at)
+        except BaseException:
+            _delete_hidden()
+            raise
+
+
+def _show(task: Task, opened_at: datetime | None) -> None:
+    task.created_at = opened_at
+    task.save(update_fields=["created_at"])
+
+
+def delete_interrupted() -> None:
+    """Delete tasks whose opening was interrupted, unless another process is opening a task now."""
+    if connection.vendor == "sqlite" and Task.all_objects.filter(created_at=None).exists():
+        with suppress(BlockingIOError), _opening(fcntl.LOCK_NB):
+            pass
+
+
+@contextmanager
+def _opening(wait: int = 0) -> Iterator[None]:
+    """Open one task at a time. Hidden tasks that exist before the block were interrupted, and are deleted."""
+    path = Path(settings.DATA_DIR) / "tmp" / "opening.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | wait)
+        _delete_hidden()
+        yield
+
+
+def _delete_hidden() -> None:
+    for task in Task.all_objects.filter(created_at=None):
+        _delete(task)

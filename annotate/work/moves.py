@@ -106,7 +106,7 @@ def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
 
 
 def begun(task: Task, first: int) -> None:
-    """Store the first transitions of a task's new units in a single statement, because there may be a million.
+    """Store the first transitions of a task's new units in a single statement.
 
     first: position of the first new unit.
     """
@@ -128,7 +128,7 @@ def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str
 
 def locked(task: Task) -> Task:
     """Return the task with its row locked, so that only one transaction at a time evaluates agreement or adds units."""
-    return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    return Task.all_objects.select_for_update(no_key=True).get(pk=task.pk)
 
 
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:

@@ -26,12 +26,13 @@ from annotate.kinds.options import BLIND_SHARE, OPTIONS
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
 from annotate.quality.guideline_versions import add_first
+from annotate.work.closure import hidden
 from annotate.work.moves import locked, unread
-from annotate.work.unit_entry import add_units, store_orders
+from annotate.work.unit_entry import CHUNK, add_units, store_orders
 from corpora.core.languages import UND
 from corpora.core.values import matching
 from corpora.core.voters import Panel
-from corpora.database.bulk_rows import insert
+from corpora.database.bulk_rows import batched, insert
 from corpora.draws.samples import Sample, record, record_on_the_way, sample_uniform
 from corpora.models import Corpus, Item
 from corpora.predictions.panels import supported_labels
@@ -152,7 +153,7 @@ def open_task(
     panel: voters whose agreement settles labels, None for the default panel of posts, and for none of records.
     guidelines: text of the guidelines in each language, None for the kind's own guidelines.
     progress: called while units are created.
-    then: called with the result before the transaction is committed.
+    then: called with the result before anybody can see the task. An exception from it undoes everything.
     fields: title, labels and options of the task, whether it is for members only, and whose labels are suggested.
 
     Raise TaskError, GoldAnswerError or CorpusError if the task is refused. In this case, nothing is changed.
@@ -166,7 +167,7 @@ def open_task(
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
     rankings = _rankings(task, corpus.name, [*keys, *wanted.leave_out]) if task.suggest else {}
     progress(0)
-    with transaction.atomic():
+    with hidden(task):
         save_new(task)
         add_first(task, guidelines or kind.guidelines)
         entry = Entry(task, opened, corpus, seed, gold, reuse)
@@ -325,9 +326,9 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
     for sample in samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
         entry.suggested |= sample.parameters.pop(REPLIES, {})
-        draw, items = record(sample) if in_memory else record_on_the_way(sample)
+        draw, items = record_on_the_way(sample, *[Item] * in_memory)
         task.draws.add(draw)
-        drawn.append(items)
+        drawn.append(list(items) if in_memory else items)
     entry.items, predicted = chain.from_iterable(drawn), {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in samples for key in sample.keys})
@@ -473,7 +474,7 @@ def extend_task(
 
     size: number of posts in the enlarged draw.
     progress: called with the number of units created.
-    then: called with the result before the transaction is committed.
+    then: called with the result before the transaction is committed. An exception from it undoes everything.
 
     Raise TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
     """
@@ -583,9 +584,11 @@ def _labels_of(corpus: str, system: str, keys: Sequence[str], task: Task) -> Map
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
     """Store the suggestions for all units that people may be asked about, including hidden gold answers."""
-    insert(
+    suggestions = (
         Suggestion(unit_id=unit, system=system, ranked=ranked)
-        for unit, key in task.units.filter(copy_of=None).values_list("pk", "item__key")
+        for unit, key in list(task.units.filter(copy_of=None).values_list("pk", "item__key"))
         for system, rankings_of_system in rankings.items()
         if (ranked := rankings_of_system.get(key))
     )
+    for batch in batched(suggestions, CHUNK):
+        insert(batch)

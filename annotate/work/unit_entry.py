@@ -76,7 +76,6 @@ class _Original(NamedTuple):
     agreed_label: str
 
 
-@transaction.atomic
 def add_units(
     task: Task,
     items: Iterable[Item],
@@ -90,6 +89,8 @@ def add_units(
     asks_all: bool = False,
 ) -> Counter[str]:
     """Create a unit for each item, in order, and route it. Returns the number of units per stage.
+
+    Each CHUNK of units is a transaction. Callers that need a single transaction must open it.
 
     task: the task.
     items: the items.
@@ -125,9 +126,10 @@ def add_units(
             }
             more |= {"redundancy": 2} if item.key in overlap else {}
             units.append(_Plain(item=item, pair=pair, position=position, **fixed | more))
-        _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
+        with transaction.atomic():
+            _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
+            begun(task, units[0].position)
         counts.update(unit.stage for unit in units)
-    begun(task, first)
     read = sum(control.units_added(task, first) for control in task.hooks["units_added"])
     return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 
@@ -227,13 +229,15 @@ def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str
     orders: ids of the items in each language and class, in the order of the draw.
     taken: ids of items that are drawn now and therefore not stored.
     """
-    insert(
+    reserve = (
         Reserve(task=task, language=language, predicted=label, place=place, key=key)
         for language, of_class in orders.items()
         for label, order in of_class.items()
         for place, key in enumerate(order)
         if key not in taken
     )
+    for batch in batched(reserve, CHUNK):
+        insert(batch)
     return {key: label for of_class in orders.values() for label, order in of_class.items() for key in order}
 
 

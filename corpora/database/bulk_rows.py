@@ -103,7 +103,9 @@ def update(rows: Sequence[Row], names: Iterable[str]) -> None:
             cursor.execute(f"{sql} WHERE {table}.{key} = new.{key}", [*map(list, values)])
         else:
             changes = ", ".join(f"{name} = %s" for name in names)
-            cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", zip(*values, strict=True))  # noqa: S608
+            # Without a transaction, SQLite would wait for the disk after each row.
+            with transaction.atomic():
+                cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", list(zip(*values, strict=True)))  # noqa: S608
 
 
 def _columns(rows: Sequence[Row], fields: Iterable[Any]) -> list[Iterable[Any]]:

@@ -424,15 +424,16 @@ def record(sample: Sample) -> tuple[Draw, list[Item]]:
 def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Iterator[Any]]:
     """Write a large sample to the database. Return the draw, and an iterator over its items.
 
-    The items are plain rows, which are created while the caller iterates. The caller must open a transaction and
-    consume the whole iterator.
+    The items are plain rows, which are created while the caller iterates, _BATCH_ROWS of them in a transaction. The
+    caller must consume the whole iterator.
     """
-    _lock(sample.corpus)
-    if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
-        raise CorpusError("This draw has already been extended. Extend the larger draw instead.")
     copied = ("corpus", "design", "language", "predictor", "parameters", "seed", "asked", "size", "parts", "frame_size")
     values = {name: getattr(sample, name) for name in (*copied, "detectors", "extends")}
-    draw = Draw.objects.create(frame_digest=sample.digest, **values)
+    with transaction.atomic():
+        _lock(sample.corpus)
+        if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
+            raise CorpusError("This draw has already been extended. Extend the larger draw instead.")
+        draw = Draw.objects.create(frame_digest=sample.digest, **values)
     return draw, _items(sample.corpus, sample.rows, of)
 
 
@@ -445,23 +446,29 @@ def _lock(corpus: Corpus) -> None:
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
     """Yield the item of each row, in order. Items that do not exist yet are created."""
     for new_items in batched((_item(corpus, row, of) for row in rows), _BATCH_ROWS):
-        # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
-        # would scan all items of the corpus.
-        existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()
-        by_key = {item.key: item for item in existing}
-        redrawn = [(item, by_key[item.key]) for item in new_items if item.key in by_key]
-        differing, added = _compare_votes(redrawn)
-        contents = [item.key for item, stored in redrawn if _content(stored) != _content(item)]
-        if differing or contents:
-            noun = f"Post {differing[0]}" if differing else f"Record {contents[0]}"
-            raise CorpusError(
-                f"{noun} was drawn earlier, and its {'votes' if differing else 'fields or language'} in corpus "
-                f"{corpus} have changed since. Earlier decisions depend on the old values, so import the files into "
-                "another corpus and draw from that."
-            )
-        update(added, ["votes"])
-        by_key |= {item.key: item for item in insert(item for item in new_items if item.key not in by_key)}
-        yield from (by_key[item.key] for item in new_items)
+        yield from _stored(corpus, new_items)
+
+
+@transaction.atomic
+def _stored(corpus: Corpus, new_items: list[Any]) -> list[Any]:
+    """Return the stored items, in order. Items that do not exist yet are created."""
+    # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
+    # would scan all items of the corpus.
+    existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()
+    by_key = {item.key: item for item in existing}
+    redrawn = [(item, by_key[item.key]) for item in new_items if item.key in by_key]
+    differing, added = _compare_votes(redrawn)
+    contents = [item.key for item, stored in redrawn if _content(stored) != _content(item)]
+    if differing or contents:
+        noun = f"Post {differing[0]}" if differing else f"Record {contents[0]}"
+        raise CorpusError(
+            f"{noun} was drawn earlier, and its {'votes' if differing else 'fields or language'} in corpus "
+            f"{corpus} have changed since. Earlier decisions depend on the old values, so import the files into "
+            "another corpus and draw from that."
+        )
+    update(added, ["votes"])
+    by_key |= {item.key: item for item in insert(item for item in new_items if item.key not in by_key)}
+    return [by_key[item.key] for item in new_items]
 
 
 def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list[Item]]:
