@@ -336,7 +336,7 @@ def audit_warning(result: Result) -> str:
     """
     agreed, audits = (sum(row[name] for row in result["drawn"]) for name in ("agreed", "audits"))
     least = min(round(agreed), LEAST_READ_IN_ALL)
-    advice = "Raise “Audit least” under Advanced, or leave it empty."
+    advice = "Raise “Minimum audits” under Advanced, or leave it empty."
     if round(audits) < least:
         advice = "Raise “Audit share” under Advanced, or leave it empty."
         few = f"{round(audits):,} of at least {least:,}"

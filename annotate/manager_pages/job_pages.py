@@ -448,7 +448,7 @@ def _form(
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence is a summary, and the others explain it.
-    summary, _, explanation = action_forms.as_on_page(action.does, action.options).partition(". ")
+    summary, _, explanation = action_forms.as_on_page(action.does, action.options).replace("`", "").partition(". ")
     context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
     context |= {"of_columns": file_columns.FILES.get(name, ""), "columns": file_columns.of_form(name, filled)}

@@ -479,7 +479,7 @@ def test_only_what_detectors_read_can_be_prelabelled(desk, demo_corpus, make_rec
 def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_said_stays(desk, demo_corpus):
     response = desk.post(reverse("manage-do", args=["prelabel"]), {"corpus": demo_corpus.name, "k": "none"})
     assert response.status_code == 400
-    assert "“K”: 'none' is not a whole number" in words(response)
+    assert "“Languages per detector”: 'none' is not a whole number" in words(response)
     assert 'value="none"' in response.text
     response = desk.post(reverse("manage-do", args=["import_predictions"]), {"corpus": "x", "file": "/etc/passwd"})
     assert (response.status_code, "is no longer available" in words(response)) == (400, True)
@@ -861,7 +861,7 @@ def test_a_report_on_a_job_page_names_options_as_forms_do(monkeypatch):
     job_pages._report(Job(data=data), by_name()["evaluate"])
     assert reports[0]["reading"] == ["To look while people are reading, use “Sequential”."]
     assert reports[0]["words"] == {
-        "commands": ["Open the next task with “Check share”.", "Run `assay audit t --add 5`."],
+        "commands": ["Open the next task with “Share of checks”.", "Run `assay audit t --add 5`."],
         "all": ["Posts."],
     }
 
