@@ -1,20 +1,44 @@
 """The actions that write, import, hydrate and verify gold sets."""
 
+import re
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FILE, FORMAT, MAX_REJECTS, TASK, Outcome, Progress, Values, action, column
+from annotate.actions.action import (
+    FILE,
+    FORMAT,
+    MAX_REJECTS,
+    TASK,
+    ActionError,
+    Outcome,
+    Progress,
+    Values,
+    action,
+    column,
+)
 from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
 from annotate.core.draws.committed_draws import PURPOSES
 from annotate.core.draws.splits import FREQUENT_OVER
+from annotate.core.measures.generated_texts import MissingExtra
 from annotate.core.option import Option, flag, whole_number
 from annotate.exchange.tool_files import WRITERS
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, check_export, export
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.hydration import IDS, POSTS, VANISHED, hydrate
+from annotate.goldsets.publication import (
+    SUFFIXES,
+    TOKEN,
+    Parcel,
+    PublishError,
+    check_installed,
+    parcel_of,
+    send,
+    suffix_of,
+    write_archive,
+)
 from annotate.goldsets.set_documents import PERSONAL, PROJECT, read_project, write_project
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify
@@ -271,3 +295,66 @@ def project_action(values: Values, progress: Progress) -> Outcome:
     lines = [f"{name}: {text}" for name, text in stated.items()]
     lines.append(f"Not stated: {', '.join(missing)}." if missing else "Everything is stated.")
     return Outcome(lines, data={"stated": stated, "missing": missing})
+
+
+# --- Publishing a set
+
+FILES = (Column("name", "file"), *numbers({"bytes": "bytes"}))
+
+
+def _check_publish(values: Values) -> Values:
+    repo, archive = values["repo"], values["archive"]
+    if repo and archive:
+        raise ActionError("Set --repo or --archive, not both.", option="repo")
+    if not (repo or archive or values["dry_run"]):
+        raise ActionError("Set --repo OWNER/NAME, or --archive FILE. --dry-run only lists the files.", option="repo")
+    if repo and not re.fullmatch(r"[\w.-]+/[\w.-]+", repo, re.ASCII):
+        raise ActionError(f"--repo {repo}: name a repository as OWNER/NAME.", option="repo")
+    if values["private"] and not repo:
+        raise ActionError("--private belongs to --repo.", option="private")
+    if archive:
+        suffix_of(archive)
+    if repo and not values["dry_run"]:
+        check_installed()
+    return {"parcel": parcel_of(values["folder"])}
+
+
+@action(
+    "publish",
+    "Send the folder of a gold set to a dataset repository on the Hugging Face Hub, in one commit, or pack it into an "
+    "archive. Files that are not part of the set stay here. A set is refused if its files were changed after the "
+    "export, or if the licence of its texts is unknown or forbids publication.",
+    Option("folder", Path, required=True, argument=True, help="the folder of an exported or imported gold set"),
+    Option(
+        "repo",
+        default="",
+        shown="OWNER/NAME",
+        help=f"the dataset repository, which is created if it does not exist. {TOKEN} in the environment is the token "
+        "of an account that may write it",
+    ),
+    Option("private", flag, False, help="create a private repository, and refuse a public one"),
+    Option("archive", Path, shown="FILE", help=f"write an archive, a file that ends in {' or '.join(SUFFIXES)}"),
+    Option("dry_run", flag, False, help="only list what would be published, and what would not"),
+    refuses=(GoldSetError, MissingExtra, PublishError),
+    on_files=True,
+    checks=_check_publish,
+)
+def publish_action(values: Values, progress: Progress) -> Outcome:
+    parcel: Parcel = values["parcel"]
+    repo, archive = values["repo"], values["archive"]
+    files = [{"name": name, "bytes": size} for name, size in parcel.files.items()]
+    data = {"name": parcel.name, "files": files, "not_published": parcel.others}
+    notes = [*parcel.notes, *(f"Not part of the set, so it stays here: {name}." for name in parcel.others)]
+    whole = f"{many(len(files), 'file')} with {parcel.size:,} bytes"
+    if values["dry_run"]:
+        where = f" to {repo or archive}" if repo or archive else ""
+        said = [as_lines(table("files", FILES, files)), f"{whole} would be published{where}. Nothing was sent."]
+        return Outcome(said, notes, data)
+    if archive:
+        write_archive(parcel, archive)
+        return Outcome([f"{whole} packed into {archive}."], notes, data | {"archive": str(archive)})
+    progress.begin(parcel.size, "B")
+    sent = send(parcel, repo, private=values["private"], advance=progress.advance)
+    if sent["left"]:
+        notes.append(f"The repository also has files that are not of this set: {', '.join(sent['left'])}.")
+    return Outcome([f"{whole} published at {sent['url']}."], notes, data | sent)

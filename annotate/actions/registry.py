@@ -81,6 +81,7 @@ COMMANDS = {
             "Write message-reply pairs in splits, with a set of frequent replies.",
         ),
         "project": ("gold_sets", "State who publishes a project's gold sets, and for what."),
+        "publish": ("gold_sets", "Send a gold set to the Hugging Face Hub, or pack it into an archive."),
         "import_gold": ("gold_sets", "Import a published gold set."),
         "hydrate": ("gold_sets", "Write the ids of a published set, or join it with texts downloaded anew."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),

@@ -122,6 +122,8 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     asked("export_gold", "t", out=tmp_path / "told", tell_secret=True)
     told = asked("verify_lots", tmp_path / "told")
     assert values(told, "task", "secret_fits", "differ") == ("t", True, 0)
+    told = asked("publish", tmp_path / "told", archive=tmp_path / "told.zip")
+    assert values(told, "name", "archive") == ("t", str(tmp_path / "told.zip"))
     told = asked("evaluate", "mine@1", gold=[tmp_path / "gold"], unfinished=True, out=tmp_path / "report")
     told.pop("errors")
     assert told == json.loads((tmp_path / "report/report.json").read_text(encoding="utf-8"))

@@ -1,0 +1,253 @@
+"""Publishing the folder of a gold set: as a data set on the Hugging Face Hub, or as an archive.
+
+Only files that the manifest lists, unchanged since the export, leave the machine. A repository gets them in one commit,
+so that it never has half of a set.
+"""
+
+import gzip
+import os
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from annotate.core.measures.generated_texts import MissingExtra
+from annotate.goldsets.set_folder import RESTORE, SECTIONS, differing, manifest_of, summed
+from corpora.core.values import is_free
+
+MANIFEST = "manifest.json"
+SUFFIXES = (".zip", ".tar.gz")
+# Spellings of a licence that nobody knows.
+UNKNOWN = ("", "unknown", "not stated", "none", "other", "n/a", "?")
+TOKEN = "HF_TOKEN"  # noqa: S105 - the name of an environment variable
+AT_ONCE = 50  # number of files in a step of an upload
+
+
+class PublishError(Exception):
+    """Raised if a set must not or cannot be published. The message states why and what to do."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """The files of a set that are published.
+
+    name: the set's name
+    files: name of each file -> its size (bytes)
+    others: files in the folder that are not part of the set, and stay here
+    notes: what the publisher should know, as sentences
+    is_secret: whether the set shows answers of a task that people still work on
+    """
+
+    folder: Path
+    name: str
+    files: Mapping[str, int]
+    others: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_secret: bool = False
+
+    @property
+    def size(self) -> int:
+        return sum(self.files.values())
+
+
+def parcel_of(folder: Path) -> Parcel:
+    """Return the files of a gold set that may leave.
+
+    Raise GoldSetError if the folder is not a gold set, and PublishError if files were changed or the licence forbids
+    publication.
+    """
+    manifest = manifest_of(folder)
+    section = next((section for section in SECTIONS.values() if section in manifest), "")
+    if section not in ("task", "pairs", "imported"):
+        raise PublishError(f"{folder} is the result of an evaluation. Publish the folder of a gold set.")
+    notes = _check_rights(folder, manifest)
+    listed = manifest["files"]
+    for what, names in zip(("was changed after", "is missing since"), differing(folder, listed), strict=True):
+        if names:
+            raise PublishError(f"{folder / names[0]} {what} the export, so nothing is published. {RESTORE}")
+    names = sorted({MANIFEST, *listed, *summed(folder, listed)})
+    present = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    is_secret = manifest.get("finished") is False
+    if is_secret:
+        notes.append("The set is unfinished, and shows answers and which items are missing.")
+    return Parcel(
+        folder=folder,
+        name=manifest[section]["name"],
+        files={name: (folder / name).stat().st_size for name in names},
+        others=[name for name in present if name not in names],
+        notes=notes,
+        is_secret=is_secret,
+    )
+
+
+def _check_rights(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Return notes on the licence. Raise PublishError if it does not permit publication."""
+    if imported := manifest.get("imported"):
+        if not is_free(imported["licence"]):
+            raise PublishError(
+                f"{folder} was imported from {imported['file']}, whose licence ({imported['licence'] or 'not stated'}) "
+                "is not known to permit publication. If it does, repeat import_gold with that --licence."
+            )
+        return []
+    corpus = manifest["corpus"]
+    licence = corpus["licence"].strip()
+    is_unknown = licence.casefold() in UNKNOWN
+    if corpus["text_may_leave"]:
+        if is_unknown:
+            raise PublishError(
+                f"The licence of the texts in {folder} is unknown ({licence or 'not stated'}), so they are not "
+                "published. Import the corpus under another name with its licence, or with --text-stays, which leaves "
+                "the texts out, and export the set again."
+            )
+        return []
+    if is_unknown:
+        return ["The judgments come from a file whose licence is not stated. Publish them only if they are yours."]
+    return [f"The set has no texts, because their licence ({licence}) does not permit publication."]
+
+
+# --- An archive
+
+
+def write_archive(parcel: Parcel, path: Path) -> None:
+    """Write the files to a .zip or .tar.gz file. The same files always make the same bytes.
+
+    An earlier archive is replaced once the new one is complete. Raise PublishError if it cannot be written.
+    """
+    pack = {".zip": _zip, ".tar.gz": _tar}[suffix_of(path)]
+    try:
+        with _replaced(path) as file:
+            pack(parcel, file)
+    except OSError as error:
+        raise PublishError(f"{error.filename or path} cannot be written: {error.strerror}.") from error
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix of an archive. Raise PublishError if it is not one of SUFFIXES."""
+    for suffix in SUFFIXES:
+        if path.name.endswith(suffix) and path.name != suffix:
+            return suffix
+    raise PublishError(f"--archive {path.name}: name a file that ends in {' or '.join(SUFFIXES)}.")
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[IO[bytes]]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+        Path(temporary).chmod(0o644)
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _zip(parcel: Parcel, file: IO[bytes]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in parcel.files:
+            entry = zipfile.ZipInfo(f"{parcel.name}/{name}")  # dated 1980
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
+            with (parcel.folder / name).open("rb") as source, archive.open(entry, "w") as target:
+                while block := source.read(1 << 20):
+                    target.write(block)
+
+
+def _tar(parcel: Parcel, file: IO[bytes]) -> None:
+    with (
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, size in parcel.files.items():
+            entry = tarfile.TarInfo(f"{parcel.name}/{name}")
+            entry.size = size
+            with (parcel.folder / name).open("rb") as source:
+                archive.addfile(entry, source)
+
+
+# --- The Hugging Face Hub
+
+
+def check_installed() -> None:
+    """Raise MissingExtra if huggingface_hub is not installed, and PublishError if there is no token."""
+    if find_spec("huggingface_hub") is None:
+        raise MissingExtra("Sending a set to the Hugging Face Hub", "huggingface_hub", "hub")
+    if not os.environ.get(TOKEN):
+        raise PublishError(f"Set {TOKEN} in the environment to a token of your account that may write repositories.")
+
+
+def send(parcel: Parcel, repo: str, *, private: bool, advance: Callable[[int], None]) -> dict[str, Any]:
+    """Send the files to a dataset repository, in one commit, and create it if it does not exist.
+
+    advance: function that is called with the number of bytes that were sent
+
+    Return the address of the data set, the id of the commit, and the repository's files that are not of this set. Raise
+    PublishError if the upload fails; its message states whether anything was published.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub.utils import disable_progress_bars
+
+    disable_progress_bars()
+    api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"), token=os.environ[TOKEN])
+    additions = [CommitOperationAdd(name, str(parcel.folder / name)) for name in parcel.files]
+    url = f"{api.endpoint}/datasets/{repo}"
+    with _failing(repo):
+        info = _repository(api, repo, private=private, is_secret=parcel.is_secret)
+        for start in range(0, len(additions), AT_ONCE):
+            part = additions[start : start + AT_ONCE]
+            api.preupload_lfs_files(repo, additions=part, repo_type="dataset", free_memory=False)
+            advance(sum(parcel.files[addition.path_in_repo] for addition in part))
+    message = f"Publish {parcel.name}"
+    with _failing(repo, url):
+        commit = api.create_commit(repo, additions, commit_message=message, repo_type="dataset", parent_commit=info.sha)
+    earlier = [sibling.rfilename for sibling in info.siblings or ()]
+    left = [name for name in earlier if name not in parcel.files and name != ".gitattributes"]
+    return {"url": url, "commit": commit.oid, "left": left}
+
+
+def _repository(api: Any, repo: str, *, private: bool, is_secret: bool) -> Any:
+    """Return what the Hub knows of a dataset repository, which is created if it does not exist.
+
+    private: whether the repository must be private
+    is_secret: whether the public must not see the set
+    """
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    try:
+        info = api.dataset_info(repo)
+    except RepositoryNotFoundError:
+        info = None
+    if is_secret and not (info.private if info else private):
+        raise PublishError(
+            "The set is unfinished: people who still work on the task could read the answers of others in it. Close "
+            "the task and export it again, or send it to a private repository with --private."
+        )
+    if info and private and not info.private:
+        raise PublishError(f"The repository {repo} is public. Make it private on its page, or omit --private.")
+    if not info:
+        api.create_repo(repo, repo_type="dataset", private=private)
+        info = api.dataset_info(repo)
+    return info
+
+
+@contextmanager
+def _failing(repo: str, url: str = "") -> Iterator[None]:
+    """Turn errors of the Hub and of the connection into a PublishError.
+
+    url: the address of the data set in the last step, which publishes it
+    """
+    try:
+        yield
+    except PublishError:
+        raise
+    except Exception as error:  # The errors of the libraries below huggingface_hub have no common class.
+        causes = [" ".join(str(each).split()) for each in (error, error.__cause__) if each]
+        reason = ": ".join(filter(None, causes)) or type(error).__name__
+        status = getattr(getattr(error, "response", None), "status_code", 500)
+        is_open = url and status >= 500
+        consequence = f"Look at {url} whether the set is there" if is_open else "Nothing was published"
+        raise PublishError(f"{consequence}: the upload to {repo} failed ({reason}). Run the command again.") from error
