@@ -15,12 +15,13 @@ and the documentation (annotate/manual/views.py) are public.
 
 import binascii
 import fcntl
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import wraps
+from functools import lru_cache, wraps
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address, ip_network
@@ -316,6 +317,10 @@ class SessionStore(db.SessionStore):
             return None
         return sessions[0]
 
+    def decode(self, session_data: str) -> dict[str, Any]:
+        decoded: dict[str, Any] = json.loads(_decoded(session_data))
+        return decoded
+
     def save(self, must_create: bool = False) -> None:
         try:
             super().save(must_create)
@@ -325,6 +330,12 @@ class SessionStore(db.SessionStore):
             if fault and is_storage_fault(fault):
                 raise fault from fault.__cause__
             raise
+
+
+@lru_cache(maxsize=1024)
+def _decoded(session_data: str) -> str:
+    """Return a session's data as JSON. Its signature is checked only when the data has changed."""
+    return json.dumps(db.SessionStore().decode(session_data))
 
 
 class PasswordBackend(ModelBackend):

@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, JSONField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -27,13 +27,14 @@ from annotate.models import (
     Consent,
     Guidelines,
     Judgment,
+    LanguageRoute,
     Membership,
     Pause,
     Qualification,
     Task,
 )
 from annotate.quality.guideline_versions import holding
-from annotate.work.routes import Routes, may_annotate, route_rows
+from annotate.work.routes import Route, Routes, may_annotate
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
 
@@ -169,9 +170,13 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
 
     tasks: the tasks. Tasks from Tasks.for_work already contain the annotator's standing, which saves a statement.
     """
-    listed, levels = list(tasks), dict(_levels(annotator.pk))
+    listed, read_and_routed = list(tasks), _levels_and_routes(annotator.pk)
+    levels = {
+        code: -level for level, code in sorted((-level, code) for code, level, *_ in read_and_routed if level >= 0)
+    }
+    routed = {code: Route(*route) for code, level, *route in read_and_routed if level < 0}
     # Records in no language wait in the same queue as posts in no language.
-    rows = route_rows() if any(task.kind.routing.is_routed or UND in task.languages for task in listed) else {}
+    rows = routed if any(task.kind.routing.is_routed or UND in task.languages for task in listed) else {}
     standing = _standing(annotator, listed)
     limited = [pk for pk, (_, _, quota) in standing.items() if quota is not None]
     answered = _answered(annotator, limited) if limited else {}
@@ -360,9 +365,14 @@ def _locked(user: int) -> QuerySet[Annotator]:
 
 
 @prepared
-def _levels(annotator: int) -> QuerySet[AnnotatorLanguage, tuple[str, int]]:
-    rows = AnnotatorLanguage.objects.filter(annotator=annotator).order_by("-level", "language")
-    return rows.values_list("language", "level")
+def _levels_and_routes(annotator: int) -> QuerySet[Any, Any]:
+    """Return all routes, with the level -1, and the annotator's reading levels.
+
+    This is a single statement, because it runs for every answer.
+    """
+    routes = LanguageRoute.objects.order_by().values_list("language", Value(-1), *Route._fields)
+    levels = AnnotatorLanguage.objects.filter(annotator=annotator).order_by()
+    return routes.union(levels.values_list("language", "level", Value(""), Value([], JSONField())), all=True)
 
 
 PAUSED = gettext_noop(

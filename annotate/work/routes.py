@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Case, Count, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, Count, F, OuterRef, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -16,7 +16,6 @@ from annotate.models import AnnotatorLanguage, Consent, Judgment, LanguageRoute,
 from annotate.quality.guideline_versions import qualified_in
 from corpora.core import languages
 from corpora.core.languages import LANGUAGES, UND, code_named, code_of
-from corpora.database.statements import prepared
 
 # --- languages that are not on the list but are added by the file of a task
 #
@@ -134,12 +133,8 @@ class Route(NamedTuple):
 
 def route_rows() -> dict[str, Route]:
     """Return the routes of all languages that have a route."""
-    return {language: Route(*columns) for language, *columns in _rows()}
-
-
-@prepared
-def _rows() -> QuerySet[LanguageRoute, Any]:
-    return LanguageRoute.objects.order_by().values_list("language", *Route._fields)
+    rows = LanguageRoute.objects.order_by().values_list("language", *Route._fields)
+    return {language: Route(*columns) for language, *columns in rows}
 
 
 @dataclass(frozen=True)
