@@ -105,7 +105,8 @@ def _width_lines(interval_widths: dict[str, Any] | None) -> list[str]:
     made = [of(interval_widths) for of in tables]
     languages, curve, more = (as_lines(table) if table.rows else "" for table in made)
     sentence, next_sentence = plan_report.width_words(interval_widths), plan_report.next_words(interval_widths)
-    return ["", languages, "", sentence, "", curve, "", *([next_sentence, more, ""] if next_sentence else [])]
+    below = [next_sentence, more, ""] if next_sentence else []
+    return ["", *([languages, ""] if languages else []), sentence, "", curve, "", *below]
 
 
 def lacking(task: Task) -> list[str]:

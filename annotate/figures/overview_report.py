@@ -200,7 +200,7 @@ def closed(done: Mapping[str, Any]) -> str:
 
 def leave_out(task: str) -> str:
     """Return a sentence that explains how to end a task although some of its units have no label."""
-    return f"To end the task without these items: `assay close {task} --leave-out`."
+    return f"To end the task without the items that lack a label: `assay close {task} --leave-out`."
 
 
 def reopened(done: Mapping[str, Any]) -> str:

@@ -343,21 +343,25 @@ def _people(work: Mapping[str, Any]) -> Iterator[str]:
 def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
     if not audit or not audit["chosen"]:
         return
+    is_partial = audit["chosen"] < audit["posts"]
+    part = f"{audit['chosen']:,} of the" if is_partial else "all"
     yield (
-        f"The audit includes {audit['chosen']:,} of the {audit['posts']:,} items on which the voters agree "
+        f"The audit includes {part} {audit['posts']:,} items on which the voters agree "
         f"({percent(audit['chosen'] / audit['posts'])}), in {_by_stratum(audit['languages'], 'posts')}. This takes "
         f"{hours_words(audit['hours'])} at the assumed pace. An adjudicator also reads {audit['recheck']:,} of "
         "these items."
     )
-    if mostly := ", ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
+    mostly = ", ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"])
+    if mostly and is_partial:
         yield f"The audit includes a third or more of the items in: {mostly}."
     if audit["limit"] >= 1:
         return
     languages = audit["languages"]
     testable = sum(of["can_tell"] for of in languages.values())
+    elsewhere = "Elsewhere" if testable else "So"
     yield (
         f"In {testable:,} of {_strata(len(languages), languages)}, the audit is large enough to show that at most "
-        f"{percent(audit['limit'])} of the agreed labels are wrong. In the others, people read all items only if more "
+        f"{percent(audit['limit'])} of the agreed labels are wrong. {elsewhere}, people read all items only if more "
         "are certainly wrong."
     )
     if chances := [of["chance"] for of in languages.values() if of["can_tell"] and of["chance"]]:

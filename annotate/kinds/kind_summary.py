@@ -72,6 +72,7 @@ def _shown(kind: Kind) -> Iterator[str]:
 def _answers(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
         return
+    yield from kind.form.about
     if kind.answers_from_draw:
         others = ", with one of these" if kind.answers else ""
         yield f"People answer with a class that is named when the task is opened (keys 1 to 9){others}, or skip:"
@@ -84,7 +85,6 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield "Each question names one of the task's languages. People answer Yes (1) or No (2)."
     elif kind.labels:
         yield f"People answer with a language: {_names(kind.labels)}."
-    yield from kind.form.about
     if kind.filtered:
         yield (
             f"The kind audits a filter: the draw mixes items that the filter kept and dropped, and {kind.filtered} is "

@@ -189,7 +189,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     call_command("close", "task", stdout=io.StringIO())
     assert next_of("task") == (
         "The task is closed, and 1 item has no label. To reopen it, run `assay reopen task`. To end the task "
-        "without these items: `assay close task --leave-out`."
+        "without the items that lack a label: `assay close task --leave-out`."
     )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
     publish = "`assay export_gold task --out FOLDER`"
