@@ -25,9 +25,9 @@ def check(values: Values) -> None:
 
 @action(
     "baseline",
-    "Train plain baselines on a gold set and measure them as `evaluate` does: the most frequent label, labels drawn by "
-    "their frequency, logistic regression on TF-IDF weights, the nearest text for sets of replies and questions, and "
-    "the detectors for languages. The predictions and a table on the dataset card are added to the set.",
+    "Train plain baselines on a gold set and measure them: the most frequent label, labels drawn by their frequency, "
+    "logistic regression on TF-IDF weights, the nearest text for sets of replies and questions, and the detectors for "
+    "languages. The predictions and a table on the dataset card are added to the set.",
     Option(
         "gold",
         required=True,

@@ -66,7 +66,7 @@ DEEDS: Mapping[str, Deed] = {
         "New corpus of message-reply pairs", "Import", ("corpus", "files", "licence", "text_may_leave")
     ),
     "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes")),
-    "prelabel": Deed("Prelabel", "Prelabel", ("corpus",)),
+    "prelabel": Deed("Label with detectors", "Label", ("corpus",)),
     "import_predictions": Deed("Import predictions", "Import", ("corpus", "file", "name", "version", "column")),
     # The endpoint is set by those who run the server, who also set its key.
     "vote": Deed(
