@@ -26,6 +26,7 @@ from annotate.manager_pages import (
     task_members,
     task_reports,
     task_setup,
+    webhook_pages,
 )
 from annotate.manual import views
 from annotate.pages import account, adjudicators, annotators, middleware, qualification_test, self_service
@@ -173,6 +174,10 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("jobs/<int:job>/share/<int:share>/withdraw/", shared_reports.withdraw, "job-withdraw", "start", POST),
     ("jobs/<int:job>/packed/", job_pages.packed, "job-packed", "manage", GET),
     ("jobs/<int:job>/files/<path:path>", job_pages.file, "job-file", "manage", GET),
+    ("webhooks/", webhook_pages.webhooks, "webhooks", "manage", GET),
+    ("webhooks/new/", webhook_pages.new_webhook, "new-webhook", "start", BOTH),
+    ("webhooks/<int:webhook>/", webhook_pages.webhook, "webhook", "manage", GET),
+    ("webhooks/<int:webhook>/delete/", webhook_pages.delete, "webhook-delete", "start", POST),
 ]
 
 urlpatterns = [

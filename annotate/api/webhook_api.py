@@ -3,7 +3,9 @@
 # Django REST framework has no types.
 # mypy: disallow-subclassing-any=False
 
-from django.db.models import Count, Q, QuerySet
+from typing import Any
+
+from django.db.models import QuerySet
 from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -47,14 +49,9 @@ class DeliverySerializer(serializers.ModelSerializer):
         fields = ["id", "event", "body", "at", "tries", "status", "fault", "delivered_at", "given_up_at"]
 
 
-def _webhooks() -> QuerySet[Webhook]:
-    pending = Count("deliveries", filter=Q(deliveries__delivered_at=None, deliveries__given_up_at=None))
-    return Webhook.objects.select_related("task").annotate(pending=pending)
-
-
 @resource("GET", "manage", "List the webhooks", WebhookSerializer, many=True, operation_id="manage_webhooks")
-def webhooks(request: Request) -> QuerySet[Webhook]:
-    return _webhooks()
+def webhooks(request: Request) -> Any:
+    return webhook_outbox.with_pending()
 
 
 @resource(
@@ -66,14 +63,14 @@ def webhooks(request: Request) -> QuerySet[Webhook]:
     status=201,
     operation_id="manage_register_webhook",
 )
-def register(request: Request) -> Webhook:
+def register(request: Request) -> Any:
     """Each event from now on is sent to the address. The response contains the secret that signs the requests."""
     fields = sent(RegisterSerializer, request.data)
     task = Task.objects.filter(name=fields["task"]).first() if fields["task"] else None
     if fields["task"] and task is None:
         raise NotFound(f"The task {fields['task']!r} does not exist.")
     webhook = webhook_outbox.register(fields["url"], request.user, fields.get("events", ()), task)
-    return _webhooks().get(pk=webhook.pk)
+    return webhook_outbox.with_pending().get(pk=webhook.pk)
 
 
 @resource("POST", "start", "Delete a webhook", operation_id="manage_delete_webhook")

@@ -139,7 +139,8 @@ def manage_page(
 
 AGAIN = "again"  # query parameter of a page that answers a form, and session key of these pages
 FORMS_KEPT = 3  # number of such pages that a session keeps
-SECRET = ("manage-job-share", "manage-new-manager")  # their pages show a secret once, so no session keeps them
+# Their pages show a secret once, so no session keeps them.
+SECRET = ("manage-job-share", "manage-new-manager", "manage-new-webhook")
 
 
 def keeps_form(view: View, guard: Guard) -> View:

@@ -16,7 +16,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
@@ -54,6 +54,12 @@ def register(url: str, by: User, events: Collection[str] = (), task: Task | None
     secret = PREFIX + b64encode(token_bytes(32)).decode()
     transaction.on_commit(flag_file().touch)
     return Webhook.objects.create(url=url, secret=secret, events=list(events), task=task, by=by, seen=last or 0)
+
+
+def with_pending() -> Any:
+    """Return the webhooks, each with the number of its pending notifications as `pending`."""
+    pending = Count("deliveries", filter=Q(deliveries__delivered_at=None, deliveries__given_up_at=None))
+    return Webhook.objects.select_related("task").annotate(pending=pending)
 
 
 def collect(webhook: Webhook) -> int:

@@ -13,7 +13,7 @@ OF_A_TASK = (
 # The pages of the admin, which managers use.
 OF_THE_DESK = (
     *("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file"),
-    *("account", "routes", "kind", "foreseen", "new-task-voters"),
+    *("account", "routes", "kind", "foreseen", "new-task-voters", "webhooks", "webhook"),
 )
 # Actions of managers: some have a form on a separate page, others a button on another page.
 FORMS_OF_MANAGERS = (
@@ -22,7 +22,7 @@ FORMS_OF_MANAGERS = (
 )
 BUTTONS_OF_MANAGERS = (
     *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch"),
-    *("members", "account-change", "account-do", "route-remove"),
+    *("members", "account-change", "account-do", "route-remove", "webhook-delete"),
 )
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
@@ -81,6 +81,8 @@ PAGES = {
     # The response is the only place that shows the password.
     "manage-new-manager": (MANAGERS_LOOK, MANAGERS_LOOK),
     "manage-links": (MANAGERS_LOOK, MANAGERS_ACT),
+    # So does this one, which shows a webhook's secret.
+    "manage-new-webhook": (MANAGERS_LOOK, MANAGERS_LOOK),
     **dict.fromkeys(["manage-guidelines-preview", "manage-job-share"], (NO_GET, MANAGERS_LOOK)),
     # The documentation contains no secrets, so everybody who can reach the site can read it.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
@@ -131,7 +133,7 @@ OTHERS = {
         "manager",
         {
             "manage-languages": (200, 403),
-            "manage-links": (403, 403),
+            **dict.fromkeys(("manage-links", "manage-new-webhook"), (403, 403)),
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
             **dict.fromkeys(("manage-guidelines-preview", "manage-job-share"), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
@@ -178,7 +180,7 @@ FORMS = (
     *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "change", "consent"),
     *("adjudicate", "adjudicate-together", "unsettle"),
     *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
-    *("manage-guidelines-preview", "manage-job-share", "manage-links"),
+    *("manage-guidelines-preview", "manage-job-share", "manage-links", "manage-new-webhook"),
     *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer"),
 )

@@ -127,7 +127,7 @@ def test_who_is_locked_out_is_out_at_once(world):
 BUTTONS = {
     *("logout", "start", "pause", "undo", "sheet-start", "qualification-practice", "qualification-test"),
     *("reply-read", "note-read", "unsettle", "manage-lift", "manage-route-remove", "manage-export"),
-    *("manage-job-cancel", "manage-job-again", "manage-job-remove", "manage-job-withdraw"),
+    *("manage-job-cancel", "manage-job-again", "manage-job-remove", "manage-job-withdraw", "manage-webhook-delete"),
     *("api-next", "api-undo", "api-skip", "api-release", "api-practise", "api-test", "api-unsettle"),
     *("api-upload", "api-start-in-task", "api-job-cancel", "api-webhook-delete"),
 }

@@ -84,6 +84,7 @@ class World:
         }
         self.make_others(person)
         done, waits = self.make_jobs(manager)
+        webhook = Webhook.objects.create(url=WEBHOOK, by=manager)
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "first-manager": [accounts.invite_first_manager()],
@@ -143,7 +144,8 @@ class World:
             "api-start-in-task": [task.name, "export_gold"],
             **{name: [done.pk] for name in ("api-job", "api-job-packed")},
             "api-job-cancel": [waits.pk],
-            **{f"api-{name}": [self.make_webhook(manager).pk] for name in ("deliveries", "webhook-delete")},
+            **{name: [webhook.pk] for name in ("api-deliveries", "api-webhook-delete")},
+            **{name: [webhook.pk] for name in ("manage-webhook", "manage-webhook-delete")},
             "api-job-file": [done.pk, "card.md"],
             "docs-page": ["reference/commands"],
             "docs-file": ["reference/commands.md"],
@@ -201,6 +203,7 @@ class World:
             },
             "api-upload": {"id": "1", "text": "Guten Tag"},
             "api-webhook-new": {"url": WEBHOOK},
+            "manage-new-webhook": {"url": WEBHOOK, "event": "job.ended"},
             "api-start": {"corpus": "august", "files": ["posts.csv"], "licence": "CC0-1.0"},
             "api-judge": {"label": "de"},
             "api-flag": {"kind": "broken"},
@@ -238,10 +241,6 @@ class World:
         now = timezone.now()
         Job.objects.filter(pk=done.pk).update(state=Job.DONE, began_at=now, ended_at=now)
         return done, waits
-
-    @staticmethod
-    def make_webhook(manager):
-        return Webhook.objects.create(url=WEBHOOK, by=manager)
 
     @staticmethod
     def of_concepts(ann):

@@ -205,6 +205,31 @@ def test_a_host_that_moves_into_a_private_network_is_not_reached(make_task, pers
     assert (_is_public("8.8.8.8"), _is_public("224.0.0.1"), _is_public("fe80::1%eth0")) == (True, False, False)
 
 
+def test_a_page_registers_a_webhook_shows_its_secret_once_and_lists_what_was_sent(desk, make_task, person, receiver):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    assert "No webhooks yet" in desk.get("/manage/webhooks/").text
+    for wrong, sentence in (
+        ({"url": "https://127.0.0.1/", "event": "item.settled"}, "The host 127.0.0.1 is in a private network"),
+        ({"url": receiver.url}, "Choose at least one event."),
+    ):
+        page = desk.post("/manage/webhooks/new/", wrong)
+        assert (page.status_code, sentence in page.text) == (400, True)
+    page = desk.post("/manage/webhooks/new/", {"url": receiver.url, "event": "item.settled", "task": "task"})
+    webhook = Webhook.objects.get()
+    assert (webhook.events, webhook.task, webhook.secret in page.text) == (["item.settled"], task, True)
+    say(ann, task, "de")
+    sent(webhook)
+    receiver.status = 500
+    webhook_sender.send_due()
+    listed, shown = desk.get("/manage/webhooks/").text, desk.get(f"/manage/webhooks/{webhook.pk}/").text
+    assert f'href="/manage/webhooks/{webhook.pk}/"' in listed
+    assert "The receiver answered with the status 500." in shown
+    assert "The last 1 attempt failed." in shown
+    assert webhook.secret not in listed + shown
+    desk.post(f"/manage/webhooks/{webhook.pk}/delete/")
+    assert not Webhook.objects.exists()
+
+
 @pytest.mark.slow
 def test_the_job_watcher_sends_while_there_are_webhooks(
     transactional_db, make_task, person, manager, receiver, monkeypatch
