@@ -3,20 +3,20 @@
 Events are read from what the database keeps anyway: transitions, flags and jobs. Answers therefore cost nothing more,
 and a rolled-back answer is no event. The sender's process collects events every few seconds.
 
-Ids and times are assigned before a transaction is committed, so a row may become visible after later rows. The last
-minute is therefore read again, and the key of a notification ensures that each event is stored only once.
+Ids and times are assigned before a transaction is committed, so a row may become visible after later rows. The last ten
+minutes are therefore read again, and the key of a notification ensures that each event is stored only once.
 """
 
 import json
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from secrets import token_bytes
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
@@ -26,10 +26,10 @@ from annotate.models import Delivery, Flag, Job, Task, Transition, Webhook
 from annotate.work.job_store import jobs_folder
 from annotate.work.webhook_address import check_address
 
-LOOKBACK = timedelta(minutes=1)
+LOOKBACK = timedelta(minutes=10)
 STALE = timedelta(minutes=10)  # age at which the time of the last collection is stored even without events
 KEPT = timedelta(days=30)  # how long notifications are kept
-MOST = 10_000  # maximum number of transitions that are collected at once
+MOST, AT_ONCE = 10_000, 500  # maximum number of settled items that are collected at once, and read by one query
 PREFIX = "whsec_"  # beginning of a secret, as in the specification Standard Webhooks
 
 
@@ -65,38 +65,36 @@ def with_pending() -> Any:
 def collect(webhook: Webhook) -> int:
     """Store the notifications of new events for a webhook, and return their number."""
     now = timezone.now()
-    moves = list(_settled(webhook)[:MOST]) if webhook.wants(Webhook.SETTLED) or webhook.wants(Webhook.FINISHED) else []
-    found = [*_items(moves), *_finished(moves), *_questions(webhook), *_jobs(webhook)]
-    found = [each for each in found if webhook.wants(each.event)]
-    first = min((each.at for each in found), default=now)
-    stored = set(webhook.deliveries.filter(at__gte=first).values_list("key", flat=True))
-    new = sorted((each for each in found if each.key not in stored), key=lambda each: each.at)
-    if not new and now - webhook.collected_at < STALE:
+    recent = webhook.deliveries.filter(at__gte=webhook.collected_at - 2 * LOOKBACK)
+    known = set(recent.values_list("key", flat=True))
+    pks = [pk for pk in _settled(webhook).values_list("pk", flat=True) if f"{Webhook.SETTLED}:{pk}" not in known]
+    items = _items(pks[:MOST]) if webhook.wants(Webhook.SETTLED) else ()
+    found = [*items, *_finished(webhook), *_questions(webhook), *_jobs(webhook)]
+    new = [each for each in found if webhook.wants(each.event) and each.key not in known]
+    seen = _seen(webhook, now) if len(pks) <= MOST else min(_seen(webhook, now), pks[MOST] - 1)
+    if not new and seen - webhook.seen < MOST and now - webhook.collected_at < STALE:
         return 0
     for each in new:
         each.webhook = webhook
     with transaction.atomic():
-        Delivery.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
-        Webhook.objects.filter(pk=webhook.pk).update(seen=_seen(webhook, moves, now), collected_at=now)
+        Delivery.objects.bulk_create(sorted(new, key=lambda each: each.at), ignore_conflicts=True, batch_size=500)
+        Webhook.objects.filter(pk=webhook.pk).update(seen=seen, collected_at=now)
         webhook.deliveries.filter(at__lt=now - KEPT).delete()
     return len(new)
 
 
-def _seen(webhook: Webhook, moves: list[Transition], now: datetime) -> int:
-    """Return the last transition before which none can become visible any more and all are collected."""
+def _seen(webhook: Webhook, now: datetime) -> int:
+    """Return the last transition that is so old that no earlier one can still become visible."""
     old = Transition.objects.filter(pk__gt=webhook.seen, at__lt=now - LOOKBACK)
-    last: int = old.order_by("-pk").values_list("pk", flat=True).first() or webhook.seen
-    return min(last, moves[-1].pk) if len(moves) == MOST else last
+    return old.order_by("-pk").values_list("pk", flat=True).first() or webhook.seen
 
 
 def _settled(webhook: Webhook) -> QuerySet[Transition]:
-    """Return the transitions by which people settled or discarded items."""
+    """Return the transitions by which people settled or discarded items, oldest first."""
     moves = Transition.objects.filter(pk__gt=webhook.seen, to_stage__in=(stages.LABELLED, stages.DISCARDED))
     moves = moves.filter(Q(judgment__isnull=False) | Q(by__isnull=False), unit__honeypot=False)
     moves = moves.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE)
-    if webhook.task_id:
-        moves = moves.filter(unit__task=webhook.task_id)
-    return moves.select_related("unit__task", "unit__item").order_by("pk")
+    return moves.filter(unit__task=webhook.task_id).order_by("pk") if webhook.task_id else moves.order_by("pk")
 
 
 def _delivery(event: str, number: object, at: datetime, **data: Any) -> Delivery:
@@ -104,20 +102,25 @@ def _delivery(event: str, number: object, at: datetime, **data: Any) -> Delivery
     return Delivery(event=event, key=f"{event}:{number}", at=at, body=json.dumps(body, ensure_ascii=False))
 
 
-def _items(moves: Iterable[Transition]) -> Iterator[Delivery]:
-    for move in moves:
-        unit = move.unit
-        data = {"task": unit.task.name, "unit": unit.pk, "item": unit.item.key, "stage": move.to_stage}
-        # A label that people write is a text, and no texts are sent.
-        if unit.task.kind.form.lists:
-            data["label"] = move.label
-        yield _delivery(Webhook.SETTLED, move.pk, move.at, **data)
+def _items(pks: list[int]) -> Iterator[Delivery]:
+    for start in range(0, len(pks), AT_ONCE):
+        moves = Transition.objects.filter(pk__in=pks[start : start + AT_ONCE]).order_by("pk")
+        for move in moves.select_related("unit__task", "unit__item"):
+            unit = move.unit
+            data = {"task": unit.task.name, "unit": unit.pk, "item": unit.item.key, "stage": move.to_stage}
+            # A label that people write is a text, and no texts are sent.
+            if unit.task.kind.form.lists:
+                data["label"] = move.label
+            yield _delivery(Webhook.SETTLED, move.pk, move.at, **data)
 
 
-def _finished(moves: Iterable[Transition]) -> Iterator[Delivery]:
-    for task, last in {move.unit.task: move for move in moves}.items():
+def _finished(webhook: Webhook) -> Iterator[Delivery]:
+    last_moves = _settled(webhook).order_by().values_list("unit__task").annotate(Max("pk"))
+    pks = [last for _, last in last_moves]
+    for move in Transition.objects.filter(pk__in=pks).select_related("unit__task"):
+        task = move.unit.task
         if not task.units.work().filter(stage__in=stages.WAITING).exists():
-            yield _delivery(Webhook.FINISHED, f"{task.pk}:{last.pk}", last.at, task=task.name)
+            yield _delivery(Webhook.FINISHED, f"{task.pk}:{move.pk}", move.at, task=task.name)
 
 
 def _questions(webhook: Webhook) -> Iterator[Delivery]:

@@ -115,14 +115,23 @@ def test_a_row_that_becomes_visible_after_a_later_one_is_sent_too(make_task, per
     assert len(sent(webhook)) == 2
     Delivery.objects.order_by("pk").first().delete()  # as if its transaction had been committed only now
     assert len(sent(webhook)) == 2
-    # After a minute, no earlier transaction is still running, so earlier transitions are not read again.
+    # After ten minutes, no earlier transaction is still running, so earlier transitions are not read again.
     last = task.units.get(position=2).transitions.last()
     for unit in task.units.all():
-        unit.transitions.update(at=timezone.now() - timedelta(minutes=2))
+        unit.transitions.update(at=timezone.now() - timedelta(minutes=12))
     Webhook.objects.update(collected_at=timezone.now() - timedelta(hours=1))
     sent(webhook)
     webhook.refresh_from_db()
     assert webhook.seen == last.pk
+
+
+def test_many_events_are_collected_one_part_after_another(make_task, person, manager, receiver, monkeypatch):
+    task, ann = make_task([DISPUTED] * 3), person("ann", "de")
+    webhook = webhook_outbox.register(receiver.url, manager, ["item.settled"])
+    for _ in range(3):
+        say(ann, task, "de")
+    monkeypatch.setattr(webhook_outbox, "MOST", 2)
+    assert (len(sent(webhook)), len(sent(webhook)), len(sent(webhook))) == (2, 3, 3)
 
 
 def test_requests_are_signed_and_failures_are_repeated_later(make_task, person, manager, receiver):
