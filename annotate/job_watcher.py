@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> int:
     sender = _Sender(Path(folder, "webhooks"), [*command, "--send"])
     for number in STOPS:
         signal.signal(number, _stop)
-    with open(Path(folder, "watching"), "a") as lock:
+    with open(Path(folder, "watching"), "a+") as lock:  # NFS gives a shared lock only on a file that may be read
         try:
             # The lock is shared, because with PostgreSQL there may be several watchers. The pages test the lock to find
             # out whether any watcher is running.

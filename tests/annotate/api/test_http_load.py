@@ -1,4 +1,6 @@
-"""Thirty-two people at once over HTTP: a server of two processes, the forms without JavaScript, and the API."""
+"""Thirty-two people at once over HTTP: a server of two processes or three servers, the forms without JavaScript, and
+the API.
+"""
 
 import http.cookiejar
 import json
@@ -15,6 +17,7 @@ import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -49,12 +52,11 @@ def may_log():
     return []
 
 
-@pytest.fixture
-def server(settings, tmp_path, db, may_log):
-    """gunicorn as in real use, two processes of four threads; yields its address, and looks through its log at
-    the end.
-    """
+@contextmanager
+def serving(settings, tmp_path, may_log, *, workers=2):
+    """gunicorn as in real use, processes of four threads; yields its address, and looks through its log at the end."""
     settings.PASSWORD_HASHERS = CHEAP
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "load_settings.py").write_text(f"from deploy.settings import *\nPASSWORD_HASHERS = {CHEAP}\n")
     environment = os.environ | {
         "DATABASE_URL": database_url(),
@@ -67,9 +69,9 @@ def server(settings, tmp_path, db, may_log):
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         fd = listening.fileno()
-        command = ["gunicorn", "--config=python:deploy.server", f"--bind=fd://{fd}", "--workers=2", "--threads=4"]
+        options = [f"--bind=fd://{fd}", f"--workers={workers}", "--threads=4"]
         process = subprocess.Popen(
-            [sys.executable, "-m", *command],
+            [sys.executable, "-m", "gunicorn", "--config=python:deploy.server", *options],
             cwd=django_settings.BASE_DIR,
             env=environment,
             pass_fds=[fd],
@@ -85,17 +87,34 @@ def server(settings, tmp_path, db, may_log):
     assert "Traceback" not in log.read_text()
 
 
+@pytest.fixture
+def server(settings, tmp_path, db, may_log):
+    with serving(settings, tmp_path, may_log) as address:
+        yield address
+
+
+@pytest.fixture
+def three_servers(settings, tmp_path, db, may_log):
+    """Three servers of one process with one database and one data folder, as on three machines behind a proxy."""
+    with ExitStack() as stack:
+        folders = [tmp_path / f"server{number}" for number in range(3)]
+        yield [stack.enter_context(serving(settings, folder, may_log, workers=1)) for folder in folders]
+
+
 class Visitor:
-    """A browser without JavaScript: cookies, forms, redirects. Counts the statuses of all answers."""
+    """A browser without JavaScript: cookies, forms, redirects. Counts the statuses of all answers.
+
+    address: a server's, or a list of several, which get the requests in turn
+    """
 
     def __init__(self, address, statuses):
-        self.address, self.statuses = address, statuses
+        self.addresses, self.statuses = cycle([address] if isinstance(address, str) else address), statuses
         cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
         # no proxy of the environment
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), cookies)
 
     def send(self, path, data=None, **headers):
-        request = urllib.request.Request(self.address + path, data, headers)
+        request = urllib.request.Request(next(self.addresses) + path, data, headers)
         try:
             with self.opener.open(request, timeout=HANGS) as response:
                 self.statuses[response.status] += 1
@@ -154,6 +173,16 @@ def by_api(address, statuses, token):
 
 
 def test_thirty_two_people_at_once_over_http_lose_nothing(server, make_task, person):
+    let_all_work(server, make_task, person)
+
+
+@pytest.mark.postgres_only
+def test_thirty_two_people_whose_requests_go_to_three_servers_in_turn_lose_nothing(three_servers, make_task, person):
+    let_all_work(three_servers, make_task, person)
+
+
+def let_all_work(server, make_task, person):
+    """Have all answer at once, and check that exactly the acknowledged answers are stored, each of another unit."""
     # After an answer the page has the next unit open, so there is one more for each.
     task = make_task([DISPUTED] * (PEOPLE * (EACH + 1)))
     people = [person(f"reader{number}", "de en") for number in range(PEOPLE)]
