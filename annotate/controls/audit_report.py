@@ -114,7 +114,8 @@ def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
 
 def contested_waiting() -> dict[int, dict[str, int]]:
     """Return how many units of failed audits still wait for people, as {task key: {label: number of units}}."""
-    units = Unit.objects.filter(stage=stages.QUEUED, transitions__event="contested").order_by()
+    # Without the first condition, the join would read the transitions of all waiting units.
+    units = Unit.objects.exclude(agreed_label="").filter(stage=stages.QUEUED, transitions__event="contested").order_by()
     numbers: dict[int, dict[str, int]] = {}
     for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
         numbers.setdefault(task, {})[label] = number

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TWITTER = "Twitter 2015"
 PAIRS_AT_ONCE = 10_000
-_NO_PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.string())]).empty_table()
+_PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.string())])
 
 
 def write_twitter(folder: Path, export: "Export") -> dict[str, Any]:
@@ -50,10 +50,10 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
     As in the published files, rows are sorted by label and then by id. Numeric ids are in numeric order.
     """
     # Millions of pairs are sorted in memory. Arrow stores them compactly and sorts strings in the same order as Python.
-    tables = [_NO_PAIRS]
+    tables = [_PAIRS.empty_table()]
     for batch in pairs:
         length = pa.array([len(key) if key.isdigit() else 0 for key in batch["id"].to_pylist()], pa.int32())
-        tables.append(pa.table([batch["label"], length, batch["id"]], schema=_NO_PAIRS.schema))
+        tables.append(pa.table([batch["label"], length, batch["id"]], schema=_PAIRS))
     table = pa.concat_tables(tables)
     ordered = table.take(pc.sort_indices(table, [(name, "ascending") for name in table.column_names]))
     with path.open("wb") as file:
