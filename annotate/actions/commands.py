@@ -247,7 +247,7 @@ class ActionCommand(Command):
         inputs, found = self.action.completes(inputs)
         for sentence in found:
             progress.say(sentence)
-        needed = [option for option in self.action.options if option.required and not inputs[option.name]]
+        needed = [option for option in self.action.options if option.required and inputs[option.name] in (None, [], ())]
         if missing := [value_of(option) if option.argument else option.spelled for option in needed]:
             raise CommandError(
                 f"Required arguments are missing: {', '.join(missing)}. See `assay {self.name} --help`.",

@@ -217,8 +217,9 @@ def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
         summary = f"Corpus {corpus}: no new files; it contains {many(manifest_of(corpus).rows, noun)}."
     warnings = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
     for outcome in outcomes:
-        converted = outcome.languages.sentences("language", "converted")
-        warnings += [f"{outcome.source.name}: {sentence}" for sentence in converted]
+        corrected = [*outcome.languages.sentences("language", "converted"), *outcome.authors.sentences("author")]
+        corrected += outcome.labels.sentences("label")
+        warnings += [f"{outcome.source.name}: {sentence}" for sentence in corrected]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
     sentences = [summary, *filter(None, map(_read_as, new))]

@@ -250,12 +250,12 @@ def import_judgments(
     task = Task.objects.filter(name=name).first()
     pairs = pairs or bool(task and task.kind.form.imports == "pairs")
     _check_options(name, task, labels, pairs)
-    rejects, respelled, converted = dict[int, str](), Respelled(), Respelled()
+    rejects, respelled, workers, converted = dict[int, str](), Respelled(), Respelled(), Respelled()
     known_labels = [] if pairs else list(labels) or (values_of(task) if task else [])
     are_sets = bool(task and task.kind.form.several)
     longest = LONGEST_SET if are_sets else LONGEST["label"]
     reading = (path, columns or {}, format, rejects, progress)
-    rows = list(_judgments(*reading, known_labels, longest, respelled, converted))
+    rows = list(_judgments(*reading, known_labels, longest, respelled, workers, converted))
     list_path, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
         rows = list(_of_pairs(rows, rejects))
@@ -265,7 +265,8 @@ def import_judgments(
         task_to_fill = task or Task()  # if there are no rows, `_attach` raises an error before it needs the task
         if rows and not task:
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
-        notes = [*respelled.sentences("label"), *converted.sentences("language", "converted")]
+        notes = [*respelled.sentences("label"), *workers.sentences("worker")]
+        notes += [*converted.sentences("language", "converted"), *_alike_workers(rows)]
         imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
         file = RejectLog(path, format or format_of(path) or "", list_path, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
@@ -281,13 +282,14 @@ def _judgments(
     labels: Collection[str],
     longest: int,
     respelled: Respelled,
+    workers: Respelled,
     converted: Respelled,
 ) -> Iterator[Row]:
     """Yield the valid rows of a file, and add invalid rows to `rejects`.
 
     labels: labels of the task; empty if it has none yet, or if answers are sets
     longest: maximum length of a label, in characters
-    respelled: collects labels whose spelling was changed
+    respelled, workers: collect labels and workers whose spelling was changed
     converted: collects languages that were written as codes of another standard
     """
 
@@ -300,8 +302,9 @@ def _judgments(
         written = json.dumps(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
         label, language = label_of(written), raw.get("language")
         row = Row(line, key_of(raw.get("task")), worker_of(raw.get("worker")), label, language_of(language))
-        respelled.note(written, label)
-        converted.note(str(language).strip(), row.language)
+        respelled.note(written, label, line)
+        workers.note(raw.get("worker"), row.worker, line)
+        converted.note(str(language).strip(), row.language, line)
         return row
 
     return rows_in(path, format, columns, (COLUMNS, NEEDED), judgment, rejects, progress)
@@ -311,6 +314,15 @@ def _each_once(read: Callable[[Any], str]) -> Callable[[Any], str]:
     """Return a function that reads each text only once, because most values occur in many rows."""
     read_once = cache(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
+
+
+def _alike_workers(rows: Iterable[Row]) -> list[str]:
+    """Return a sentence for each group of workers whose names differ only in case."""
+    return [
+        f"The workers {' and '.join(group)} differ only in case, but count as different people. If they are the same, "
+        "write them identically in the file and import it under another name."
+        for group in spelled_alike(sorted({row.worker for row in rows}))
+    ]
 
 
 def _language(value: object) -> str:

@@ -247,6 +247,7 @@ def vocabulary_action(values: Values, progress: Progress) -> Outcome:
         "renamed": {key: list(labels) for key, labels in changes.renamed.items()},
         **{field: getattr(oddities, field) for field in ("unlabelled", "shared", "alike", "deprecated", "lengthened")},
         "not_read": oddities.unread,
+        "labels_left_out": oddities.rejected,
     }
     return Outcome(lines, _vocabulary_notes(imported, values["language"]), data)
 
@@ -320,6 +321,9 @@ def _vocabulary_notes(imported: Imported, language: str) -> list[str]:
                 f"Note: these shorter ids of version {imported.before} no longer exist: {', '.join(shorter[:NAMED])}. "
                 "Documents and answers that have them keep them."
             )
+    if oddities.rejected:
+        left_out = listed(oddities.rejected, len(oddities.rejected), "label")
+        notes.append(f"Note: not imported: {left_out.replace('., ', '; ')}")
     if oddities.unread:
         notes.append(f"Note: not imported: {', '.join(many(count, noun) for noun, count in oddities.unread.items())}.")
     return notes

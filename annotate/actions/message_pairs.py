@@ -22,7 +22,7 @@ from annotate.actions.action import (
     import_arguments,
     reading_note,
 )
-from annotate.core.option import Option, share, sizes, whole_number
+from annotate.core.option import Option, flag, share, sizes, whole_number
 from annotate.goldsets.formats import mrs
 from annotate.goldsets.formats.mrs import export_pairs
 from annotate.goldsets.set_folder import ExportError
@@ -106,6 +106,12 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
         help="drop pairs whose reply is from this day or later",
     ),
     column(FIELDS, "parent_id=reply_to"),
+    Option(
+        "unescape",
+        flag,
+        False,
+        help="decode HTML entities in the texts, such as &amp; for &, as in the dumps of Pushshift",
+    ),
     FORMAT,
     LONGEST_LINE,
     MAX_REJECTS,
@@ -113,7 +119,7 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 )
 def threads_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
-    options = ("licence", "text_may_leave", "source", "format", "max_rejects")
+    options = ("licence", "text_may_leave", "source", "format", "unescape", "max_rejects")
     terms = Terms(**import_arguments(values, progress, *options, fields=FIELDS) | {"fields": messages.FIELDS})
     outcome = import_threads(name, values["files"], terms, values["least_certainty"], values["dates"])
     manifest = outcome.manifest

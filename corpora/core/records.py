@@ -155,7 +155,7 @@ def read_text(what: str, value: object, accepted_values: Collection[str] = ()) -
     Raise RecordError if the value cannot be accepted.
     """
     try:
-        return read_value(value, accepted_values)
+        return read_value(value, accepted_values, is_name=what in ("author", "worker"))
     except ValueFault as fault:
         raise RecordError(f"The {what} {fault}.") from fault
 

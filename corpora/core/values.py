@@ -5,6 +5,7 @@ imported as a value. They also turn 1 into 1.0 in a column with gaps. Spreadshee
 such as é can be encoded in two ways (NFC and NFD).
 """
 
+import html
 import math
 import re
 import unicodedata
@@ -17,22 +18,37 @@ from corpora.core.graphemes import UNSPACED
 # What pandas, R, databases and spreadsheets write for a missing value. The list deliberately excludes `none`, because
 # people use it as a label.
 _WORDS = (
-    "nan NaN NAN -nan -NaN <NA> NA NaT None NULL null Null (null) <null> \\N N/A n/a #N/A #NA #REF! #NAME? #VALUE! "
-    "1.#IND -1.#IND 1.#QNAN -1.#QNAN"
+    "nan NaN NAN -nan -NaN <NA> NA NaT None NULL null Null (null) <null> \\N N/A n/a #N/A #NA "
+    "#REF! #NAME? #VALUE! #NUM! #NULL! #DIV/0! 1.#IND -1.#IND 1.#QNAN -1.#QNAN"
 )
 MISSING = frozenset(_WORDS.split()) | {"", "#N/A N/A"}
 
-# A notice that a site shows in place of a removed user or text, such as `[ Removed by Reddit ]`.
+# A notice that a site shows in place of a removed user or text, such as `[ Removed by Reddit ]` or `This message was
+# deleted.` Without brackets, it must name what was removed.
+_NOUN = r"(?:comment|post|message|user|account|content|submission|reply|thread|tweet)"
+_SUBJECT = rf"(?:sorry,? )?(?:(?:this|the) )?{_NOUN} "
+_AUXILIARY = "(?:(?:was|is|has been|has) )?"
+_STATE = "(?:deleted|removed|redacted|unavailable|flagged|dead|gelöscht|entfernt|supprimée?|eliminado|removido|удалено)"
+_BY = (
+    "(?: by (?:the |its |their )?(?:user|author|owner|poster|op|reddit|admin|staff|moderation|mod|moderator"
+    "|automoderator)s?(?: of .{1,40}| team)?)?"
+)
+_WHO = r"(?:reddit|by|in|on|due|because|for|per|at|from|as|too|via)\b"
 _REMOVED = re.compile(
-    r"[\[(<]\s*(?:this )?(?:(?:comment|post|message|user|account|content) )?(?:was |has been )?(?:deleted|removed)"
-    r"(?:\s+(?:reddit|by|in|on|due|because|for|per|at|from|as)\b[^\n]{0,300})?[\s.!]*[\])>]",
+    rf"[\[(<{{] ?(?:{_SUBJECT})?{_AUXILIARY}{_STATE}(?: {_NOUN}| their account)?"
+    rf"(?:(?: {_WHO}| ?[:–-] ).{{0,300}})?[ .!]*[\])>}}]"
+    rf"|{_SUBJECT}{_AUXILIARY}(?:deleted|removed){_BY}[ .!]*",
     re.IGNORECASE,
 )
+_LONGEST_NOTICE = 400  # characters
+_MARKS = re.compile(r"[\\*_~`\u200b]+|\s+")  # the marks of Markdown, and runs of spaces
 _EXPONENT = re.compile(r"[+-]?\d(?:[.,]\d*)?e[+-]?\d{1,3}", re.IGNORECASE)
 _FRACTION = re.compile(r"([+-]?\d+)[.,]0+")
 _EXACT = 1 << 53  # Up to this number, a float can represent every integer.
 # Runs of plain spaces and of characters that look like one.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
+_ZERO_WIDTH = re.compile("[\u200b\u2060\ufeff]+")
+_TRUTH = frozenset({"TRUE", "FALSE", "True", "False"})  # what spreadsheets and pandas write for true and false
 
 _WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 
@@ -42,10 +58,13 @@ class ValueFault(ValueError):
 
 
 def tidy(text: str) -> str:
-    """Return the text in NFC, with single plain spaces and none at the start or end."""
+    """Return the text in NFC, with single plain spaces and none at the start or end.
+
+    Zero-width spaces and marks of the byte order, which nobody can see, are removed.
+    """
     if text.isascii():
         return text.strip() if "  " not in text else _SPACES.sub(" ", text).strip()
-    return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    return _SPACES.sub(" ", _ZERO_WIDTH.sub("", unicodedata.normalize("NFC", text))).strip()
 
 
 def is_missing(value: object) -> bool:
@@ -69,7 +88,10 @@ def word_count(text: str) -> int:
 
 def is_removed(text: str) -> bool:
     """Return whether a text consists only of a notice that a user or a text was removed."""
-    return _REMOVED.fullmatch(text.strip()) is not None
+    if len(text) > _LONGEST_NOTICE:
+        return False
+    plain = _MARKS.sub(lambda mark: " " if mark[0].isspace() else "", html.unescape(text))
+    return _REMOVED.fullmatch(plain.strip()) is not None
 
 
 def is_respelled(text: str) -> bool:
@@ -94,10 +116,11 @@ def whole(text: str) -> str:
     return match[1] if match else text
 
 
-def read_value(value: object, accepted: Collection[str] = ()) -> str:
+def read_value(value: object, accepted: Collection[str] = (), *, is_name: bool = False) -> str:
     """Return a label, worker or author as text, or "" if it is missing.
 
     accepted: values to accept as they are written, even if they look like `None` or `1.0`
+    is_name: whether the value identifies somebody, so that it cannot be TRUE or FALSE
 
     Raise ValueFault if the value is neither a string nor an integer, or if another program has corrupted it.
     """
@@ -113,6 +136,8 @@ def read_value(value: object, accepted: Collection[str] = ()) -> str:
         raise ValueFault("is a number with thousands of digits; save it as text") from None
     if text in accepted:
         return text
+    if is_name and text in _TRUTH:
+        raise ValueFault(f"{text} is a truth value, perhaps rewritten by another program; save it as text")
     if rewritten(text):
         raise ValueFault(f"{text} is a number that another program has rewritten; save it as text")
     return matching(whole(text), accepted)
@@ -130,14 +155,17 @@ class Respelled:
     """The values that were corrected during an import, for the import's report.
 
     rows: the number of rows for each (value as written, value as stored) pair
+    first: the line of the first of these rows, 0 if unknown
     """
 
     def __init__(self) -> None:
         self.rows: Counter[tuple[str, str]] = Counter()
+        self.first: dict[tuple[str, str], int] = {}
 
-    def note(self, written: object, stored: str) -> None:
+    def note(self, written: object, stored: str, line: int = 0) -> None:
         if stored and str(written) != stored:
             self.rows[str(written), stored] += 1
+            self.first.setdefault((str(written), stored), line)
 
     def sentences(self, what: str, done: str = "corrected") -> list[str]:
         """Return the sentences for the report. The list is empty if no value was corrected.
@@ -149,12 +177,17 @@ class Respelled:
             return []
         total, many = self.rows.total(), len(self.rows) > 1
         pairs = [
-            f"{_visible(written)} as {stored}" + f" ({rows:,})" * many
+            f"{_visible(written)} as {stored}{self._place((written, stored), rows, many=many)}"
             for (written, stored), rows in self.rows.most_common(NAMED)
         ]
         remaining = f", and {len(self.rows) - NAMED:,} more" if len(self.rows) > NAMED else ""
         subject = f"{what} of 1 row was" if total == 1 else f"{what}s of {total:,} rows were"
         return [f"The {subject} {done}: {', '.join(pairs)}{remaining}."]
+
+    def _place(self, pair: tuple[str, str], rows: int, *, many: bool) -> str:
+        line = f"line {self.first[pair]:,}" if self.first[pair] else ""
+        parts = [f"{rows:,}"] * many + ([f"first in {line}" if rows > 1 else line] if line else [])
+        return f" ({', '.join(parts)})" if parts else ""
 
 
 def _visible(written: str) -> str:

@@ -183,8 +183,8 @@ class _Scan:
             position, self.is_escaped = 1, False
         while match := (_IN_STRING if self.in_string else _MARK).search(chunk, position):
             mark, start = match[0], match.start()
-            if not self.first and not self.in_string and self._is_strange(chunk[position:start]):
-                yield self._stray()
+            if not self.first and not self.in_string:
+                yield from self._strays(chunk[position:start])
             position = start + 1
             if mark == b"\n":
                 self.line += 1
@@ -192,7 +192,7 @@ class _Scan:
                 position += 1
                 self.is_escaped = position > len(chunk)
             elif mark == b'"':
-                if not self.first and not self.is_stray:
+                if not (self.first or self.in_string) and (self.base or not self.is_stray):
                     yield self._stray()
                 self.in_string = not self.in_string
             elif mark in b"{[":
@@ -212,8 +212,8 @@ class _Scan:
                     yield self.first, self._value()
         if self.first:
             self._hold(chunk[begin:])
-        elif not self.in_string and self._is_strange(chunk[position:]):
-            yield self._stray()
+        elif not self.in_string:
+            yield from self._strays(chunk[position:])
 
     def end(self) -> Iterator[Line]:
         if self.first or self.base:
@@ -222,8 +222,11 @@ class _Scan:
                 Fault("The JSON is not closed at the end of the file. The file is probably truncated."),
             )
 
-    def _is_strange(self, between: bytes) -> bool:
-        return not self.is_stray and bool(between.strip(b" \t\r\n,"))
+    def _strays(self, between: bytes) -> Iterator[Line]:
+        """Yield a fault for each element of an array that has no brackets, or one for any text outside of an array."""
+        for piece in between.split(b",") if between.strip(b" \t\r\n,") else ():
+            if piece.strip() and (self.base or not self.is_stray):
+                yield self._stray()
 
     def _stray(self) -> Line:
         self.is_stray = True

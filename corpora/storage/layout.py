@@ -256,6 +256,7 @@ class Threads:
     left_out: the number of replies that did not become pairs, by reason
     declared: (language in the files, detected language, number of pairs) tuples, sorted by the language in the files
     dates: the dates of the replies to keep, as in corpora/threads/messages.py
+    unescaped: whether HTML entities in the texts were decoded
     file: the file that lists the replies that did not become pairs
     """
 
@@ -268,6 +269,7 @@ class Threads:
     file: str
     sha256: str
     dates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unescaped: bool = False
 
 
 # In `Scores.of`: replies were scored by their texts.

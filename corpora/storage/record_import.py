@@ -12,7 +12,7 @@ from pathlib import Path
 
 from corpora.core import CorpusError, records
 from corpora.core.languages import code_of
-from corpora.core.values import Respelled, is_free, is_missing, is_removed
+from corpora.core.values import MISSING, Respelled, is_free, is_missing, is_removed, tidy, whole
 from corpora.engines import full_disk_explained
 from corpora.models import Corpus
 from corpora.sources.compression import BINARY, Progress, check_file, format_of
@@ -39,6 +39,7 @@ class Terms:
     format: the format of the files, or None to use their suffixes
     encoding, delimiter: the encoding and delimiter of the files (sources/text.py), or "" to detect them
     max_line: the maximum length of a line (bytes)
+    unescape: whether to decode HTML entities in the texts of messages
     max_rejects: the maximum share of rejected rows; if a file exceeds it, nothing from this file is imported
     progress: a function that is called with the number of bytes read
     """
@@ -54,6 +55,7 @@ class Terms:
     encoding: str = ""
     delimiter: str = ""
     max_line: int = MAX_LINE
+    unescape: bool = False
     max_rejects: float = 1.0
     progress: Progress = lambda count: None
 
@@ -71,6 +73,7 @@ class Outcome:
     formulas: the number of ids that a spreadsheet would run as a formula, and the first of these ids
     authorless: the number of rows for each placeholder that replaces an author, such as [deleted]
     languages: the language codes that were converted
+    authors, labels: the authors and declared labels that were corrected
     """
 
     source: layout.Source
@@ -79,6 +82,8 @@ class Outcome:
     formulas: tuple[int, str] = (0, "")
     authorless: Counter[str] = field(default_factory=Counter)
     languages: Respelled = field(default_factory=Respelled)
+    authors: Respelled = field(default_factory=Respelled)
+    labels: Respelled = field(default_factory=Respelled)
 
 
 @dataclass
@@ -88,17 +93,38 @@ class _Counts:
     formulas: tuple[int, str] = (0, "")
     authorless: Counter[str] = field(default_factory=Counter)
     languages: Respelled = field(default_factory=Respelled)
+    authors: Respelled = field(default_factory=Respelled)
+    labels: Respelled = field(default_factory=Respelled)
 
     def among(self, rows: Iterator[Row]) -> Iterator[Row]:
         for line, raw in rows:
             key, author = (raw.get("id"), raw.get("author")) if isinstance(raw, dict) else (None, None)
             if isinstance(key, str) and key.lstrip().startswith(records.FORMULA):
                 self.formulas = (self.formulas[0] + 1, self.formulas[1] or key.strip())
-            if isinstance(author, str) and author and (is_missing(author) or is_removed(author)):
-                self.authorless[author.strip()] += 1
+            if isinstance(author, str) and author and not _is_plain(author):
+                self._note_author(author, line)
             if isinstance(raw, dict) and isinstance(language := raw.get("language"), str):
-                self.languages.note(language.strip(), code_of(language.strip()))
+                self.languages.note(language.strip(), code_of(language.strip()), line)
+            if isinstance(raw, dict) and (labels := raw.get(records.DECLARED)):
+                self._note_labels(labels, line)
             yield line, raw
+
+    def _note_author(self, author: str, line: int) -> None:
+        if is_missing(author) or is_removed(author):
+            self.authorless[author.strip()] += 1
+        else:
+            self.authors.note(author, whole(tidy(author)), line)
+
+    def _note_labels(self, labels: object, line: int) -> None:
+        parts = labels.split(";") if isinstance(labels, str) else labels if isinstance(labels, list) else []
+        for part in (part.strip() for part in parts if isinstance(part, str) and not _is_plain(part)):
+            if not is_missing(part):
+                self.labels.note(part, whole(tidy(part)), line)
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether a value certainly needs no correction."""
+    return value.isascii() and value.isalnum() and value not in MISSING
 
 
 def open_corpus(name: str, terms: Terms) -> Manifest:
@@ -255,4 +281,4 @@ def _import(name: str, directory: Path, manifest: Manifest, path: Path, terms: T
     for written in (directory / "parts", lists, rejects):
         layout.sync(written)
     layout.write_manifest(name, manifest)
-    return Outcome(source, rejects, False, counts.formulas, counts.authorless, counts.languages), manifest
+    return Outcome(source, rejects, False, **vars(counts)), manifest

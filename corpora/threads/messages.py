@@ -4,6 +4,7 @@ The rules follow Zhang et al. (2021, A Dataset and Baselines for Multilingual Re
 files.
 """
 
+import html
 import math
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -82,15 +83,16 @@ class Message(NamedTuple):
     posted_at: datetime | None = None
 
 
-def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
+def read_message(raw: Mapping[str, Any], author_key: bytes, *, unescape: bool = False) -> Message:
     """Return the message in a row. If the message was deleted, its text is "".
 
     raw: the row, as a mapping from the names in MESSAGE to values
     author_key: the installation's key for hashing authors
+    unescape: whether to decode HTML entities such as &amp; in the text
 
     Raise RecordError for the first rule that the row breaks.
     """
-    text = "" if is_missing(raw.get("text")) else _text(raw.get("text"))
+    text = "" if is_missing(raw.get("text")) else _text(raw.get("text"), unescape=unescape)
     deleted = _deleted(raw.get("deleted")) or is_notice(text)
     return Message(
         id=message_id(raw.get("id")),
@@ -105,12 +107,13 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
     )
 
 
-def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
+def read_turns(raw: Mapping[str, Any], *, unescape: bool = False) -> Iterator[Message]:
     """Yield the messages in a row that contains a thread. Each message answers the previous one.
 
     A message's id consists of the thread and the number of the turn, starting with 1.
 
     raw: the row, as a mapping from the names in TURNS to values
+    unescape: whether to decode HTML entities such as &amp; in the texts
 
     Raise RecordError if the row does not contain a list of turns.
     """
@@ -119,7 +122,7 @@ def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
     if not isinstance(turns, list):
         raise RecordError(f"The turns are {kind_of(turns)}. They must be a list of strings.")
     language = _name("language", raw.get("language"))
-    texts = [_text(turn) for turn in turns]
+    texts = [_text(turn, unescape=unescape) for turn in turns]
     for number, text in enumerate(texts, start=1):
         deleted = is_notice(text)
         parent = turn_id(thread, number - 1) if number > 1 else ""
@@ -148,9 +151,10 @@ def _parent(value: object) -> str:
     return "" if parent.startswith("t3_") else parent
 
 
-def _text(value: object) -> str:
+def _text(value: object, *, unescape: bool) -> str:
     """Return the text, or "" if it is missing because the message was deleted."""
-    return "" if value is None else read_string("text", value)
+    text = "" if value is None else read_string("text", value)
+    return checked("text", html.unescape(text)) if unescape and "&" in text else text
 
 
 def _name(field: str, value: object) -> str:

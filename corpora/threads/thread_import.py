@@ -55,7 +55,9 @@ def _read(path: Path, format: str, terms: Terms) -> Iterator[tuple[int, list[mes
     file_columns = Columns({field: terms.columns.get(field, field) for field in fields}, needed)
     key = settings.AUTHOR_KEY.encode()
     rows = read_rows(path, format, file_columns, terms.max_line, terms.progress)
-    return judged(rows, lambda raw: list(messages.read_turns(raw)) if turns else [messages.read_message(raw, key)])
+    if turns:
+        return judged(rows, lambda raw: list(messages.read_turns(raw, unescape=terms.unescape)))
+    return judged(rows, lambda raw: [messages.read_message(raw, key, unescape=terms.unescape)])
 
 
 def _has_turns(path: Path, format: str, terms: Terms) -> bool:
@@ -138,7 +140,7 @@ def import_threads(
     with taking(name, "no pairs were imported", partial(open_corpus, name, terms)) as (directory, manifest):
         file_digests = [(layout.digest_of(path), terms.format_of(path)) for path in paths]
         if already := bool(manifest.parts or manifest.threads):
-            _check_same(name, manifest, file_digests, terms.columns, least_certainty, dates)
+            _check_same(name, manifest, file_digests, terms, least_certainty, dates)
             terms.progress(sum(map(layout.size_of, paths)))
         else:
             if repeats := [path for n, path in enumerate(paths) if file_digests[n] in file_digests[:n]]:
@@ -146,7 +148,14 @@ def import_threads(
                     f"{repeats[0]} occurs twice, or another file has the same content. Specify each file once."
                 )
             digests = {path: digest for path, (digest, _) in zip(paths, file_digests, strict=True)}
-            manifest = _make(name, directory, manifest, digests, terms, _Pairs(directory, least_certainty, dates))
+            manifest = _make(
+                name,
+                directory,
+                manifest,
+                digests,
+                terms,
+                _Pairs(directory, least_certainty, dates, unescaped=terms.unescape),
+            )
             if not manifest.parts:
                 raise CorpusError(_nothing(manifest, paths))
             layout.write_manifest(name, manifest)
@@ -186,7 +195,7 @@ def _check_same(
     name: str,
     manifest: Manifest,
     digests: list[tuple[str, str]],
-    columns: dict[str, str],
+    terms: Terms,
     least_certainty: float,
     dates: messages.Dates,
 ) -> None:
@@ -195,7 +204,11 @@ def _check_same(
     Raise CorpusError if it was not.
     """
     sources = [(entry.sha256, entry.format) for entry in manifest.sources]
-    if manifest.threads is None or sources != digests or any(entry.columns != columns for entry in manifest.sources):
+    if (
+        manifest.threads is None
+        or sources != digests
+        or any(entry.columns != terms.columns for entry in manifest.sources)
+    ):
         raise CorpusError(
             f"Corpus {name} was already created from {', '.join(entry.name for entry in manifest.sources)}. All files "
             "of a corpus must be imported in one call, so import them into another corpus."
@@ -204,6 +217,11 @@ def _check_same(
         raise CorpusError(
             f"Corpus {name} was created with --least-certainty {manifest.threads.least_certainty:g}, not "
             f"{least_certainty:g}. Create another corpus to use a different value."
+        )
+    if manifest.threads.unescaped != terms.unescape:
+        raise CorpusError(
+            f"Corpus {name} was created {'with' if manifest.threads.unescaped else 'without'} --unescape. Create "
+            "another corpus to change this."
         )
     if manifest.threads.dates != dates:
         raise CorpusError(
@@ -286,8 +304,8 @@ class _Pairs:
     declared: the number of pairs for each (declared language, detected language) tuple
     """
 
-    def __init__(self, directory: Path, least_certainty: float, dates: messages.Dates) -> None:
-        self.least_certainty, self.dates = least_certainty, dates
+    def __init__(self, directory: Path, least_certainty: float, dates: messages.Dates, *, unescaped: bool) -> None:
+        self.least_certainty, self.dates, self.unescaped = least_certainty, dates, unescaped
         self.parts = PartWriter(directory / "parts", 0, _SCHEMA)
         self.path = directory / "left_out" / layout.part_name(1)
         self.others = pq.ParquetWriter(self.path, LEFT_OUT_SCHEMA)
@@ -336,4 +354,5 @@ class _Pairs:
             file=self.path.name,
             sha256=layout.digest_of(self.path),
             dates=self.dates,
+            unescaped=self.unescaped,
         )

@@ -13,7 +13,17 @@ import rdflib
 from rdflib.namespace import DCTERMS, OWL, RDF, SKOS
 from rdflib.term import BNode, Literal, Node
 
-from corpora.vocabulary.thesaurus import Faults, Group, Term, Thesaurus, prefer, read_key, read_label, read_tag
+from corpora.vocabulary.thesaurus import (
+    Faults,
+    Group,
+    TagError,
+    Term,
+    Thesaurus,
+    prefer,
+    read_key,
+    read_label,
+    read_tag,
+)
 
 XL = rdflib.Namespace("http://www.w3.org/2008/05/skos-xl#")
 ISO = rdflib.Namespace("http://purl.org/iso25964/skos-thes#")
@@ -34,6 +44,8 @@ LINKS = {
 UNREAD = {SKOS.Collection: "collection", SKOS.OrderedCollection: "collection", ISO.ThesaurusArray: "thesaurus array"}
 # URI segments that do not identify a concept, such as the last one in http://example.org/Smart#this.
 _EMPTY_PARTS = {"this", "it", "id", "me", "self"}
+
+INVALID = "x-invalid"  # the tag that replaces one that rdflib cannot read
 
 _Links = Mapping[tuple[Node, str], set[Node]]
 
@@ -84,12 +96,12 @@ def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
     scheme_keys = _keys(_addressed(graph, schemes, "scheme", faults), faults)
     thesaurus.lengthened |= {key: str(node) for node, key in keys.items() if key != _last(str(node), 1)}
     for node, key in scheme_keys.items():
-        thesaurus.groups[key] = Group(_labelled(graph, node, key, faults).preferred)
+        thesaurus.groups[key] = Group(_labelled(graph, node, key, faults, thesaurus.rejected).preferred)
     for node, key in keys.items():
         if key in thesaurus.terms:
             faults.add(f"The concept {key} occurs twice. Remove one of them.")
             continue
-        term = thesaurus.terms[key] = _labelled(graph, node, key, faults)
+        term = thesaurus.terms[key] = _labelled(graph, node, key, faults, thesaurus.rejected)
         above = links[node, BROADER] | _nearest(node, links)
         for relation, linked, target in (
             ("broader", above, term.broader),
@@ -168,12 +180,20 @@ def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iter
         yield from graph.objects(label, XL.literalForm)
 
 
-def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults) -> Term:
+def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults, rejected: list[str]) -> Term:
+    """Return a concept with only its labels. Labels with an invalid tag are left out and added to `rejected`."""
     term = Term()
     for plain, extended in LABELS:
         for text in sorted(_texts(graph, node, plain, extended)):
             with faults.gathered():
-                tag = read_tag((text.language if isinstance(text, Literal) else "") or "", key)
+                written = (text.language if isinstance(text, Literal) else "") or ""
+                if written.lower() == INVALID:
+                    continue
+                try:
+                    tag = read_tag(written, key)
+                except TagError as error:
+                    rejected.append(str(error))
+                    continue
                 label = read_label(str(text), key)
                 if label and plain == SKOS.prefLabel:
                     prefer(term, key, tag, label)

@@ -29,6 +29,10 @@ class VocabularyError(CorpusError):
     """The error for a vocabulary that does not exist, or that cannot be imported or searched."""
 
 
+class TagError(VocabularyError):
+    """The error for an invalid language tag. Only the label that has the tag is left out."""
+
+
 @dataclass(slots=True)
 class Term:
     """A concept.
@@ -68,12 +72,14 @@ class Thesaurus:
     groups: the schemes and domains by id
     lengthened: for ids that consist of more than the last segment of a URI, a mapping from id to URI
     unread: the number of resources in the files that were not imported, by type
+    rejected: sentences about labels that were left out
     """
 
     terms: dict[str, Term] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     lengthened: dict[str, str] = field(default_factory=dict)
     unread: Counter[str] = field(default_factory=Counter)
+    rejected: list[str] = field(default_factory=list)
 
     @property
     def languages(self) -> list[str]:
@@ -136,7 +142,7 @@ class Oddities:
     shared: for each label that several concepts share in a language, the ids of these concepts
     alike: groups of ids that differ only in case or Unicode normalization
     deprecated: for each deprecated id, the ids of its replacements
-    lengthened, unread: as in Thesaurus
+    lengthened, unread, rejected: as in Thesaurus
     """
 
     unlabelled: list[str]
@@ -145,6 +151,7 @@ class Oddities:
     deprecated: dict[str, list[str]]
     lengthened: dict[str, str]
     unread: dict[str, int]
+    rejected: list[str]
 
 
 @dataclass(frozen=True)
@@ -214,10 +221,10 @@ def read_tag(tag: str, key: str) -> str:
 
     key: the id of the concept
 
-    Raise VocabularyError if the tag is not valid.
+    Raise TagError if the tag is not valid.
     """
     if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
-        raise VocabularyError(f"A label of concept {key} has an invalid language code, {tag[:20]!r}.")
+        raise TagError(f"A label of concept {key} has an invalid language code, {tag[:20]!r}.")
     return cased(tag)
 
 
@@ -233,18 +240,19 @@ def prefer(term: Term, key: str, tag: str, label: str) -> None:
         )
 
 
-def finish(thesaurus: Thesaurus, where: str) -> None:
+def finish(thesaurus: Thesaurus, where: str, faults: Faults) -> None:
     """Normalize and check a thesaurus.
 
     Links between related concepts become symmetric, and a preferred label is removed from the alternative labels.
     Schemes that contain all concepts or none are removed, because they do not help to distinguish concepts.
 
     where: the names of the files, for the error message
+    faults: the faults that were found earlier
 
     Raise VocabularyError if the thesaurus has a fault.
     """
-    terms, faults = thesaurus.terms, Faults()
-    if not terms:
+    terms = thesaurus.terms
+    if not (terms or faults.count):
         faults.add("The file contains no concepts.")
     for key, term in terms.items():
         if not (term.preferred or term.other or term.is_deprecated):
@@ -257,6 +265,8 @@ def finish(thesaurus: Thesaurus, where: str) -> None:
                 )
         if key in term.related:
             faults.add(f"Concept {key} is related to itself. Remove the link.")
+    for sentence in thesaurus.rejected if faults.count else ():
+        faults.add(sentence)
     with faults.gathered():
         _check_no_cycle(terms)
     for key, term in terms.items():
@@ -315,6 +325,7 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
         deprecated={key: sorted(terms[key].replaced_by) for key in keys if terms[key].is_deprecated},
         lengthened=thesaurus.lengthened,
         unread=dict(sorted(thesaurus.unread.items())),
+        rejected=thesaurus.rejected,
     )
 
 

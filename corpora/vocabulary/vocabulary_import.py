@@ -26,13 +26,14 @@ from corpora.sources.compression import Progress, check_file, opened
 from corpora.sources.documents import XmlError, check_xml
 from corpora.sources.text import NOT_UTF8, NUL, RepeatedKey, check_encoding, field_count, object_from_pairs
 from corpora.storage.intake import faulty, no_rows
-from corpora.vocabulary.skos import add_skos
+from corpora.vocabulary.skos import INVALID, add_skos
 from corpora.vocabulary.thesaurus import (
     Changes,
     Faults,
     Group,
     Labels,
     Oddities,
+    TagError,
     Term,
     Thesaurus,
     VocabularyError,
@@ -90,7 +91,7 @@ def read_thesaurus(
         written = format or _format_of(path)
         content = _content(path, progress, is_xml=written == "rdf-xml")
         if written in _PARSERS:
-            _parse(path, content, _PARSERS[written], graph)
+            _parse(path, content, _PARSERS[written], graph, thesaurus.rejected)
             continue
         file_faults = Faults()
         text = _decoded(path, content)
@@ -99,16 +100,16 @@ def read_thesaurus(
                 if key in thesaurus.terms:
                     raise VocabularyError(f"The concept {key} occurs twice. Remove one of them.")
                 thesaurus.terms[key] = Term()
-                thesaurus.terms[key] = _term(key, row)
+                thesaurus.terms[key] = _term(key, row, thesaurus.rejected)
         file_faults.check(str(path))
     add_skos(thesaurus, graph, faults)
-    faults.check(names)
     if schemes:
         check_file(schemes, "json")
-        with faults.gathered():
+        scheme_faults = Faults()
+        with scheme_faults.gathered():
             _add_schemes(thesaurus, _json(schemes, _decoded(schemes, _content(schemes, progress))))
-        faults.check(str(schemes))
-    finish(thesaurus, names)
+        scheme_faults.check(str(schemes))
+    finish(thesaurus, names, faults)
     return thesaurus
 
 
@@ -221,7 +222,7 @@ def _is_of_labels(name: str) -> bool:
     return f"{name}_".startswith(("label_", "alt_labels_"))
 
 
-def _term(key: str, row: Mapping[str, Any]) -> Term:
+def _term(key: str, row: Mapping[str, Any], rejected: list[str]) -> Term:
     """Return the concept in a row.
 
     The row may have label and alt_labels for English, label_fr and so on for other languages, parents and related.
@@ -230,7 +231,11 @@ def _term(key: str, row: Mapping[str, Any]) -> Term:
     for name, value in row.items():
         if not _is_of_labels(name) or value is None:
             continue
-        tag = read_tag(name.removeprefix("alt_labels").removeprefix("label").removeprefix("_") or "en", key)
+        try:
+            tag = read_tag(name.removeprefix("alt_labels").removeprefix("label").removeprefix("_") or "en", key)
+        except TagError as error:
+            rejected.append(str(error))
+            continue
         if name.startswith("label"):
             if label := read_label(value, key):
                 prefer(term, key, tag, label)
@@ -271,7 +276,7 @@ def _add_schemes(thesaurus: Thesaurus, content: Mapping[str, Any]) -> None:
             ids[number] = key
         if key in thesaurus.groups:
             raise VocabularyError(f"The id {key} occurs twice. Remove one of them.")
-        thesaurus.groups[key] = Group(_term(key, row).preferred, within)
+        thesaurus.groups[key] = Group(_term(key, row, thesaurus.rejected).preferred, within)
     for term in thesaurus.terms.values():
         term.schemes = set()
     for concept_key, keys in in_scheme.items():
@@ -280,14 +285,14 @@ def _add_schemes(thesaurus: Thesaurus, content: Mapping[str, Any]) -> None:
         thesaurus.terms[concept_key].schemes = {read_key(key) for key in _list(keys, "in_scheme", concept_key)}
 
 
-def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None:
-    """Add the triples in a file to the graph."""
-    source = InputSource()
-    source.setByteStream(BytesIO(content))
+def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph, rejected: list[str]) -> None:
+    """Add the triples in a file to the graph, and sentences about labels with invalid tags to `rejected`."""
     if parser == "xml":
-        _check_rdf_xml(path, content)
+        content = _with_valid_tags(path, content, rejected)
     else:
         _decoded(path, content)
+    source = InputSource()
+    source.setByteStream(BytesIO(content))
     try:
         graph.parse(source, format=parser)
     except Exception as error:  # noqa: BLE001 - it raises errors of many types for invalid files
@@ -299,29 +304,36 @@ def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None
         raise VocabularyError(f"{path} is not valid {format} ({reason[:200]}).") from None
 
 
-def _check_rdf_xml(path: Path, content: bytes) -> None:
-    """Check RDF/XML and its language tags before it is parsed.
+def _with_valid_tags(path: Path, content: bytes, rejected: list[str]) -> bytes:
+    """Return RDF/XML in which INVALID replaces language tags that rdflib cannot read.
 
-    The errors of this check name the line and the concept, whereas those of the parser do not.
+    Each such tag adds a sentence with its line and concept to `rejected`.
 
-    Raise VocabularyError if the file is not XML, declares a document type, or has invalid language tags.
+    Raise VocabularyError if the file is not XML or declares a document type.
     """
-    faults, about = Faults(), ""
+    about, tags = "", set[str]()
 
     def seen(_name: str, attributes: dict[str, str], line: int) -> None:
         nonlocal about
         about = next((attributes[name] for name in _ID_ATTRIBUTES if name in attributes), about)
         tag = attributes.get(_LANGUAGE)
         if tag and not _TAG.fullmatch(tag):
-            noun = f"A label of {about}" if about else "A label"
-            faults.add(f"line {line:,}: {noun} has an invalid language code, {tag[:20]!r}.")
+            tags.add(tag)
+            if not _TAG.fullmatch(tag.replace("_", "-")):
+                noun = f"A label of {about}" if about else "A label"
+                rejected.append(f"line {line:,}: {noun} has an invalid language code, {tag[:20]!r}.")
 
     try:
         check_xml(content, seen)
     except XmlError as error:
         line = f", line {error.line:,}" if error.line else ""
         raise VocabularyError(f"{path}{line}: {error}.") from None
-    faults.check(str(path))
+    for tag in tags:
+        plain = tag.replace("_", "-")
+        valid = plain if _TAG.fullmatch(plain) else INVALID
+        pattern = rb"(xml:lang\s*=\s*[\"'])" + re.escape(tag.encode()) + rb"(?=[\"'])"
+        content = re.sub(pattern, rb"\g<1>" + valid.encode(), content)
+    return content
 
 
 @dataclass(frozen=True)

@@ -193,8 +193,9 @@ def test_each_element_of_an_array_is_a_row_and_a_bad_one_stays_one(write, import
     ]
     assert {row["line"]: row["reason"] for row in rejects()} == {
         4: "There is text outside of a JSON object. Each row must be a JSON object.",
-        5: "The line is not valid JSON: Expecting value: line 1 column 21 (char 20).",
-        6: "The object is longer than 100 bytes.",
+        5: "There is text outside of a JSON object. Each row must be a JSON object.",
+        6: "The line is not valid JSON: Expecting value: line 1 column 21 (char 20).",
+        7: "The object is longer than 100 bytes.",
     }
 
 
@@ -228,6 +229,13 @@ def test_rows_in_the_same_line_of_an_array_are_counted_apart(write, import_corpu
     import_corpus("line", write("line.json", json.dumps(rows)))
     assert [post["id"] for post in posts("line")] == ["1", "4"]
     assert [entry["line"] for entry in rejects("line")] == [2, 3]
+
+
+def test_each_element_of_an_array_that_is_no_object_is_rejected(write, import_corpus):
+    import_corpus(
+        "mid", write("mid.json", '[{"id": "1", "text": "one"}, 5, null,\n"x", [], {"id": "2", "text": "two"}, true]')
+    )
+    assert (len(posts("mid")), len(rejects("mid"))) == (2, 5)
 
 
 NESTED = [{"id": 11, "data": {"text": "The ferry leaves at seven"}, "annotations": [{"id": 5}]}]

@@ -156,6 +156,15 @@ def test_pairs_are_dropped_whose_reply_is_outside_the_dates_of_its_language(impo
         importing(file, name="other", **{"from": ["xx=2018"]})
 
 
+def test_entities_of_html_are_decoded_if_that_is_asked_for(importing, write):
+    rows = [TALK[0], message("b", "a", "Tom &amp; Jerry&#39;s &gt; &amp;amp; said: the Pacific Ocean is the largest")]
+    importing(write("t.jsonl", rows))
+    importing(write("t.jsonl", rows), name="d", unescape=True)
+    assert [posts(name)[0]["reply"][:24] for name in "cd"] == ["Tom &amp; Jerry&#39;s &g", "Tom & Jerry's > &amp; sa"]
+    with pytest.raises(CommandError, match="Corpus d was created with --unescape"):
+        importing(write("t.jsonl", rows), name="d")
+
+
 def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
     output = importing(write("talk.jsonl", rows), max_rejects="50%")

@@ -35,6 +35,17 @@ def test_a_number_whose_digits_are_lost_is_refused(written):
         read_value(written)
 
 
+@pytest.mark.parametrize("written", ["TRUE", "False"])
+def test_a_truth_value_is_no_name_but_may_be_a_label(written):
+    assert read_value(written) == written
+    with pytest.raises(ValueFault, match="is a truth value, perhaps rewritten by another program"):
+        read_value(written, is_name=True)
+
+
+def test_characters_that_nobody_can_see_are_removed():
+    assert [read_value(value) for value in ("\ufeffx", "a\u200bb")] == ["x", "ab"]
+
+
 NOTICES = [
     "[deleted]",
     "[Removed]",
@@ -43,8 +54,30 @@ NOTICES = [
     "[ Removed by reddit in response to a copyright notice. ]",
     "[ Removed by Reddit on account of violating the [content policy](/help/contentpolicy). ]",
     "[comment removed by moderator]",
+    "[deleted by author]",
+    "[Deleted User]",
+    "[redacted]",
+    "[unavailable]",
+    "[removed too many times]",
+    "[removed: spam]",
+    "\\[deleted\\]",
+    "**[removed]**",
+    "&#91;deleted&#93;",
+    "[gelöscht]",
+    "This message was deleted",
+    "Comment removed by moderator",
+    "Sorry, this post has been removed by the moderators of r/science.",
 ]
-NO_NOTICES = ["removed", "[removed the crusts first]", "[sic]", "I [deleted] it", "deleted by user"]
+SAID = "The user was deleted by mistake, and then all of my files were gone"
+NO_NOTICES = [
+    "removed",
+    "[removed the crusts first]",
+    "[sic]",
+    "I [deleted] it",
+    "deleted by user",
+    "[dead serious]",
+    SAID,
+]
 
 
 def test_a_notice_of_removal_is_known_in_its_forms():

@@ -48,8 +48,19 @@ HOSTILE: Sequence[Any] = (
 # Lines that are not valid JSON objects.
 NOT_JSON = ("{", "[]", "nothing", '{"id": 1,}', '{"id": 1, "id": 2}', '"text"', "[" * 3000, '{"id": "\\ud800"}', "{}")
 BROKEN = (*NOT_JSON, "\x00")
-# Elements of an array that are not valid rows. Text outside of brackets would not have a definite number of rows.
-BAD_ELEMENTS = ("[]", '{"id": 1,}', '{"id": 1, "id": 2}', '{"id": "\\ud800"}', "{}", "[{}]", '{"id": nothing}')
+# Elements of an array that are not valid rows.
+BAD_ELEMENTS = (
+    "[]",
+    "5",
+    "null",
+    '"text"',
+    '{"id": 1,}',
+    '{"id": 1, "id": 2}',
+    '{"id": "\\ud800"}',
+    "{}",
+    "[{}]",
+    '{"id": nothing}',
+)
 Row = dict[str, Any]
 
 

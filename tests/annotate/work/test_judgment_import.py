@@ -106,7 +106,7 @@ def test_run_again_it_adds_nothing_and_rejects_the_same(file_of, keep_repeats):
 
 
 def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
-    long, odd = "w" * 71, "w\u200b"
+    long, odd = "w" * 71, "w\u202e"
     file = file_of("a w1 x", "a w2 ", "a  x", f"a {long} x", f"a {odd} x", "a w3", " w4 x", "a w5 z")
     imported = import_judgments("crowd", file, labels=["x", "y"])
     assert reasons(imported) == {
@@ -152,7 +152,7 @@ def test_a_column_may_say_the_language_of_each_item(file_of):
     imported = import_judgments("crowd", file)
     assert imported.task.languages == ["de", "fr"]
     assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
-    assert imported.notes == ["The languages of 2 rows were converted: fra as fr (1), fre as fr (1)."]
+    assert imported.notes == ["The languages of 2 rows were converted: fra as fr (1, line 3), fre as fr (1, line 4)."]
     assert reasons(imported) == {
         3: "a has the language de in an earlier row.",
         5: "The language 'klingon' is not a known language code; write a code such as de or zh-CN.",
@@ -321,7 +321,10 @@ def test_1_0_and_1_are_one_label_and_a_note_says_so(file_of, tmp_path, capsys):
     gold = tmp_path / "gold.tsv"
     gold.write_text("task\tlabel\n1\t1\n2\t0.0\n")
     call_command("import_judgments", "crowd", file)
-    assert "The labels of 3 rows were corrected: 1.0 as 1 (2), 0.0 as 0 (1)." in capsys.readouterr().err
+    assert (
+        "The labels of 3 rows were corrected: 1.0 as 1 (2, first in line 2), 0.0 as 0 (1, line 6)."
+        in capsys.readouterr().err
+    )
     assert Task.objects.get().labels == ["0", "1"]
     # True labels match, also where the task's labels are meant as 1.0.
     import_judgments("floats", file_of("1 a 1.0", "1 b 1.0", "2 a 0.0", "2 b 0.0"), labels=["0.0", "1.0"])
@@ -348,6 +351,9 @@ def test_labels_items_and_workers_that_look_the_same_are_one_and_a_note_says_whi
     file.write_text("\n".join(["task,worker,label", *rows]), encoding="utf-8")
     call_command("import_judgments", "crowd", file)
     printed = capsys.readouterr()
-    assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café (1), ' yes' as yes (1)." in printed.err
+    assert (
+        "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café (1, line 3), ' yes' as yes (1, line 4)."
+        in printed.err
+    )
     assert printed.out.startswith("Task crowd is new: 6 judgments of 4 annotators on 3 items imported")
     assert Task.objects.get().labels == ["café", "yes"]

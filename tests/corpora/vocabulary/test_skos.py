@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.actions.commands import call_command
-from corpora.models import Concept, Vocabulary
+from corpora.models import Concept, Label, Vocabulary
 from corpora.vocabulary.concept_index import find, names_in, tops_of, tree_of, vocabulary_named
 from corpora.vocabulary.skos import ids_of
 from corpora.vocabulary.thesaurus import VocabularyError
@@ -162,7 +162,31 @@ def test_rdf_xml_in_another_encoding_than_it_declares_is_refused_with_the_way_ou
         import_vocabulary("v", [write("v.rdf", (declared + RDF.format("it")).encode("latin-1"))])
 
 
-def test_a_language_tag_that_is_none_is_named_with_its_line_and_concept(write):
-    sentence = "v.rdf: line 3: A label of http://ex.org/a has an invalid language code, 'unibo.it'"
-    with pytest.raises(VocabularyError, match=sentence):
-        import_vocabulary("v", [write("v.rdf", RDF.format("unibo.it").encode())])
+def test_a_language_tag_that_is_none_costs_its_label_and_is_named_with_its_line_and_concept(write):
+    imported = import_vocabulary("v", [write("v.rdf", RDF.format("unibo.it").encode())])
+    assert imported.oddities.rejected == [
+        "line 3: A label of http://ex.org/a has an invalid language code, 'unibo.it'."
+    ]
+    assert [label.language for label in Label.objects.all()] == ["fr"]
+    assert import_vocabulary("w", [write("w.rdf", RDF.format("pt_BR").encode())]).languages == ["fr", "pt-BR"]
+
+
+def test_a_label_with_a_tag_that_is_too_long_is_left_out(imported):
+    result = imported('x:a a skos:Concept ; skos:prefLabel "a"@en, "b"@zh-Latn-CN-pinyin .')
+    assert (result.languages, len(result.oddities.rejected)) == (["en"], 1)
+
+
+def test_faults_of_all_kinds_are_reported_at_once(imported):
+    faulty = """x:a a skos:Concept ; skos:prefLabel "a"@en, "b"@en ; skos:broader x:none . [] a skos:Concept .
+    x:d a skos:Concept ; skos:prefLabel "d"@en ; skos:related x:d . x:e a skos:Concept ."""
+    with pytest.raises(VocabularyError) as refusal:
+        imported(faulty)
+    for part in (
+        "5 errors",
+        "no URI",
+        "two preferred labels",
+        "unknown broader",
+        "related to itself",
+        "e has no label",
+    ):
+        assert part in str(refusal.value)
