@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.core.validators import slug_re
 from django.db import transaction
+from django.utils import timezone
 
 from annotate.actions.action import (
     FILE,
@@ -43,7 +45,7 @@ from annotate.work.judgment_import import Imported, Rejects, Row, add_judgments,
 from annotate.work.routes import learn_languages
 from annotate.work.task_creation import TaskError
 from corpora.core.languages import LANGUAGES as KNOWN
-from corpora.core.records import RecordError, read_id, read_language, read_text
+from corpora.core.records import RecordError, read_id, read_language, read_text, read_time
 from corpora.core.values import Respelled, is_missing
 from corpora.database.bulk_rows import listed
 from corpora.sources.compression import check_file, format_of
@@ -52,7 +54,7 @@ from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage.intake import RejectLog
 from corpora.storage.layout import digest_of
 
-COLUMNS = ("task", "worker", "label", "language")
+COLUMNS = ("task", "worker", "label", "language", "answered_at")
 NEEDED = COLUMNS[:3]
 GOLD_COLUMNS = ("task", "label")
 LONGEST = {"worker": 70, "label": 64}
@@ -301,13 +303,22 @@ def _judgments(
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
         written = json.dumps(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
         label, language = label_of(written), raw.get("language")
-        row = Row(line, key_of(raw.get("task")), worker_of(raw.get("worker")), label, language_of(language))
+        key, worker, moment = key_of(raw.get("task")), worker_of(raw.get("worker")), _answer_time(raw["answered_at"])
+        row = Row(line, key, worker, label, language_of(language), moment)
         respelled.note(written, label, line)
         workers.note(raw.get("worker"), row.worker, line)
         converted.note(str(language).strip(), row.language, line)
         return row
 
     return rows_in(path, format, columns, (COLUMNS, NEEDED), judgment, rejects, progress)
+
+
+def _answer_time(written: object) -> datetime | None:
+    """Return the time of a judgment, or None if it is missing. Raise RecordError if it is invalid or in the future."""
+    moment = None if is_missing(written) else read_time(written)
+    if moment and moment > timezone.now():
+        raise RecordError(f"The time {str(written)[:40]} is in the future.")
+    return moment
 
 
 def _each_once(read: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -430,9 +441,9 @@ def _check(values: Values) -> None:
 @action(
     "import_judgments",
     "Import judgments that were made outside Assay, from a JSONL, CSV, TSV (without quoting), Excel, Parquet or "
-    "Arrow file with the columns task (the item's id), worker, label and, optionally, language. The judgments are "
-    "added to the items of an existing task; if the task does not exist, a closed task with the file's items is "
-    "created. A worker's second answer on an item is rejected, or kept only for analysis. The file is imported "
+    "Arrow file with the columns task (the item's id), worker, label and, optionally, language and answered_at. The "
+    "judgments are added to the items of an existing task; if the task does not exist, a closed task with the file's "
+    "items is created. A worker's second answer on an item is rejected, or kept only for analysis. The file is imported "
     "completely or not at all; importing it again adds nothing.",
     Option("task", required=True, argument=True, help="the name of an existing or a new task"),
     FILE,

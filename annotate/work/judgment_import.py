@@ -7,6 +7,7 @@ cannot log in. routing.py treats imported judgments like any other judgments.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,6 +126,7 @@ class Row:
 
     task: id of the item.
     language: language of the item, "" if the file does not state it.
+    answered_at: time of the judgment, None if the file does not state it.
     """
 
     line: int
@@ -132,6 +134,7 @@ class Row:
     worker: str
     label: str
     language: str
+    answered_at: datetime | None = None
 
 
 @dataclass
@@ -300,7 +303,9 @@ def _store(answers: list[_NewJudgment], repeats: list[_NewJudgment], progress: P
 def _judgment(new: _NewJudgment, lease: Any) -> Any:
     kind = Judgment.ANSWER if lease else Judgment.REPEAT
     references = {"unit_id": new.unit.pk, "annotator_id": new.annotator, "lease": lease}
-    return _PlainJudgment(**references, kind=kind, label=new.row.label, answered_at=timezone.now())
+    return _PlainJudgment(
+        **references, kind=kind, label=new.row.label, answered_at=new.row.answered_at or timezone.now()
+    )
 
 
 def _decide(task: Task, keys: Sequence[int], *, is_new: bool) -> Counter[str]:

@@ -1,6 +1,7 @@
 """Judgments that were made elsewhere, imported into a new task or an existing one."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -59,6 +60,17 @@ def test_a_file_makes_a_closed_task_whose_units_have_the_labels_of_their_majorit
     moves = Transition.objects.filter(unit__item__key="b").values_list("event", "to_stage", "label", "judgment__label")
     assert list(moves) == [("asked", "QUEUED", "", None), ("answered", "LABELLED", "1", "0")]
     assert imported.stages == {stages.LABELLED: 2, stages.DISCARDED: 1}
+
+
+def test_judgments_keep_the_time_in_the_column_answered_at(file_of):
+    header = f"{HEADER}\tanswered_at"
+    imported = import_judgments(
+        "crowd", file_of("a ann 1 2020-05-01T10:00:00Z", "a bob 1 ", "b ann 0 2999-01-01", header=header)
+    )
+    ann, bob = imported.task.units.get(item__key="a").judgments.order_by("pk")
+    assert ann.answered_at.isoformat() == "2020-05-01T10:00:00+00:00"
+    assert timezone.now() - bob.answered_at < timedelta(minutes=1)
+    assert reasons(imported) == {4: "The time 2999-01-01 is in the future."}
 
 
 def test_workers_become_annotators_of_one_task_who_cannot_log_in_and_bear_a_name_that_nobody_can_type(
