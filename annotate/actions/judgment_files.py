@@ -443,8 +443,8 @@ def _check(values: Values) -> None:
     "Import judgments that were made outside Assay, from a JSONL, CSV, TSV (without quoting), Excel, Parquet or "
     "Arrow file with the columns task (the item's id), worker, label and, optionally, language and answered_at. The "
     "judgments are added to the items of an existing task; if the task does not exist, a closed task with the file's "
-    "items is created. A worker's second answer on an item is rejected, or kept only for analysis. The file is imported "
-    "completely or not at all; importing it again adds nothing.",
+    "items is created. A worker's second answer on an item is rejected, or kept only for analysis. The file is "
+    "imported completely or not at all; importing it again adds nothing.",
     Option("task", required=True, argument=True, help="the name of an existing or a new task"),
     FILE,
     Option(

@@ -28,7 +28,8 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             if judgment["kind"] != "answer" or not judgment["label"] or judgment["voided_at"]:
                 lost["skips, changes and withdrawn answers"] += 1
             else:
-                item.answers.append(Said(judgment["annotator"], "", _labels(judgment["label"], has_spans=has_spans)))
+                labels = _labels(judgment["label"], has_spans=has_spans)
+                item.answers.append(Said(judgment["annotator"], "", labels, at=judgment["answered_at"]))
         if row["label"]:
             item.predictions.append(Said(GOLD, "", _labels(row["label"], has_spans=has_spans)))
         yield item

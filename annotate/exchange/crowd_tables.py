@@ -1,14 +1,15 @@
-"""Results of crowdsourcing platforms and other tools as one row for each answer: batch results of Amazon Mechanical
-Turk, full reports of Appen (Figure Eight), and the annotated instances of Potato.
+"""Results of crowdsourcing platforms as one row for each answer: batch results of Amazon Mechanical Turk, and full
+reports of Appen (Figure Eight).
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from annotate.exchange.project import Item, Object, Said, Tool
-from annotate.kinds.forms.spans import Span
 
 INPUT, ANSWER = "Input.", "Answer."
 
@@ -32,8 +33,19 @@ def _of_batch(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         for name, value in row.items():
             if name.startswith(ANSWER):
                 _answer(name.removeprefix(ANSWER), value, answers)
-        item.answers += [Said(str(row["WorkerId"]), name, tuple(labels)) for name, labels in answers.items()]
+        worker, at = str(row["WorkerId"]), _submitted(row.get("SubmitTime"))
+        item.answers += [Said(worker, name, tuple(labels), at=at) for name, labels in answers.items()]
     yield from by_key.values()
+
+
+def _submitted(written: Any) -> Any:
+    """Return a time such as "Mon Jan 22 12:01:28 PST 2018" in ISO 8601. The platform writes Pacific Time."""
+    try:
+        day, zone, year = re.fullmatch(r"\w{3} (.*) (PST|PDT) (\d{4})", str(written)).groups()  # type: ignore[union-attr]
+    except AttributeError:
+        return written
+    moment = datetime.strptime(f"{day} {year}", "%b %d %H:%M:%S %Y")
+    return f"{moment.isoformat()}{'-08:00' if zone == 'PST' else '-07:00'}"
 
 
 def _answer(name: str, value: Any, answers: dict[str, list[str]]) -> None:
@@ -83,8 +95,16 @@ def _of_report(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
                 continue
             for name in asked:
                 if row.get(name) not in (None, ""):
-                    item.answers.append(Said(str(row["_worker_id"]), name, tuple(str(row[name]).split("\n"))))
+                    labels = tuple(str(row[name]).split("\n"))
+                    item.answers.append(Said(str(row["_worker_id"]), name, labels, at=_created(row.get("_created_at"))))
         yield item
+
+
+def _created(written: Any) -> Any:
+    """Return a time such as "1/31/2020 10:00:00" in ISO 8601. The platform writes UTC, with the month first."""
+    month, day, rest = [*str(written).split("/", 2), "", ""][:3]
+    year, _, time = rest.partition(" ")
+    return f"{year}-{month:0>2}-{day:0>2}T{time}" if time else written
 
 
 def _differs(name: str, unit: Iterable[Object]) -> bool:
@@ -92,45 +112,3 @@ def _differs(name: str, unit: Iterable[Object]) -> bool:
 
 
 APPEN = Tool("Appen", _is_report, _of_report)
-
-
-# --- Potato
-
-
-def _is_instance(first: Object) -> bool:
-    return {"instance_id", "label_annotations"} <= first.keys() or "instance_id_to_label_to_value" in first
-
-
-def _of_instances(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
-    by_key: dict[str, Item] = {}
-    for row in objects:
-        user = str(row.get("user_id") or row.get("user") or "unknown")
-        if "instance_id" in row:
-            text = row.get("displayed_text") or row.get("text")
-            item = by_key.setdefault(str(row["instance_id"]), Item(str(row["instance_id"]), {"text": text}))
-            for schema, labels in (row.get("label_annotations") or {}).items():
-                item.answers.append(Said(user, schema, tuple(_chosen(labels))))
-            if spans := list(_spans(row.get("span_annotations") or ())):
-                item.answers.append(Said(user, "spans", tuple(spans), "text"))
-        else:
-            lost["answers of a user state, which has no texts"] += len(row["instance_id_to_label_to_value"])
-    yield from by_key.values()
-
-
-def _chosen(labels: Any) -> Iterator[str]:
-    """Yield the labels of a schema: its values in text fields and scales, its names where a box was ticked."""
-    for name, value in labels.items() if isinstance(labels, dict) else [(labels, True)]:
-        is_ticked = str(value).lower() in ("true", "on", "1") or str(value) == str(name)
-        yield str(name) if is_ticked else str(value)
-
-
-def _spans(annotations: Any) -> Iterator[Span]:
-    marks = annotations.values() if isinstance(annotations, dict) else annotations
-    for mark in marks:
-        for one in mark if isinstance(mark, list) else [mark]:
-            yield Span(
-                int(one["start"]), int(one["end"]), str(one.get("name") or one.get("label") or one["annotation"])
-            )
-
-
-POTATO = Tool("Potato", _is_instance, _of_instances)

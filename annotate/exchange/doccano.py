@@ -11,8 +11,21 @@ from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, Said, Tool
 from annotate.kinds.forms.spans import Span
 
 _ANSWERS = ("label", "labels", "entities", "cats", "annotations")
-BY = "annotated_by"  # a column that Assay adds, because doccano's files do not name the person
-_LEFT_OUT = (BY, "id", "text", "data", "meta", "Comments", "comments", "relations", "annotation_approver", FILE_NAME)
+# Columns that Assay adds, because doccano's files state neither the person nor the time of an answer.
+BY, AT = "annotated_by", "answered_at"
+_LEFT_OUT = (
+    BY,
+    AT,
+    "id",
+    "text",
+    "data",
+    "meta",
+    "Comments",
+    "comments",
+    "relations",
+    "annotation_approver",
+    FILE_NAME,
+)
 
 
 def _is_export(first: Object) -> bool:
@@ -38,14 +51,14 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
 def _answers(row: Object, by: str) -> Iterator[Said]:
     value = next((row[name] for name in _ANSWERS if row.get(name)), None)
     if isinstance(value, str):
-        yield Said(by, "", tuple(label for label in value.split("#") if label))
+        yield Said(by, "", tuple(label for label in value.split("#") if label), at=row.get(AT))
     elif value and all(isinstance(mark, dict) and "user" in mark for mark in value):  # doccano 1.0, as JSON
         people: dict[Any, list[Any]] = {}
         for mark in value:
             people.setdefault(mark["user"], []).append(_mark(mark))
         yield from (Said(str(user), "", tuple(labels), "text") for user, labels in people.items())
     elif value:
-        yield Said(by, "", tuple(map(_mark, value)), "text")
+        yield Said(by, "", tuple(map(_mark, value)), "text", at=row.get(AT))
 
 
 def _mark(mark: Any) -> Any:

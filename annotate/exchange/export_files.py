@@ -11,9 +11,13 @@ import tomlkit
 
 from annotate.exchange.argilla import ARGILLA
 from annotate.exchange.assay_sets import ASSAY
-from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK, POTATO
+from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK
 from annotate.exchange.doccano import DOCCANO
+from annotate.exchange.inception import INCEPTION
 from annotate.exchange.label_studio import LABEL_STUDIO
+from annotate.exchange.light_tag import LIGHT_TAG
+from annotate.exchange.llm_traces import LANGFUSE, LANGSMITH
+from annotate.exchange.potato import POTATO
 from annotate.exchange.prodigy import PRODIGY
 from annotate.exchange.project import FILE_NAME, Object, Project, ProjectError, Tool
 from corpora.sources.compression import check_file, entries_of, format_of
@@ -21,7 +25,10 @@ from corpora.sources.readers import objects_of
 from corpora.sources.text import Fault, object_of
 
 # The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
-TOOLS: tuple[Tool, ...] = (ASSAY, LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, DOCCANO)
+TOOLS: tuple[Tool, ...] = (
+    *(ASSAY, LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, INCEPTION, LIGHT_TAG, LANGSMITH, LANGFUSE),
+    DOCCANO,
+)
 LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
 TITLE = "Which answer fits the text?"
 RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
@@ -88,8 +95,8 @@ def write(project: Project, folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _write_lines(folder / RECORDS, project.records)
     (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind(project, name)), encoding="utf-8")
-    judgments = ({"task": key, "worker": worker, "label": label} for key, worker, label in project.judgments)
-    _write_lines(folder / JUDGMENTS, judgments)
+    names = ("task", "worker", "label", "answered_at")
+    _write_lines(folder / JUDGMENTS, (dict(zip(names, row, strict=True)) for row in project.judgments))
     if project.form == "labels":
         lines = ["id\tlabel", *(f"{code}\t{answer}" for code, answer in project.answers.items())]
         (folder / CONCEPTS).write_text("\n".join(lines) + "\n", encoding="utf-8")

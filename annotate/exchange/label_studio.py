@@ -46,10 +46,15 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         yield item
 
 
+def _written_by_assay(annotation: Mapping[str, Any], name: str) -> Any:
+    """Return what Assay wrote into a result for want of a field that survives in Label Studio; None if nothing."""
+    metas = ((result.get("meta") or {}).get(name) for result in annotation.get("result") or ())
+    return next((values[0] for values in metas if values), None)
+
+
 def _person(annotation: Mapping[str, Any]) -> str:
-    for result in annotation.get("result") or ():
-        if named := (result.get("meta") or {}).get("annotator"):  # written by Assay
-            return str(named[0])
+    if named := _written_by_assay(annotation, "annotator"):
+        return str(named)
     completed_by = annotation.get("completed_by")
     if isinstance(completed_by, dict):
         return str(completed_by.get("email") or completed_by.get("id"))
@@ -74,8 +79,9 @@ def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iter
             labels.setdefault(place, []).append(_PAIRWISE.get(str(value.get("selected")), str(value.get("selected"))))
         else:
             lost[f"answers of the type {kind or 'unknown'}"] += 1
+    at = _written_by_assay(annotation, "answered_at") or annotation.get("created_at")
     for (question, _), chosen in labels.items():
-        yield Said(by, question, tuple(chosen), is_grade=question in graded)
+        yield Said(by, question, tuple(chosen), is_grade=question in graded, at=at)
 
 
 def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:
@@ -89,7 +95,7 @@ def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:
         item = by_key.setdefault(key, Item(key, texts))
         by = str(row.get("annotator") or "unknown")
         answers = ((name, _labels(values.get(name))) for name in questions)
-        item.answers += [Said(by, name, labels) for name, labels in answers if labels]
+        item.answers += [Said(by, name, labels, at=row.get("created_at")) for name, labels in answers if labels]
     yield from by_key.values()
 
 

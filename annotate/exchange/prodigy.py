@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from annotate.exchange.project import GOLD, Item, Object, Said, Tool
 from annotate.kinds.forms.spans import Span
 
+AT = "_timestamp"  # when the answer was given, in epoch seconds (since version 1.12)
 _LEFT_OUT = ("options", "accept", "answer", "spans", "tokens", "label", "meta", "config", "html", "image")
 
 
@@ -29,12 +30,12 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         elif isinstance(row.get("options"), list):
             _choose(row, by, item, lost)
         elif row.get("label") is not None and not row.get("spans"):
-            item.answers.append(Said(by, str(row["label"]), (row["answer"],)))
+            item.answers.append(Said(by, str(row["label"]), (row["answer"],), at=row.get(AT)))
         elif row["answer"] == "reject":
             lost["rejected marks"] += 1
         else:
             spans = (Span(int(mark["start"]), int(mark["end"]), str(mark["label"])) for mark in row.get("spans") or ())
-            _said_by(item, by).append(Said(by, "", tuple(spans), "text"))
+            _said_by(item, by).append(Said(by, "", tuple(spans), "text", at=row.get(AT)))
     yield from by_key.values()
 
 
@@ -44,7 +45,7 @@ def _choose(row: Object, by: str, item: Item, lost: Counter[str]) -> None:
     item.offered = tuple(names.values())
     chosen = tuple(names.get(str(accepted), str(accepted)) for accepted in row.get("accept") or ())
     if row["answer"] == "accept" and chosen:
-        _said_by(item, by).append(Said(by, "", chosen))
+        _said_by(item, by).append(Said(by, "", chosen, at=row.get(AT)))
     else:
         lost["answers without a chosen option"] += 1
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from annotate.kinds.file_sections import MOST_NAME
@@ -15,7 +16,7 @@ from annotate.kinds.files import TAKEN
 from annotate.kinds.forms.spans import Span, text_of
 from corpora.core import CorpusError, listed
 from corpora.core.languages import code_of
-from corpora.core.records import FIELD_NAME
+from corpora.core.records import FIELD_NAME, RecordError, read_time
 
 GOLD = "gold"  # the person whose answers are labels, in files that Assay writes for other tools
 LANGUAGE_NAMES = ("language", "lang", "locale")
@@ -37,6 +38,7 @@ class Said:
     labels: the chosen labels, or the labelled ranges
     field: name of the text that the ranges mark; "" if unknown
     is_grade: whether the label is a number on a scale
+    at: time of the answer, as the tool writes it; None if the export does not state it
     """
 
     by: str
@@ -44,6 +46,7 @@ class Said:
     labels: tuple[str, ...] | tuple[Span, ...]
     field: str = ""
     is_grade: bool = False
+    at: Any = None
 
     @property
     def has_spans(self) -> bool:
@@ -113,7 +116,7 @@ class Project:
     marked: the field that spans mark; "" for other forms
     answers: code of each answer -> its name in the export
     records: the records, with id, language and fields
-    judgments: (id, worker, label)
+    judgments: (id, worker, label, time of the answer in ISO 8601 or "")
     predictions: model -> id -> label
     lost: what was not kept, by sentence
     """
@@ -128,14 +131,14 @@ class Project:
     marked: str = ""
     answers: dict[str, str] = field(default_factory=dict)
     records: list[dict[str, str]] = field(default_factory=list)
-    judgments: list[tuple[str, str, str]] = field(default_factory=list)
+    judgments: list[tuple[str, str, str, str]] = field(default_factory=list)
     predictions: dict[str, dict[str, str]] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
 
     @property
     def redundancy(self) -> int:
         """The largest number of people who answered the same item."""
-        return max(Counter(key for key, _, _ in self.judgments).values(), default=1)
+        return max(Counter(key for key, *_ in self.judgments).values(), default=1)
 
 
 def project_of(
@@ -357,7 +360,7 @@ def _read_labels(
         elif label := _label(project, said, codes):
             done.add((item.key, said.by))
             if item.key in keys:
-                project.judgments.append((item.key, said.by, label))
+                project.judgments.append((item.key, said.by, label, _time(said.at, project.lost)))
     for item, said in predicted:
         if (label := _label(project, said, codes)) and item.key in keys:
             project.predictions.setdefault(said.by, {})[item.key] = label
@@ -365,6 +368,18 @@ def _read_labels(
         if project.form == "spans" or len(labels) < len(project.records):
             reason = "of spans" if project.form == "spans" else f"without a label for {_without(project, labels)}"
             project.lost[f"predictions of {model} {reason}"] += len(project.predictions.pop(model))
+
+
+def _time(written: Any, lost: Counter[str]) -> str:
+    """Return the time of an answer in ISO 8601; "" if it is missing or not a past time, which is counted."""
+    try:
+        moment = read_time(written)
+    except RecordError:
+        moment = None
+    if moment and moment < datetime.now(UTC):
+        return moment.isoformat()
+    lost["times of answers that are invalid or in the future"] += written not in (None, "")
+    return ""
 
 
 def _without(project: Project, labels: Mapping[str, str]) -> str:

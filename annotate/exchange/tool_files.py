@@ -7,12 +7,14 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import quoteattr
 
-from annotate.exchange.doccano import BY
+from annotate.exchange import prodigy
+from annotate.exchange.doccano import AT, BY
 from annotate.exchange.project import GOLD
 from annotate.kinds.forms.spans import NOTHING, spans_in
 
@@ -50,16 +52,16 @@ class GoldSet:
             return list(spans_in(text))
         return [label for label in text.split() if label != NOTHING] if self.several else [text]
 
-    def said(self, row: Object, *, gold: bool) -> Iterator[tuple[str, str]]:
-        """Yield (person, answer) for each answer of a row that counts.
+    def said(self, row: Object, *, gold: bool) -> Iterator[tuple[str, str, str]]:
+        """Yield (person, answer, time in ISO 8601) for each answer of a row that counts.
 
-        gold: whether to begin with the label, whose person is GOLD
+        gold: whether to begin with the label, whose person is GOLD and whose time is ""
         """
         if gold and row.get("label"):
-            yield GOLD, row["label"]
+            yield GOLD, row["label"], ""
         for judgment in row.get("judgments") or ():
             if judgment["kind"] == "answer" and judgment["label"] and not judgment["voided_at"]:
-                yield judgment["annotator"], judgment["label"]
+                yield judgment["annotator"], judgment["label"], judgment["answered_at"]
 
 
 def _write_json(path: Path, value: Any) -> None:
@@ -88,9 +90,10 @@ def write_label_studio(folder: Path, gold: GoldSet) -> dict[str, str]:
 
 def _task(row: Object, gold: GoldSet) -> Object:
     annotations = []
-    for person, answer in gold.said(row, gold=True):
-        # Tools refuse persons without an account, so the person stands in the data of the result.
-        where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": {"annotator": [person]}}
+    for person, answer, at in gold.said(row, gold=True):
+        # The tool refuses persons without an account and sets its own times, so both stand in the data of the result.
+        meta = {"annotator": [person], **({"answered_at": [at]} if at else {})}
+        where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": meta}
         labels = gold.labels(answer)
         if gold.form == "spans":
             text = gold.text_of(row)
@@ -121,19 +124,17 @@ def _interface(gold: GoldSet) -> str:
 
 def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write the gold labels, and a file with the answers of each person."""
-    people = dict.fromkeys(person for row in gold.rows() for person, _ in gold.said(row, gold=False))
-    _write_lines(folder / "gold.jsonl", (_line(row, row["label"], GOLD, gold) for row in gold.rows() if row["label"]))
-    for person in people:
-        answers = ((row, dict(gold.said(row, gold=False)).get(person)) for row in gold.rows())
-        lines = (_line(row, answer, person, gold) for row, answer in answers if answer)
-        _write_lines(folder / f"{person}.jsonl", lines)
+    people = dict.fromkeys(person for row in gold.rows() for person, *_ in gold.said(row, gold=False))
+    for by in (GOLD, *people):
+        answers = ((row, *said) for row in gold.rows() for said in gold.said(row, gold=True) if said[0] == by)
+        _write_lines(folder / f"{by}.jsonl", (_line(row, answer, by, at, gold) for row, _, answer, at in answers))
     labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
     _write_json(folder / "label_config.json", labels)
     files = {"gold.jsonl": "the labels of the set", "label_config.json": "the labels of the project"}
     return files | {f"{person}.jsonl": "the answers of one person" for person in people}
 
 
-def _line(row: Object, answer: str, person: str, gold: GoldSet) -> Object:
+def _line(row: Object, answer: str, person: str, at: str, gold: GoldSet) -> Object:
     labels = [list(label) if gold.form == "spans" else label for label in gold.labels(answer)]
     others = {name: row[name] for name in gold.fields if gold.marked and name != gold.marked}
     return {
@@ -143,6 +144,7 @@ def _line(row: Object, answer: str, person: str, gold: GoldSet) -> Object:
         "language": row["language"],
         **others,
         BY: person,
+        **({AT: at} if at else {}),
     }
 
 
@@ -158,7 +160,7 @@ def write_prodigy(folder: Path, gold: GoldSet) -> dict[str, str]:
 def _annotations(gold: GoldSet) -> Iterator[Object]:
     options = [{"id": code, "text": name} for code, name in gold.answers.items()]
     for row in gold.rows():
-        for person, answer in gold.said(row, gold=True):
+        for person, answer, at in gold.said(row, gold=True):
             labels = gold.labels(answer)
             if gold.form == "spans":
                 spans = [{"start": start, "end": end, "label": label} for start, end, label in labels]
@@ -174,6 +176,7 @@ def _annotations(gold: GoldSet) -> Iterator[Object]:
                 "_task_hash": zlib.crc32(f"{row['id']} {gold.title}".encode()),
                 "_annotator_id": person,
                 "_session_id": person,
+                **({prodigy.AT: datetime.fromisoformat(at).timestamp()} if at else {}),
             }
 
 
@@ -195,7 +198,7 @@ def _record(row: Object, gold: GoldSet) -> Object:
     # Persons are accounts there, which have a UUID.
     responses = [
         {"user_id": person if person == GOLD else str(uuid5(NAMESPACE_URL, person)), "value": _value(answer, gold)}
-        for person, answer in gold.said(row, gold=False)
+        for person, answer, _ in gold.said(row, gold=False)
     ]
     suggestion = {"value": _value(row["label"], gold), "score": None, "agent": GOLD} if row["label"] else None
     return {

@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,58 @@ READ = {
         ["answers of workers whom the platform excluded (1)"],
     ),
     "potato.jsonl": ("choice", {("i1", "ann", "good"), ("i1", "bea", "bad"), ("i2", "ann", "bad")}, []),
+    "potato_user_state.jsonl": ("choice", {("i1", "ann", "good"), ("i1", "bea", "bad"), ("i2", "ann", "bad")}, []),
+    "potato_spans.jsonl": ("spans", {("i1", "ann", "0:13:PER 22:27:LOC")}, []),
+    "inception_classes.jsonl": (
+        "choice",
+        {("a.txt", "ann", "good"), ("a.txt", "bea", "bad"), ("b.txt", "ann", "bad")},
+        [],
+    ),
+    "inception_spans.json": ("spans", {("a.txt", "ann", "2:8:PER 12:17:LOC")}, ["relations (1)"]),
+    "inception_legacy.jsonl": ("choice", {("a.txt", "unknown", "good"), ("b.txt", "unknown", "bad")}, []),
+    "lighttag_classes.json": ("choice", {("e1", "ann", "good"), ("e1", "bea", "bad"), ("e2", "ann", "bad")}, []),
+    "lighttag_spans.json": (
+        "spans",
+        {("e1", "ann", "0:13:PER 22:27:LOC"), ("e1", "bea", "0:13:PER")},
+        ["verdicts of reviewers (1)"],
+    ),
+    "lighttag_examples.jsonl": ("labels", {("e1", "ann", "fast good"), ("e2", "bea", "bad")}, []),
+    "langsmith_categories.jsonl": (
+        "choice",
+        {("r1", "u1", "good"), ("r1", "u2", "bad"), ("r2", "u1", "bad")},
+        ["comments (1)"],
+    ),
+    "langsmith_scores.jsonl": ("grades", {("r1", "u1", "4"), ("r2", "u1", "2")}, []),
+    "langsmith_yes_no.json": (
+        "choice",
+        {("r1", "u1", "True"), ("r2", "u1", "False")},
+        ["feedback without a score or value (1)"],
+    ),
+    "langfuse_traces.jsonl": (
+        "choice",
+        {("t1", "u1", "good"), ("t1", "u2", "bad"), ("t2", "u1", "bad")},
+        ["comments (1)"],
+    ),
+    "langfuse_api.json": (
+        "choice",
+        {("t1", "u1", "good"), ("t1", "u2", "bad"), ("t2", "u1", "bad")},
+        ["comments (1)", "scores that are only named by their id (2)"],
+    ),
+    "langfuse_numbers.jsonl": ("grades", {("t1", "u1", "4"), ("t2", "u1", "2")}, []),
+}
+
+# export -> the first time at which somebody answered, if the export states it
+TIMES = {
+    "label_studio.json": "2021-03-09T22:16:08.728353+00:00",
+    "label_studio_1.0.json": "2020-08-26T16:29:31+00:00",
+    "label_studio_min.json": "2025-01-01T00:00:00+00:00",
+    "label_studio.csv": "2025-01-01T00:00:00+00:00",
+    "prodigy_choice.jsonl": "2025-01-01T10:00:00+00:00",
+    "mechanical_turk.csv": "2018-01-22T20:01:28+00:00",
+    "appen.csv": "2020-01-01T10:00:00+00:00",
+    "lighttag_classes.json": "2020-07-26T20:42:03.676000+00:00",
+    "langsmith_scores.jsonl": "2025-03-02T10:00:00.123456+00:00",
+    "langfuse_traces.jsonl": "2025-03-02T10:00:00+00:00",
 }
 
 pytestmark = pytest.mark.django_db
@@ -93,6 +146,35 @@ def test_the_answers_of_each_person_are_kept(imported, export, form, given, lost
     assert (task.kind.form.slug, answers()) == (form, given)
     assert set(lost) == set(re.findall(r"(?:Not kept: |; )([^;.]+ \(\d+\))", said))
     assert task.is_open
+
+
+@pytest.mark.parametrize("export", sorted(TIMES))
+def test_answers_keep_their_times(imported, export):
+    imported(export)
+    assert Judgment.objects.order_by("answered_at").first().answered_at.isoformat() == TIMES[export]
+
+
+def test_a_time_in_the_future_is_counted_and_not_kept(imported, tmp_path):
+    tasks = json.loads((EXPORTS / "label_studio_1.0.json").read_text(encoding="utf-8"))
+    tasks[0]["completions"][0]["created_at"] = "2999-01-01T00:00:00Z"
+    said = imported(jsonl(tmp_path / "a.jsonl", *tasks))
+    assert "times of answers that are invalid or in the future (1)" in said
+
+
+def test_the_label_of_a_curator_becomes_a_prediction(imported):
+    imported("inception_classes.jsonl")
+    assert predicted_labels("kettle", find_predictor("kettle", "gold@1"), ["a.txt"]) == {"a.txt": "good"}
+
+
+def test_a_folder_of_inception_names_the_person_in_each_file(imported, tmp_path):
+    for line in (EXPORTS / "inception_legacy.jsonl").read_text(encoding="utf-8").splitlines():
+        meta = json.loads(line)["_views"]["_InitialView"]["DocumentMetaData"][0]
+        for person in ("ann", "bea"):
+            file = tmp_path / "annotation" / meta["documentTitle"] / f"{person}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(json.loads(line), indent=1), encoding="utf-8")
+    imported(tmp_path / "annotation")
+    assert answers() == {(k, p, v) for k, v in (("a.txt", "good"), ("b.txt", "bad")) for p in ("ann", "bea")}
 
 
 def test_items_without_enough_answers_wait_for_people(imported):
@@ -192,8 +274,14 @@ def test_a_set_written_for_another_tool_is_imported_again_without_loss(imported,
     call_command("import", "again", *folder.glob(files), licence="CC0-1.0", language="en", config=config)
     again = Task.objects.get(name="again")
     assert again.kind.form.slug == task.kind.form.slug
-    kept = Judgment.objects.filter(unit__task=again).values_list("unit__item__fields__body", "label")
-    assert Counter(kept) == Counter((row["body"], each["label"]) for row in rows for each in row["judgments"])
+    kept = Judgment.objects.filter(unit__task=again).values_list("unit__item__fields__body", "label", "answered_at")
+    given = [
+        (row["body"], each["label"], datetime.fromisoformat(each["answered_at"]))
+        for row in rows
+        for each in row["judgments"]
+    ]
+    length = 2 if tool == "argilla" else 3  # its responses have no time
+    assert Counter(each[:length] for each in kept) == Counter(each[:length] for each in given)
 
 
 # --- What real exports have
