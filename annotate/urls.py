@@ -181,11 +181,11 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
 ]
 
 urlpatterns = [
+    path("tasks/<slug:task>/", include(IN_A_TASK)),  # first, because every answer is sent there
     path("admin/", admin.site.urls),
     # Browsers request this icon for pages of other packages, namely the admin and the API documentation.
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("annotate/icon.svg")))),
     *OF_ANNOTATORS,
-    path("tasks/<slug:task>/", include(IN_A_TASK)),
     path("tasks/<slug:task>/qualification/<str:language>/", include(OF_A_TEST)),
     *(
         page(f"manage/{address}", view, f"manage-{name}".rstrip("-"), right, methods, around=dashboard.keeps_form)

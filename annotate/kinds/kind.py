@@ -532,10 +532,10 @@ class Kind:
         They include the languages that the kind's file adds under this code.
         """
         listed = LANGUAGES.data.get(code)
-        return (
-            *(listed.labels if listed else ()),
-            *(language.code for language in self.languages.values() if language.under == code),
-        )
+        labels = tuple(listed.labels) if listed else ()
+        if not self.languages:
+            return labels
+        return (*labels, *(language.code for language in self.languages.values() if language.under == code))
 
     def knows(self, code: str) -> bool:
         """Return whether a language is standard or added by the kind's file.

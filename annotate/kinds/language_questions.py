@@ -69,20 +69,22 @@ class Choice:
         return self.key.removeprefix("Digit")
 
 
-def own_choices(permit: Permit) -> list[Choice]:
+def own_codes(permit: Permit) -> list[str]:
     """Return the languages that are buttons for an annotator: those that they read, and all others of their queues.
 
-    The choices depend only on the annotator and not on the unit. Otherwise, they would reveal the detectors' votes.
+    They depend only on the annotator and not on the unit. Otherwise, they would reveal the detectors' votes.
     """
-    codes = dict.fromkeys(permit.reads)
-    for queue in permit.queues:
-        codes.update(dict.fromkeys(permit.routes.labels.get(queue, ())))
-    return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
+    labels = permit.routes.labels
+    return list(dict.fromkeys([*permit.reads, *(code for queue in permit.queues for code in labels.get(queue, ()))]))
+
+
+def own_choices(permit: Permit) -> list[Choice]:
+    return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(own_codes(permit), 1)]
 
 
 def has_all_buttons(permit: Permit) -> bool:
     """Return whether all labels of the task have buttons, so that a list of all languages would only repeat them."""
-    return {choice.code for choice in own_choices(permit)}.issuperset(permit.task.labels)
+    return set(own_codes(permit)).issuperset(permit.task.labels)
 
 
 def by_name(codes: Iterable[str]) -> Sequence[Choice]:

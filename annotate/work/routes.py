@@ -11,7 +11,7 @@ from django.db.models import Case, Count, F, OuterRef, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds import kind_of
+from annotate.kinds import Kind, kind_of
 from annotate.models import AnnotatorLanguage, Consent, Judgment, LanguageRoute, Membership, Pause, Task
 from annotate.quality.guideline_versions import qualified_in
 from corpora.core import languages
@@ -148,6 +148,10 @@ class Routes:
     def load(cls, task: Task) -> "Routes":
         return cls(route_rows(), task)
 
+    @cached_property
+    def kind(self) -> Kind:
+        return self.task.kind
+
     def queue_of(self, language: str) -> str:
         """Return the queue of a language.
 
@@ -156,7 +160,7 @@ class Routes:
         """
         if route := self.rows.get(language):
             return route.queue
-        kind = self.task.kind
+        kind = self.kind
         if finer := kind.finer(language):
             return self.queue_of(finer[0])
         under = kind.languages[language].under if language in kind.languages else ""
@@ -167,7 +171,7 @@ class Routes:
 
     def queue_in(self, language: str) -> str:
         """Return the queue in which texts in a language wait in this task."""
-        return self.queue_of(language) if self.task.kind.routing.is_routed else language
+        return self.queue_of(language) if self.kind.routing.is_routed else language
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:
