@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django import template
 from django.template import Context
+from django.template.base import FilterExpression, Parser, Token
 from django.template.defaultfilters import date, stringfilter
 from django.template.loaders import filesystem
 from django.templatetags.static import static
@@ -18,8 +19,8 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
+from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 
 from annotate.core import stages
 from annotate.figures.attention import attention_count
@@ -53,6 +54,7 @@ class FormLoader(filesystem.Loader):
         return [form.folder for form in FORMS.values() if form.folder]
 
 
+MOST_RENDERED = 1_000  # number of renderings that `fixed` keeps
 # Icons that are mirrored in right-to-left interface languages.
 DIRECTED = ("arrow-right", "log-out", "skip-forward", "undo-2")
 
@@ -123,6 +125,32 @@ def term(context: Context, words: str) -> str:
         reverse("docs-page", args=["glossary"]),
         anchor_of(found, set()),
     )
+
+
+class FixedNode(template.Node):
+    def __init__(self, values: list[FilterExpression], content: template.NodeList) -> None:
+        self.values, self.nodelist = values, content
+        self.rendered: dict[tuple[object, ...], str] = {}
+
+    def render(self, context: Context) -> str:
+        key = get_language(), *(value.resolve(context) for value in self.values)
+        if key not in self.rendered:
+            if len(self.rendered) >= MOST_RENDERED:
+                self.rendered.clear()
+            self.rendered[key] = self.nodelist.render(context)
+        return self.rendered[key]
+
+
+@register.tag
+def fixed(parser: Parser, token: Token) -> FixedNode:
+    """Render what follows, until `endfixed`, once for each interface language and each combination of the values.
+
+    The values must be all that the content depends on, and none may be secret or about a person.
+    """
+    values = [parser.compile_filter(value) for value in token.split_contents()[1:]]
+    content = parser.parse(("endfixed",))
+    parser.delete_first_token()
+    return FixedNode(values, content)
 
 
 @register.filter
