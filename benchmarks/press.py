@@ -1,7 +1,7 @@
-"""The time from a key press to the next unit in the browser, with one and with eight annotators, and the bytes sent.
+"""The time from a key press to the next unit in the browser, with 1, 8 and 32 annotators, and the bytes sent.
 
-No data are needed. Server, database and browser share this machine. Each annotator presses the key as soon as the page
-accepts it, faster than a person. The time ends with the frame that shows the next unit.
+No data are needed. Server, database and browser share this machine. Each annotator presses a key after every pause; the
+first pauses differ, as people do not begin together. The time ends with the frame that shows the next unit.
 """
 
 from pathlib import Path
@@ -11,12 +11,15 @@ from benchmarks.place import BenchmarkFailed, new_place, serving
 from benchmarks.tables import show
 from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
 
-PEOPLE = (1, 8)
-LIMIT = {1: 60.0, 8: 100.0}  # milliseconds in the median that are asked for
+PEOPLE = (1, 8, 32)
+MEDIAN_MOST, HIGH_MOST = (
+    50,
+    150,
+)  # milliseconds that are asked for: the median, and what 99% of the presses take at most
 PAGE_MOST, ANSWER_MOST = 20_000, 3_000  # bytes
-# Presses the key of the first answer so often, each time once the page hears it.
+# Presses the key of the first answer so often, each time after a pause (milliseconds).
 PRESS = """
-(times) => {
+([times, pause]) => {
   window.took = [];
   const press = () => {
     const button = document.querySelector("#answers [data-key]");
@@ -24,19 +27,22 @@ PRESS = """
     const began = performance.now();
     const shown = () => requestAnimationFrame(() => {
       window.took.push(performance.now() - began);
-      setTimeout(press, 400);
+      setTimeout(press, pause);
     });
     document.addEventListener("htmx:afterSettle", shown, { once: true });
     const at = { code: button.dataset.key, key: button.dataset.key.slice(-1), bubbles: true };
     document.body.dispatchEvent(new KeyboardEvent("keydown", at));
   };
-  setTimeout(press, 500);
+  setTimeout(press, Math.random() * pause);
 }
 """
 
 
 def add_options(parser) -> None:
     parser.add_argument("--presses", type=int, default=60, help="of each annotator (default %(default)s)")
+    parser.add_argument(
+        "--press-pause", type=float, default=10.0, help="seconds between presses, as of a reader (default %(default)s)"
+    )
 
 
 def run(folder: Path, options) -> None:
@@ -57,20 +63,26 @@ def run(folder: Path, options) -> None:
         browser = playwright.chromium.launch(executable_path=program, args=[*BROWSER_ARGUMENTS, "--no-sandbox"])
         with serving(place, workers=2, threads=4) as address:
             for people in PEOPLE:
-                took, page_bytes, answer_bytes = _at_work(browser, address, lines[:people], options.presses)
-                rows.append(
-                    [people, len(took), median(took), sorted(took)[int(0.95 * len(took))], page_bytes, answer_bytes]
+                took, page_bytes, answer_bytes = _at_work(
+                    browser, address, lines[:people], [options.presses, 1000 * options.press_pause]
                 )
-                if median(took) > LIMIT[people] or page_bytes > PAGE_MOST or answer_bytes > ANSWER_MOST:
+                high = sorted(took)[int(0.99 * len(took))]
+                rows.append([people, len(took), median(took), high, page_bytes, answer_bytes])
+                if (
+                    median(took) > MEDIAN_MOST
+                    or high > HIGH_MOST
+                    or page_bytes > PAGE_MOST
+                    or answer_bytes > ANSWER_MOST
+                ):
                     over.append(str(people))
         browser.close()
-    head = ["annotators", "presses", "median ms", "95% ms", "page bytes", "answer bytes"]
+    head = ["annotators", "presses", "median ms", "99% ms", "page bytes", "answer bytes"]
     show(f"From the press to the next unit, {place.database}", head, rows)
-    asked = f"Asked: {LIMIT[1]:g} and {LIMIT[8]:g} ms, {PAGE_MOST:,} and {ANSWER_MOST:,} bytes."
+    asked = f"Asked: {MEDIAN_MOST} and {HIGH_MOST} ms, {PAGE_MOST:,} and {ANSWER_MOST:,} bytes."
     print(f"{asked} {'Beyond that with ' + ', '.join(over) if over else 'All within'}.\n")
 
 
-def _at_work(browser, address: str, lines: list[str], presses: int) -> tuple[list[float], int, int]:
+def _at_work(browser, address: str, lines: list[str], how: list[float]) -> tuple[list[float], int, int]:
     """Milliseconds of all presses; bytes of the largest page and of the largest answer's response, as they are sent."""
     pages, sizes = [], {"page": 0, "answer": 0}
 
@@ -98,7 +110,7 @@ def _at_work(browser, address: str, lines: list[str], presses: int) -> tuple[lis
         page.locator("#answers").wait_for()
         pages.append(page)
     for page in pages:
-        page.evaluate(PRESS, presses)
+        page.evaluate(PRESS, how)
     for page in pages:
         # The content security policy forbids what waits for a function.
         while not page.evaluate("() => window.done"):
