@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -196,8 +197,12 @@ def _join_uniform(
     cells: dict[str, Cell] = {}
     unconfirmed: dict[str, Cell] = {}  # posts with an unconfirmed label, treated as missing
     is_rechecked = any(row.checked and row.stratum == "audited" for row in rows)
+    shared: dict[tuple[Any, ...], Cell] = {}  # few, because most posts are alike
     for row in rows:
-        (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = _cell(joined, row, is_rechecked=is_rechecked)
+        alike = *_SHARED(row), joined.said[row.id]
+        if alike not in shared:
+            shared[alike] = _cell(joined, row, is_rechecked=is_rechecked)
+        (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = shared[alike]
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):
         raise EvaluationError(
             f"{gold.folder / 'manifest.json'} states that the {len(gold.rows):,} posts were drawn from "
@@ -255,6 +260,10 @@ def audit_refusal(predictor: str, folder: Path) -> str:
 
 def _short_in_all(read: int, total: int) -> str:
     return f"all labels together ({read:,} of {total:,})" if read < min(total, LEAST_READ_IN_ALL) else ""
+
+
+# The columns of a row that its cell depends on, apart from the prediction.
+_SHARED = attrgetter("label", "stratum", "agreed", "decided_by", "checked", "first_label", "check_chance")
 
 
 def _cell(joined: Joined, row: GoldRow, *, is_rechecked: bool) -> Cell:

@@ -413,8 +413,8 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
     cells = [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]
     labels = metrics.und_last({label for pair in weights for label in pair})
     wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
-    rows = (gold_row for gold, _ in left if wrong for _, gold_row in objects_in(gold.jsonl))
-    texts = {gold_row["id"]: gold_row["text"] for gold_row in rows if gold_row["id"] in wrong and gold_row.get("text")}
+    rows = (raw for gold, _ in left for _, raw in objects_in(gold.jsonl, (row.id in wrong for row in gold.rows)))
+    texts = {raw["id"]: raw["text"] for raw in rows if raw.get("text")}
     errors = [
         {"id": key, "gold": gold, "predicted": predicted} | ({"fields": {"text": texts[key]}} if key in texts else {})
         for key, (gold, predicted) in wrong.items()

@@ -4,8 +4,9 @@ import json
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import compress, repeat
 from pathlib import Path
 from typing import Any
 
@@ -193,12 +194,14 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
 # --- Rows and lists
 
 
-def objects_in(jsonl: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the location and the content of each line. Raise GoldSetError if a line is not JSON."""
+def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True)) -> Iterator[tuple[str, Any]]:
+    """Yield the location and the content of each line. Raise GoldSetError if a line is not JSON.
+
+    wanted: whether to read each line, not counting blank lines.
+    """
     with jsonl.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.isspace():
-                continue
+        numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
+        for number, line in compress(numbered, wanted):
             place = f"{jsonl}, line {number:,}"
             try:
                 raw = json.loads(line)

@@ -4,11 +4,11 @@ Each kind of question names the sections of its manifests (`Publication.sections
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import Avg, Count, Max, Min, QuerySet
+from django.db.models import Avg, Count, Max, Min
 
 from annotate.controls import honeypots
 from annotate.controls.replenishment import standing
@@ -17,7 +17,7 @@ from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, VERSIONS
 from annotate.kinds.balanced_draw import IDS, JOINT
-from annotate.models import AnnotatorLanguage, GoldAnswer, Judgment, Trial
+from annotate.models import Annotator, AnnotatorLanguage, GoldAnswer, Judgment, Trial
 from annotate.quality import agreement_statistics, commitments, preference_statistics
 from annotate.quality.guideline_versions import qualified
 from corpora.core.languages import tables_of
@@ -131,18 +131,21 @@ def _people(export: Export) -> dict[str, Any]:
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
     # Count only valid answers, without those that a manager voided.
     live = answered.live()
-    imported = live.filter(annotator__user__username__startswith="imported:")
     by_unit = live.values("unit").annotate(answers=Count("pk"))
+    counts = live.aggregate(answers=Count("pk"), first=Min("answered_at"), last=Max("answered_at"))
+    annotators = list(live.order_by().values_list("annotator", flat=True).distinct())
+    imported = Annotator.objects.filter(pk__in=annotators, user__username__startswith="imported:")
     qualifications = qualified(task).values("annotator").distinct()
     by_test = qualifications.filter(trial__isnull=False)
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
     return {
-        "annotators": live.values("annotator").distinct().count(),
-        "answers": live.count(),
+        "annotators": len(annotators),
+        "answers": counts["answers"],
         "answers_each": by_unit.aggregate(least=Min("answers"), most=Max("answers"), mean=Avg("answers")),
-        "answered": _days(live),
-        "levels": _levels(live.values("annotator")),
-        "imported": imported.values("annotator").distinct().count(),
+        # The first and the last day of the answers; empty if there are none.
+        "answered": [counts[end].date().isoformat() for end in ("first", "last") if counts[end]],
+        "levels": _levels(annotators),
+        "imported": imported.count(),
         "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
         "qualified": {
             "by_test": by_test.count(),
@@ -153,13 +156,7 @@ def _people(export: Export) -> dict[str, Any]:
     }
 
 
-def _days(judgments: QuerySet[Judgment]) -> list[str]:
-    """Return the first and the last day of the answers; an empty list if there are none."""
-    times = judgments.aggregate(first=Min("answered_at"), last=Max("answered_at"))
-    return [time.date().isoformat() for time in times.values() if time]
-
-
-def _levels(annotators: QuerySet[Any]) -> dict[str, dict[str, int]]:
+def _levels(annotators: Collection[int]) -> dict[str, dict[str, int]]:
     """Count the annotators by the languages that they read, and by their level in each."""
     levels: dict[str, dict[str, int]] = {}
     known = AnnotatorLanguage.objects.filter(annotator__in=annotators, level__gt=0).order_by("language", "-level")
