@@ -159,6 +159,7 @@ def task(request: Request, task: Task) -> dict[str, Any]:
 def upload(request: Request, name: str) -> dict[str, Any]:
     """The body of the request is the content of the file. Options of actions accept the name in the response."""
     # The file is read here rather than by the parser, so that it is written to the inbox while it arrives.
+    inbox.check_name(name)
     with closing(inbox.Arriving(name, request.content_type or "", None)) as file:
         while chunk := request._request.read(CHUNK):
             file.size = (file.size or 0) + len(chunk)

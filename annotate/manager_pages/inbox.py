@@ -169,6 +169,12 @@ def _is_heading_alone(name: Path, start: bytes) -> bool:
     return len(text.splitlines()) == 1 and (format == "csv" or "id" in text.lower().split("\t"))
 
 
+def check_name(name: str) -> None:
+    """Raise InvalidAnswer if a file in the inbox cannot have this name."""
+    if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
+        raise InvalidAnswer(f"The file name {name[:40]!r} is not allowed. Rename the file and upload it again.")
+
+
 def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
     """Move an uploaded file into the inbox and return its path.
 
@@ -177,8 +183,7 @@ def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
     empty or has an invalid name.
     """
     name = Path(upload.name or "").name
-    if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
-        raise InvalidAnswer(f"The file name {name[:40]!r} is not allowed. Rename the file and upload it again.")
+    check_name(name)
     if not upload.size:
         raise InvalidAnswer(f"{name} is empty. Choose another file.")
     assert upload.file is not None

@@ -47,6 +47,7 @@ REAL = {
     "typed": ["env", "law pol"],
     "language": ["de", "en"],
 }
+JSON = "application/json"
 # URLs for which the world of the access matrix names an object that does not exist.
 OF_CONCEPTS = {"api-concepts": ["acts"]}
 
@@ -122,7 +123,10 @@ def _requests(world: World, operation) -> Iterator[st.SearchStrategy]:
     for _ in range(2):
         yield operation.as_strategy(path_parameters=there)
         if operation.body:
-            yield operation.as_strategy(path_parameters=there, body=world.fields.get(name, {}))
+            json = JSON in [each.media_type for each in operation.body]
+            body = world.fields.get(name, {}) if json else b'{"id": "1", "text": "Guten Tag"}'
+            media_type = JSON if json else operation.body[0].media_type
+            yield operation.as_strategy(path_parameters=there, body=body, media_type=media_type)
     if operation.body or operation.query:
         yield operation.as_strategy(GenerationMode.NEGATIVE, path_parameters=there)
     if there:

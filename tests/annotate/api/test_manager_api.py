@@ -14,6 +14,7 @@ from django.test import Client
 from knox.models import AuthToken
 
 from annotate.actions import job_worker
+from annotate.actions.open_task import extend_task_action
 from annotate.manager_pages import inbox
 from annotate.manager_pages.action_forms import DEEDS
 from annotate.models import Job, Membership, Task
@@ -150,6 +151,7 @@ def test_what_does_not_exist_is_reported(program, make_task):
 
 def test_a_file_that_is_too_large_is_not_kept(program, settings):
     settings.UPLOAD_MOST = 20
+    assert refusal(upload(program, "..", ROWS))[2].startswith("The file name '..' is not allowed.")
     assert "larger than" in refusal(upload(program, "large.jsonl", ROWS))[2]
     assert refusal(upload(program, "empty.jsonl", ""))[2].startswith("empty.jsonl is empty.")
     assert [path.name for path in inbox.folder().iterdir()] == []
@@ -213,6 +215,6 @@ def test_the_schema_describes_the_options_of_every_action(client):
         "type": "integer",
         "minimum": 1,
         "maximum": 2**31 - 1,
-        "description": "the new total of units, not the number to add",
+        "description": next(option.help for option in extend_task_action.options if option.name == "size"),
     }
     assert set(actions["import_corpus"]["requestBody"]["content"]) == {"application/json", "multipart/form-data"}
