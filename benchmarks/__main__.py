@@ -41,6 +41,7 @@ from benchmarks import (
     preferences,
     prelabel_speed,
     press,
+    row_formats,
     rows,
     scores,
     stream,
@@ -92,6 +93,7 @@ BENCHMARKS = {
     "api": api,
     "scores": scores,
     "rows": rows,
+    "row_formats": row_formats,
     "bulk": bulk,
     "faults": faults,
 }

@@ -162,6 +162,8 @@ def _simplified(column: pa.Array) -> pa.Array:
 
 def _values(column: pa.Array, longest: int, *, at_once: bool) -> Iterable[Any]:
     """Return the values of a column. A Fault or _TOO_LONG replaces a value that cannot be read or is too long."""
+    if at_once and pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if at_once and not pa.types.is_nested(column.type):
         try:
             values = column.to_pylist()

@@ -160,6 +160,8 @@ def _has_one_value_per_line(start: bytes) -> bool:
 # The characters that matter outside of a string and inside of one.
 _MARK = re.compile(rb'["{}\[\]\n]')
 _IN_STRING = re.compile(rb'["\\\n]')
+# An object without nested objects and lists. The quantifiers are possessive, so that a match takes linear time.
+_FLAT = re.compile(rb'\{[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+\}', re.DOTALL)
 
 
 class _Scan:
@@ -201,6 +203,12 @@ class _Scan:
                     continue
                 if self.depth == self.base:
                     self.first, begin, self.is_stray = self.line, start, False
+                    if flat := _FLAT.match(chunk, start):
+                        self.line += chunk.count(b"\n", start, flat.end())
+                        position = flat.end()
+                        self._hold(flat[0])
+                        yield self.first, self._value()
+                        continue
                 self.depth += 1
             elif self.depth <= self.base:
                 self.base = self.depth = 0
