@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from annotate.exchange.argilla import ARGILLA
 from annotate.exchange.assay_sets import ASSAY
 from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK
 from annotate.exchange.doccano import DOCCANO
+from annotate.exchange.huggingface import HUGGING_FACE, decoder, files_of, is_dataset
 from annotate.exchange.inception import INCEPTION
 from annotate.exchange.label_studio import LABEL_STUDIO
 from annotate.exchange.light_tag import LIGHT_TAG
@@ -27,7 +28,7 @@ from corpora.sources.text import Fault, object_of
 # The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
 TOOLS: tuple[Tool, ...] = (
     *(ASSAY, LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, INCEPTION, LIGHT_TAG, LANGSMITH, LANGFUSE),
-    DOCCANO,
+    *(HUGGING_FACE, DOCCANO),
 )
 LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
 TITLE = "Which answer fits the text?"
@@ -61,7 +62,10 @@ def tool_of(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iterator[Ob
 
 
 def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Object]:
-    if path.is_dir():
+    if path.is_dir() and is_dataset(path):
+        for file, decode in files_of(path):
+            yield from _rows(file, "", faults, decode)
+    elif path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file() and format_of(file) in ("jsonl", "parquet"))
         if not files:
             raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
@@ -71,9 +75,13 @@ def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Obje
             for number, line in enumerate((content or b"").splitlines(), 1):
                 yield from _sound(object_of(line, ()), f"{path}, {name}", number, name.stem, faults)
     else:
-        check_file(path, None)
-        for number, row in objects_of(path, format_of(path) or "", LONGEST_OBJECT):
-            yield from _sound(row, str(path), number, path.stem if of_people else "", faults)
+        yield from _rows(path, path.stem if of_people else "", faults, decoder(path))
+
+
+def _rows(path: Path, name: str, faults: list[str], decode: Callable[[Object], Object]) -> Iterator[Object]:
+    check_file(path, None)
+    for number, row in objects_of(path, format_of(path) or "", LONGEST_OBJECT):
+        yield from _sound(row if isinstance(row, Fault) else decode(row), str(path), number, name, faults)
 
 
 def _sound(row: Object | Fault, place: str, line: int, name: str, faults: list[str]) -> Iterator[Object]:

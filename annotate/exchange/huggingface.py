@@ -1,0 +1,181 @@
+"""Folders of data sets as on the Hugging Face Hub: Parquet, Arrow, JSON or CSV files with a card or dataset_info.json.
+
+Questions are the columns of the type ClassLabel, or else a column named label or labels. Nobody is named as the author
+of the labels, so they are predictions by GOLD.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, ProjectError, Said, Tool
+from corpora.sources.compression import format_of
+
+CARD, INFOS = "README.md", ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+IDS = ("id", "idx", "guid", "uid")
+LABELS = ("label", "labels")
+FORMATS = ("parquet", "arrow", "jsonl", "csv", "tsv")
+MARK = "\0data set"  # key under which an object has its split, and the names of the labels of each question
+_SPLIT = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
+_SHARD = "*-of-*.parquet"
+
+Names = Mapping[str, list[str]]
+
+
+def is_dataset(folder: Path) -> bool:
+    card = _card(folder)
+    known = "configs" in card or "dataset_info" in card
+    return known or any((folder / name).exists() for name in INFOS) or any(folder.rglob(_SHARD))
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    """Return the metadata on top of a card, and an empty object if there is none."""
+    path = folder / CARD
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
+    if "---" not in lines[1:] or lines[0] != "---":
+        return {}
+    try:
+        content = yaml.safe_load("\n".join(lines[1 : lines.index("---", 1)]))
+    except yaml.YAMLError as error:
+        raise ProjectError(f"The metadata on top of {path} are not YAML. Correct or remove them.") from error
+    return content if isinstance(content, dict) else {}
+
+
+def files_of(folder: Path) -> Iterator[tuple[Path, Callable[[Object], Object]]]:
+    """Yield each data file of a data set, with a function that decodes its rows.
+
+    Raise ProjectError if the data set has several configs, or no data file.
+    """
+    card = _card(folder)
+    configs = [config for config in card.get("configs") or () if isinstance(config, dict)]
+    if len(configs) > 1:
+        names = ", ".join(str(config.get("config_name")) for config in configs)
+        raise ProjectError(f"{folder} has the configs {names}. Name the files of one of them in place of the folder.")
+    stated = dict(_stated(folder, configs[0].get("data_files"))) if configs else {}
+    files = stated or {file: _split_of(file.relative_to(folder)) for file in _found(folder)}
+    if not files:
+        raise ProjectError(f"{folder} contains no Parquet, Arrow, JSON or CSV file. Name the files of the data set.")
+    known = dict(_names_in(card.get("dataset_info")))
+    for file, split in files.items():
+        info = file.parent / INFOS[0]
+        beside = _names_in(json.loads(info.read_bytes())) if info.is_file() else ()
+        yield file, decoder(file, split, {**known, **dict(beside)})
+
+
+def _stated(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the files that a config names, with their splits."""
+    for entry in files if isinstance(files, list) else [files]:
+        split, paths = (entry.get("split", ""), entry.get("path")) if isinstance(entry, dict) else ("", entry)
+        for pattern in paths if isinstance(paths, list) else [paths]:
+            found = sorted(folder.glob(pattern)) if isinstance(pattern, str) and ".." not in pattern else []
+            yield from ((file, str(split)) for file in found if file.is_file())
+
+
+def _found(folder: Path) -> list[Path]:
+    """Return the data files in a folder. If they have several formats, only those of one are returned."""
+    files: dict[str | None, list[Path]] = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.name not in INFOS and not file.name.startswith(("cache-", ".")):
+            files.setdefault(format_of(file), []).append(file)
+    return next((files[format] for format in FORMATS if format in files), [])
+
+
+def _split_of(path: Path) -> str:
+    found = _SPLIT.search(path.as_posix().lower())
+    return found[1] if found else ""
+
+
+def _names_in(info: Any) -> Iterator[tuple[str, list[str]]]:
+    """Yield the columns with labels in a dataset_info, and the names of the labels."""
+    described = info[0] if isinstance(info, list) and info else info
+    features = described.get("features") if isinstance(described, dict) else None
+    if isinstance(features, list):
+        features = {str(feature.get("name")): feature for feature in features if isinstance(feature, dict)}
+    for column, feature in (features or {}).items():
+        if names := _class_names(feature):
+            yield column, names
+
+
+def _class_names(feature: Any) -> list[str]:
+    """Return the names in a ClassLabel or a sequence of them, as JSON or a card writes it."""
+    if isinstance(feature, list):
+        return _class_names(feature[0]) if feature else []
+    if not isinstance(feature, dict):
+        return []
+    names = feature.get("names")
+    if isinstance(names, dict):
+        return [str(names[key]) for key in sorted(names, key=int)]
+    if isinstance(names, list):
+        return list(map(str, names))
+    inner = (feature.get(key) for key in ("class_label", "feature", "sequence", "list", "dtype"))
+    return next(filter(None, map(_class_names, inner)), [])
+
+
+def decoder(path: Path, split: str = "", known: Names | None = None) -> Callable[[Object], Object]:
+    """Return a function that names the labels in a row of a file and marks the row as one of a data set.
+
+    known: the names of labels by column, if the data set has a card; a Parquet file may have them itself
+    """
+    names = {**(known or {}), **_names_in_parquet(path)}
+
+    def decode(row: Object) -> Object:
+        columns = {column: names[column] for column in names if column in row}
+        columns = columns or {column: [] for column in LABELS if column in row and known is not None}
+        if not columns:
+            return row
+        return row | {column: _named(row[column], columns[column]) for column in columns} | {MARK: (split, columns)}
+
+    return decode
+
+
+def _names_in_parquet(path: Path) -> dict[str, list[str]]:
+    if format_of(path) != "parquet":
+        return {}
+    try:
+        written = (pq.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
+        return dict(_names_in(json.loads(written).get("info")))
+    except (OSError, ValueError, pa.ArrowException):
+        return {}  # The reader of its rows reports the damage.
+
+
+def _named(value: Any, names: list[str]) -> Any:
+    """Return the name of a label, or of each label in a list. "" stands for a label that is missing, which is -1."""
+    if isinstance(value, list):
+        return [_named(each, names) for each in value]
+    if value is None or not names or str(value) in names:
+        return "" if value is None else str(value)
+    number = int(value) if re.fullmatch(r"-?\d+", str(value)) else -1
+    return names[number] if 0 <= number < len(names) else ""
+
+
+def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+    rows = list(objects)
+    key = next((name for name in IDS if len({row.get(name) for row in rows}) == len(rows)), "")
+    numbers: Counter[str] = Counter()
+    for row in rows:
+        split, columns = row.pop(MARK)
+        numbers[split] += 1
+        texts = {name: value for name, value in row.items() if name not in (*columns, *IDS, FILE_NAME)}
+        number = f"{split}-{numbers[split]}" if split else str(numbers[split])
+        item = Item(str(row[key]) if key else number, texts | ({"part": split} if split else {}))
+        if len(columns) == 1:
+            item.offered = tuple(next(iter(columns.values())))
+        for column in columns:
+            value = row[column]
+            if isinstance(value, list) and any(isinstance(text, list) for text in texts.values()):
+                lost[f"labels of single words in {column!r}"] += 1
+            elif labels := tuple(filter(None, value if isinstance(value, list) else [value])):
+                item.predictions.append(Said(GOLD, column, labels))
+            else:
+                lost[f"rows without a label in {column!r}"] += 1
+        yield item
+
+
+HUGGING_FACE = Tool("Hugging Face", lambda first: MARK in first, _items)
