@@ -36,6 +36,7 @@ PERSONAL: Mapping[str, str] = {
     "maintenance": "who maintains the set, for how long, and where errors can be reported",
 }
 PROJECT = "project.toml"
+ROWS = 30  # maximum number of rows of a table in a paper
 MISSING = "[To be written by the authors: {}.]"
 CROISSANT, STATEMENT, METHODS = STATEMENTS = ("croissant.json", "DATA_STATEMENT.md", "METHODS.tex")
 
@@ -217,7 +218,18 @@ def _annotators(people: Mapping[str, Any], languages: Collection[str]) -> str:
         if language in languages
     )
     gave = f"{many(people['annotators'], 'annotator')} gave {many(people['answers'], 'answer')} that count."
-    return f"{gave} Languages that they read, from level 1 to 5 (native): {levels or 'not stated'}."
+    read = f"Languages that they read, from level 1 to 5 (native): {levels or 'not stated'}."
+    return f"{gave} {read}{_qualification(people)}"
+
+
+def _qualification(people: Mapping[str, Any]) -> str:
+    """Return how annotators were let into a task with a test; "" if there is no test."""
+    tests, qualified = people["tests"], people["qualified"]
+    if not tests["taken"]:
+        return ""
+    let_in = f"; {many(qualified['let_in'], 'annotator')} began without one" if qualified["let_in"] else ""
+    passed = f"Tests taken: {tests['taken']:,}, passed: {tests['passed']:,}, by "
+    return f" {passed}{many(qualified['by_test'], 'annotator')}{let_in}."
 
 
 def _analysis(manifest: Manifest) -> str:
@@ -267,11 +279,21 @@ def documents(manifest: Manifest, folder: Path, card: Mapping[str, Any]) -> dict
     facts, stated = facts_of(manifest, noun), read_project()
     personal = {key: or_missing(stated, key) for key in PERSONAL}
     context = {"manifest": manifest, "facts": facts, "personal": personal, "about": about, "version": VERSION}
+    context["labels"] = _label_rows(manifest["counts"]["by_label"])
     return {
         CROISSANT: _croissant(manifest, folder, card, facts, stated),
         STATEMENT: render_to_string(f"annotate/{STATEMENT}", context),
         METHODS: render_to_string(f"annotate/{METHODS}", context),
     }
+
+
+def _label_rows(by_label: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the rows of the table of labels, which fits on a page: the most frequent labels, and all others in one."""
+    if len(by_label) <= ROWS:
+        return list(by_label.items())
+    first = sorted(by_label.items(), key=lambda item: (-item[1], item[0]))[: ROWS - 1]
+    others = sum(by_label.values()) - sum(number for _, number in first)
+    return [*first, (f"{len(by_label) - len(first):,} other labels", others)]
 
 
 def _croissant(

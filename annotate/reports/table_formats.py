@@ -4,7 +4,7 @@ import json
 import re
 import textwrap
 from typing import Any
-from unicodedata import east_asian_width
+from unicodedata import category, east_asian_width, normalize
 
 from annotate.reports.numbers import end_apart, shortened
 from annotate.reports.tables import NAME, NOTE, NUMBER, Table
@@ -57,12 +57,30 @@ def parts(table: Table) -> dict[str, Any]:
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$", "≈": r"$\approx$", "<": r"$<$",
-    ">": r"$>$", "’": "'",
+    ">": r"$>$", "’": "'", "|": r"\textbar{}", "«": "``", "»": "''", '"': "''",
+    "`": "{`}",
 }  # fmt: skip
+# Characters for which the fonts of pdfLaTeX without packages have no letter.
+_FOREIGN = re.compile("[^ -~¡-ª¬-º¼-ÏÑ-ÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿĀ-ăĆ-ďĒ-ėĚ-ĥĨ-ĭİ-ķĹ-ľŁ-ňŌ-ťŨ-űŴ-ž‐-―‘-”†‡•…‰€™]+")
 
 
-def escaped(string: str) -> str:
-    return re.sub(r"[\\{}$&#_%~^–−≈<>’]", lambda match: _SPECIAL[match[0]], " ".join(string.split()))
+def in_tex(text: object) -> str:
+    """Return a text that LaTeX prints as it is.
+
+    XeLaTeX and LuaLaTeX print letters of all scripts that their font has. pdfLaTeX prints dots in their place.
+    """
+    line = " ".join(normalize("NFC", str(text)).split())
+    line = re.sub(r"[\\{}$&#_%~^–−≈<>’|«»\"`]", lambda match: _SPECIAL[match[0]], line)
+    line = re.sub(r"(?<![\w.-])-(?=\d)", "$-$", line)
+    # After the end of a row, LaTeX reads these as arguments.
+    line = re.sub(r"^[\[*]", r"{\g<0>}", line)
+    return _FOREIGN.sub(lambda match: f"\\ifdefined\\Umathcode {match[0]}\\else {_plain(match[0])}\\fi{{}}", line)
+
+
+def _plain(letters: str) -> str:
+    """Return the letters without their marks if they are Latin, and otherwise dots."""
+    bare = "".join(letter for letter in normalize("NFD", letters) if category(letter) not in ("Mn", "Cf"))
+    return bare if bare.isascii() else r"[\dots]"
 
 
 def as_latex(table: Table, caption: str) -> str:
@@ -72,12 +90,12 @@ def as_latex(table: Table, caption: str) -> str:
     lines = [
         r"\begin{table}",
         r"\centering",
-        f"\\caption{{{escaped(caption)}}}",
+        f"\\caption{{{in_tex(caption)}}}",
         f"\\begin{{tabular}}{{{''.join('r' if column.kind == NUMBER else 'l' for column in columns)}}}",
         r"\toprule",
-        f"{' & '.join(escaped(column.heading) for column in columns)} \\\\",
+        f"{' & '.join(in_tex(column.heading) for column in columns)} \\\\",
         r"\midrule",
-        *(f"{' & '.join(escaped(row[index].shown) for index in kept_columns)} \\\\" for row in table.rows),
+        *(f"{' & '.join(in_tex(row[index].shown) for index in kept_columns)} \\\\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -160,15 +178,3 @@ def as_lines(table: Table) -> str:
 
 def _wide(string: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in string)
-
-
-# --- TeX
-
-
-_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-
-
-def in_tex(text: object) -> str:
-    """Return a text that TeX prints as it is."""
-    escaped = re.sub(r"[\\~^&%$#_{}]", lambda match: _TEX.get(match[0], f"\\{match[0]}"), str(text))
-    return re.sub(r"(?<![\w.-])-(?=\d)", "$-$", escaped)

@@ -25,6 +25,7 @@ from deploy import settings as deployed
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.goldsets.acts import with_manifest
+from tests.annotate.goldsets.set_contents import check_documents
 from tests.running import DATA, assay
 
 pytestmark = pytest.mark.on_sqlite
@@ -183,7 +184,7 @@ def hasty(monkeypatch):
 
 
 @pytest.mark.slow
-def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, demo_data, data_dir, client):
+def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, demo_data, data_dir, client, tmp_path):
     told = demo.prepare(8000)
     assert "Tasks still being made: 8." in client.get("/login/").content.decode()
     demo.build()
@@ -198,6 +199,7 @@ def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, 
         stages_of_units = set(task.units.filter(honeypot=False).values_list("stage", flat=True))
         assert stages_of_units >= {"LABELLED", "QUEUED", "ADJUDICATION"}, task
         exported = Job.objects.get(action="export_gold", given__task=task.name)
+        check_documents(job_store.folder(exported) / "out", tmp_path / task.name)
         measured = Job.objects.get(action="evaluate", given__gold=[str(job_store.folder(exported) / "out")])
         assert (exported.state, measured.state) == (Job.DONE, Job.DONE), measured.warned
         for address in (f"/tasks/{task.name}/", f"/manage/tasks/{task.name}/", f"/manage/jobs/{measured.pk}/"):

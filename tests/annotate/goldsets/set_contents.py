@@ -1,10 +1,20 @@
 """Readers for the files of a gold set."""
 
 import json
+import re
 from datetime import datetime
 
 import pyarrow.parquet as pq
 import yaml
+
+from tests import latex
+
+# The Responsible-AI fields that Croissant has (version 1.0), but for those that do not apply to annotated texts.
+RESPONSIBLE = {
+    *("dataCollection", "dataCollectionType", "dataPreprocessingProtocol"),
+    *("dataAnnotationProtocol", "dataAnnotationPlatform", "annotationsPerItem", "annotatorDemographics"),
+    *("dataLimitations", "personalSensitiveInformation", "dataUseCases", "dataBiases", "dataReleaseMaintenancePlan"),
+}
 
 
 def files(folder):
@@ -41,3 +51,24 @@ def everything_in(folder):
 def card_of(folder):
     _, header, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     return yaml.safe_load(header), text
+
+
+def check_documents(folder, place):
+    """Check the documents for venues of a set whose project states nothing.
+
+    place: a folder for the paper, which is compiled if LaTeX is installed
+    """
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    wanted = RESPONSIBLE | {"dataCollectionTimeFrame"}
+    wanted |= {"machineAnnotationTools"} if manifest["detectors"] else set()
+    wanted |= {"dataAnnotationAnalysis"} if manifest.get("agreement") else set()
+    assert not {field for field in wanted if not croissant.get(f"rai:{field}")}, folder
+    assert {"name", "description", "license", "version", "inLanguage", "datePublished"} <= croissant.keys()
+    if manifest["people"]["tests"]["taken"]:
+        assert "Tests taken: " in croissant["rai:annotatorDemographics"]
+    statement = (folder / "DATA_STATEMENT.md").read_text(encoding="utf-8")
+    left = {sentence for text in (statement, json.dumps(croissant)) for sentence in re.findall(r"\[To be [^]]*]", text)}
+    assert 1 <= len(left) <= 5, left
+    if latex.PDFLATEX:
+        assert latex.pages(place, (folder / "METHODS.tex").read_text(encoding="utf-8")) <= 2

@@ -7,16 +7,14 @@ import sys
 import pytest
 
 from annotate.actions.commands import call_command
+from annotate.goldsets import set_documents
 from annotate.goldsets.set_documents import PERSONAL
+from annotate.reports.table_formats import in_tex
+from tests import latex
 from tests.annotate.exchange.test_import_project import EXPORTS
+from tests.annotate.goldsets.set_contents import RESPONSIBLE
 
 pytestmark = pytest.mark.django_db
-# The Responsible-AI fields that Croissant has (version 1.0), but for those that do not apply to annotated texts.
-RESPONSIBLE = {
-    *("dataCollection", "dataCollectionType", "dataPreprocessingProtocol"),
-    *("dataAnnotationProtocol", "dataAnnotationPlatform", "annotationsPerItem", "annotatorDemographics"),
-    *("dataLimitations", "personalSensitiveInformation", "dataUseCases", "dataBiases", "dataReleaseMaintenancePlan"),
-}
 
 
 @pytest.fixture
@@ -76,3 +74,33 @@ def test_figures_of_the_paragraph_for_a_paper_are_those_of_the_manifest(exported
     assert "was asked of one person about each record that people read." in paper
     assert "1 annotator answered in another tool" in paper
     assert "{%" not in paper
+
+
+# Characters that mean something to LaTeX, and letters that its fonts lack.
+AWKWARD = r"100 % of A & B_c #1 {x} \y ~ ^ $3 <b> | \"q\" `z -5 قاهرة يوسف Ąžuolas Łódź 中文 😀 “curly” «x» é a​b"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["mechanical_turk_boxes.csv", "label_studio_spans.json", "doccano_classes.jsonl"])
+def test_the_paragraph_for_a_paper_compiles_whatever_its_texts_contain(data_dir, tmp_path, file):
+    terms = {"licence": f"mine {AWKWARD}", "source": AWKWARD, "text_may_leave": True, "language": "en"}
+    call_command("import", "mood", EXPORTS / file, **terms)
+    call_command("export_gold", "mood", out=tmp_path / "set")
+    paper = (tmp_path / "set" / "METHODS.tex").read_text(encoding="utf-8")
+    assert r"100 \% of A \& B\_c \#1 \{x\}" in paper
+    assert latex.pages(tmp_path / "paper", paper) == 1
+
+
+@pytest.mark.slow
+def test_each_text_is_compiled_as_a_row_of_a_table_and_in_its_caption(tmp_path):
+    rows = "".join(f"{in_tex(text)} & 1 \\\\\n" for text in ("[optional]", "*starred", "a\n\nb", *AWKWARD.split()))
+    caption = f"\\caption{{{in_tex(AWKWARD)}}}"
+    table = f"\\begin{{table}}\\begin{{tabular}}{{lr}}\n{rows}\\end{{tabular}}{caption}\\end{{table}}"
+    assert latex.pages(tmp_path / "paper", table) == 1
+
+
+def test_a_table_for_a_paper_has_one_row_for_all_but_the_most_frequent_labels():
+    rows = set_documents._label_rows({f"label {number:02}": number for number in range(1, 51)})
+    assert rows[:2] == [("label 50", 50), ("label 49", 49)]
+    assert rows[-1] == ("21 other labels", sum(range(1, 22)))
+    assert len(rows) == set_documents.ROWS
