@@ -303,8 +303,8 @@ def _judgments(
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
         written = json.dumps(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
         label, language = label_of(written), raw.get("language")
-        key, worker, moment = key_of(raw.get("task")), worker_of(raw.get("worker")), _answer_time(raw["answered_at"])
-        row = Row(line, key, worker, label, language_of(language), moment)
+        key, worker = key_of(raw.get("task")), worker_of(raw.get("worker"))
+        row = Row(line, key, worker, label, language_of(language), _answer_time(raw.get("answered_at")))
         respelled.note(written, label, line)
         workers.note(raw.get("worker"), row.worker, line)
         converted.note(str(language).strip(), row.language, line)
