@@ -35,6 +35,7 @@ from annotate.work import job_store
 from corpora.storage.inventory import corpus_rows
 
 CHUNK = 1 << 20  # size of the parts in which an uploaded file is read, in bytes
+LAST_PAGE = 1_000_000
 LISTED = 20  # maximum number of files or names that a refusal lists
 
 # --- Serializers
@@ -116,7 +117,13 @@ def _shortened(value: Any) -> Any:
 
 class JobsOfSerializer(serializers.Serializer):
     task = string(required=False, default="", help_text="only jobs about this task")
-    page = integer(required=False, default=1, min_value=1, help_text=f"the page; it has {job_pages.SHOWN} jobs")
+    page = integer(
+        required=False,
+        default=1,
+        min_value=1,
+        max_value=LAST_PAGE,
+        help_text=f"the page; it has {job_pages.SHOWN} jobs",
+    )
 
 
 class UploadedSerializer(serializers.Serializer):

@@ -7,7 +7,7 @@ Each case starts in the same world. The status, type and schema of each response
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 import schemathesis
@@ -97,7 +97,7 @@ def one_connection() -> Iterator[None]:
 def run(world: World, cases: int) -> Iterator[Answered]:
     """Yield the responses of each API operation to this many cases, or to fewer if there are no more distinct ones."""
     schema = schemathesis.openapi.from_dict(with_real_values(SchemaGenerator().get_schema(request=None, public=True)))
-    schema.app = get_wsgi_application()
+    schema.app = _closing(get_wsgi_application())
     tokens = {who: AuthToken.objects.create(user)[1] for who, user in world.who.items() if user}
     for found in schema.get_all_operations():
         operation = found.ok()
@@ -106,6 +106,16 @@ def run(world: World, cases: int) -> Iterator[Answered]:
         with one_connection():
             _try(world, operation, cases, _asking(answered, tokens))
         yield answered
+
+
+def _closing(app: Callable) -> Callable:
+    """Return the application, changed so that it reads and closes each response, as servers do."""
+
+    def answer(environ, start_response):
+        with closing(app(environ, start_response)) as response:
+            return [b"".join(response)]
+
+    return answer
 
 
 def _try(world: World, operation, cases: int, ask: Callable) -> None:
