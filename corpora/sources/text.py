@@ -563,6 +563,11 @@ def encoding_of(path: Path, most: int = SEARCHED) -> str:
     return WESTERN if _is_western(b"".join(others)) else ""
 
 
+def by_its_mark(path: Path) -> str:
+    """Return UTF_16 if the first bytes of a text file show it, and otherwise UTF_8."""
+    return UTF_16 if encoding_of(path, most=1) == UTF_16 else UTF_8
+
+
 def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool]]:
     """Yield each line that is not ASCII, and whether it is UTF-8.
 

@@ -22,9 +22,19 @@ from corpora.core.values import MISSING
 from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.sources import compression
-from corpora.sources.compression import Progress, check_file, opened
+from corpora.sources.compression import Progress, check_file
 from corpora.sources.documents import XmlError, check_xml
-from corpora.sources.text import NOT_UTF8, NUL, RepeatedKey, check_encoding, field_count, object_from_pairs
+from corpora.sources.text import (
+    NOT_UTF8,
+    NUL,
+    UTF_8,
+    RepeatedKey,
+    by_its_mark,
+    check_encoding,
+    field_count,
+    object_from_pairs,
+    text_of,
+)
 from corpora.storage.intake import faulty, no_rows
 from corpora.vocabulary.skos import INVALID, add_skos
 from corpora.vocabulary.thesaurus import (
@@ -121,10 +131,11 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
-    """Return the uncompressed content of a file. A byte order mark is removed, unless the file is in XML."""
+    """Return the uncompressed content of a file, in UTF-8 without a byte order mark unless the file is in XML."""
     try:
         size = path.stat().st_size
-        with opened(path, progress) as file:
+        # XML declares its encoding itself.
+        with text_of(path, progress, UTF_8 if is_xml else by_its_mark(path)) as (file, _):
             content = file.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
     except OSError as error:
         if error.errno is not None:
