@@ -102,11 +102,12 @@ def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:
 def _questions(rows: Sequence[Object]) -> list[str]:
     """Return the columns that contain answers.
 
-    In JSON_MIN, they stand between `id` and `annotator`. The columns of CSV are in no order. There, a question is a
-    column with ranges, with different values in rows of the same item, or with few different values.
+    In JSON_MIN, they stand between `id` and `annotator`. In CSV, and if the data begin with an `id`, the columns are in
+    no order. There, a question is a column with ranges, with different values in rows of the same item, or with few
+    different values.
     """
     columns = [name for name in rows[0] if name != FILE_NAME]
-    if "id" in columns and (between := columns[columns.index("id") + 1 : columns.index("annotator")]):
+    if "id" in columns[1:] and (between := columns[columns.index("id") + 1 : columns.index("annotator")]):
         return [name for name in between if name not in _OF_ROWS]
     columns = [name for name in columns if name not in _OF_ROWS]
     by_key: dict[str, list[Object]] = {}

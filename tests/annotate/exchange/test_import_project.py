@@ -27,6 +27,7 @@ READ = {
     ),
     "label_studio_1.0.json": ("choice", {("1", "3", "good"), ("2", "3", "bad")}, []),
     "label_studio_spans.json": ("spans", {("1", "ann@example.org", "0:13:PER 22:27:LOC")}, []),
+    "label_studio_rating.json": ("grades", {("1", "2", "4"), ("2", "2", "1")}, []),
     "label_studio_min.json": ("labels", {("7", "1", "good"), ("7", "2", "fast good"), ("8", "1", "bad")}, []),
     "label_studio.csv": ("choice", {("7", "1", "good"), ("7", "2", "bad"), ("8", "1", "bad")}, []),
     "doccano_classes.jsonl": ("choice", {("1", "unknown", "food"), ("2", "unknown", "sport")}, []),
@@ -45,6 +46,9 @@ READ = {
     "prodigy_binary.jsonl": ("choice", {("1", "db-ann", "accept"), ("2", "db-ann", "reject")}, []),
     "prodigy_spans.jsonl": ("spans", {("1", "db-ann", "0:13:PER")}, []),
     "argilla_2.json": ("choice", {("r1", "u1", "good"), ("r1", "u2", "bad"), ("r2", "u1", "bad")}, []),
+    "argilla_2_labels.json": ("labels", {("r1", "u1", "food sport"), ("r1", "u2", "food"), ("r2", "u1", "sport")}, []),
+    "argilla_2_spans.json": ("spans", {("r1", "u1", "0:13:PER 22:27:LOC")}, []),
+    "argilla_2_rating.json": ("grades", {("r1", "u1", "4"), ("r2", "u1", "1")}, []),
     "argilla_2_flat.jsonl": ("choice", {("r1", "u1", "good"), ("r2", "u1", "bad")}, ["answers that were draft (1)"]),
     "argilla_1_feedback.jsonl": (
         "choice",
@@ -282,6 +286,41 @@ def test_a_set_written_for_another_tool_is_imported_again_without_loss(imported,
     ]
     length = 2 if tool == "argilla" else 3  # its responses have no time
     assert Counter(each[:length] for each in kept) == Counter(each[:length] for each in given)
+
+
+@pytest.mark.parametrize("pattern", ["gold*.jsonl", "gold*.parquet"])
+def test_a_set_of_assay_is_imported_again_with_the_same_labels_and_judgments(imported, tmp_path, pattern):
+    imported("mechanical_turk_boxes.csv", redundancy=1)
+    rows = exported_rows("kettle", tmp_path / "first")
+    files = (tmp_path / "first").glob(pattern)
+    call_command("import", "again", *files, licence="CC0-1.0", redundancy=1)
+    assert rows == exported_rows("again", tmp_path / "second")
+
+
+def exported_rows(task, folder):
+    """Export a set, and return the id, the label and the judgments of each of its rows."""
+    call_command("export_gold", task, out=folder)
+    [path] = folder.glob("gold*.jsonl")
+    rows = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+    return sorted(
+        (
+            row["id"],
+            row["language"],
+            row["body"],
+            row["label"],
+            [(one["label"], one["answered_at"]) for one in row["judgments"]],
+        )
+        for row in rows
+    )
+
+
+def test_a_column_id_in_the_data_of_label_studio_is_no_question(imported, tmp_path):
+    rows = [
+        {"id": n, "language": "en", "body": f"Review {n}", "mood": mood, "annotator": by, "annotation_id": n}
+        for n, by, mood in ((1, 1, "good"), (1, 2, "bad"), (2, 1, "bad"))
+    ]
+    imported(jsonl(tmp_path / "a.jsonl", *rows))
+    assert answers() == {("1", "1", "good"), ("1", "2", "bad"), ("2", "1", "bad")}
 
 
 # --- What real exports have
