@@ -9,7 +9,6 @@ import re
 import string
 from urllib.parse import quote, unquote
 
-READY = "SERVER_READY"  # environment variable with the sentence that the server prints once it listens
 _SECRET_FOLLOWS = re.compile(r"/(?:invite|forgotten|shared|welcome)/")
 _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 

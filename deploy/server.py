@@ -14,7 +14,7 @@ from django.urls import get_resolver
 from gunicorn.glogging import Logger
 
 from corpora import system
-from deploy import READY, Masking
+from deploy import Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
@@ -75,6 +75,8 @@ def when_ready(server):
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
+    from annotate.actions.job_worker import READY  # as above, only after the program is loaded
+
     if sentence := os.environ.pop(READY, ""):
         print(sentence, flush=True)
 

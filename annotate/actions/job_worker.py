@@ -257,6 +257,7 @@ def watch(mode: str) -> list[str]:
 #
 # Each server process holds a lock until it exits, even if the master process has died.
 
+READY = "SERVER_READY"  # environment variable with the sentence that a server prints once it listens
 BESIDE = "SERVES_JOBS"  # environment variable of a server that runs jobs
 CHECK_EVERY = 5.0  # seconds between two checks of the watcher
 

@@ -19,7 +19,6 @@ from annotate.kinds.files import KindError
 from annotate.management import demo
 from annotate.models import Task
 from annotate.work.accounts import FIRST_MANAGER_HOURS, invite_first_manager, managers
-from deploy import READY
 
 ENDING = 60  # maximum time to wait for the processes of a killed server to exit, in seconds
 # A browser on this machine reaches a server at one of these addresses as localhost. Servers at the addresses in ALONE
@@ -73,7 +72,7 @@ class Command(commands.Command):
                 f"the first manager's account. The link works once, within {FIRST_MANAGER_HOURS} hours."
             )
         self.stdout.flush()
-        os.environ[READY] = f"Serving {address}/ with the data in {settings.DATA_DIR}. Press Ctrl-C to stop."
+        os.environ[job_worker.READY] = f"Serving {address}/ with the data in {settings.DATA_DIR}. Press Ctrl-C to stop."
         if options["demo"]:
             demo.build_beside()
         serve(host, port, options["workers"], options["threads"])

@@ -10,6 +10,7 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
+from annotate.actions.job_worker import READY
 from annotate.core import stages
 from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
@@ -20,7 +21,6 @@ from annotate.work import job_store
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
-from deploy import READY
 from deploy import settings as deployed
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED
