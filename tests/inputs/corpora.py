@@ -136,7 +136,7 @@ IMPORT_CORPUS = [
         corpus("csv").replace("licence", "license"),
         CSV.encode(),
         2,
-        r"--licence\. Did you mean --licence instead of --license",
+        r"Did you mean --licence instead of --license",
     ),
     # without a header
     (corpus("csv"), CSV.encode().split(b"\n", 1)[1], 1, "seems to be a row.* such as id,text. If you used --column"),
