@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse, QueryDict
@@ -216,17 +217,33 @@ class Cut:
         return adjudication.to_adjudicate(task, annotator, self.language, self.case)
 
 
+LONG = 1_000  # minimum number of cases for caching the numbers at the filters
+KEPT = 30  # how long they are cached, in seconds
+
+
+def _counts(task: Task, annotator: Annotator, case: str) -> tuple[Counter[str], Counter[str]]:
+    """Return the number of cases of each kind, and of those of kind `case` that were in each language's queue."""
+    key = f"cases-{task.pk}-{annotator.pk}-{case}"
+    cached: tuple[Counter[str], Counter[str]] | None = cache.get(key)
+    if cached:
+        return cached
+    everything = adjudication.to_adjudicate(task, annotator)
+    cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
+    visible = Cut(case=case).units(task, annotator).filter(blind=False).order_by().values("pk")
+    visited = Transition.objects.filter(unit__in=visible, to_stage=stages.QUEUED).order_by("language")
+    languages = Counter(dict(visited.values_list("language").annotate(Count("unit", distinct=True))))
+    if cases.total() >= LONG:
+        cache.set(key, (cases, languages), KEPT)
+    return cases, languages
+
+
 def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     """Return the template context with the filters by kind of case and by language.
 
     Each filter is a (text, number of units, query string, is_selected) tuple. Filters with more units come first. If a
     kind of case is selected, the numbers for the languages include only cases of this kind.
     """
-    everything = adjudication.to_adjudicate(task, annotator)
-    cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
-    visible = Cut(case=cut.case).units(task, annotator).filter(blind=False).order_by().values("pk")
-    visited = Transition.objects.filter(unit__in=visible, to_stage=stages.QUEUED).order_by("language")
-    languages = Counter(dict(visited.values_list("language").annotate(Count("unit", distinct=True))))
+    cases, languages = _counts(task, annotator, cut.case)
     return {
         "waiting": cases.total(),
         "cases": [
@@ -329,8 +346,11 @@ def cases(
     outcome: result of settling cases in bulk, if some were refused
     """
     cut = Cut.asked(request.GET)
-    page = Paginator(cut.units(task, annotator), 50).get_page(request.GET.get("page"))
-    rows = waiting_rows(page, annotator)
+    listed = cut.units(task, annotator)
+    # Sort only keys, because the database would read the texts of all cases in order to sort them too.
+    page = Paginator(listed.values_list("pk", flat=True), 50).get_page(request.GET.get("page"))
+    units = list(listed.filter(pk__in=list(page)))
+    rows = waiting_rows(units, annotator)
     number = len(outcome.settled) if outcome else whole_number(request.GET.get("settled"))
     context = {
         "task": task,
@@ -338,11 +358,11 @@ def cases(
         "query": cut.query(),
         **filters(task, annotator, cut),
         "for_another": for_another(adjudication.for_others_told(task, annotator)),
-        "heads": () if all(unit.blind for unit in page) else task.kind.pages.list_heads,
+        "heads": () if all(unit.blind for unit in units) else task.kind.pages.list_heads,
         "page": page,
         "rows": rows,
         "some_agree": any(row.agreed for row in rows),
-        "some_blind": any(unit.blind for unit in page),
+        "some_blind": any(unit.blind for unit in units),
         "manages": not rows and may(request.user, "manage", task.name),
         "decides": not rows and may(request.user, "decide", task.name),
         "own_reasons": adjudication.own_reasons(annotator, task),

@@ -3,10 +3,12 @@
 import re
 
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.urls import reverse
 
 from annotate.kinds import Answer
 from annotate.models import Annotator
+from annotate.pages import adjudicators
 from annotate.pages.case_summary import COMMON, usual_languages
 from annotate.work.adjudication import (
     AGREEING,
@@ -89,6 +91,20 @@ def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(tw
     answer = client.post(first, {"label": "de", "reason": "I read it"})
     assert answer.url.startswith(f"{second}&decided=")
     assert "case 1 of 1" in client.get(answer.url).text
+
+
+def test_a_long_list_is_current_although_the_numbers_of_its_filters_are_kept(two_say, ada, client, monkeypatch):
+    monkeypatch.setattr(adjudicators, "LONG", 3)
+    task = two_say("de en", "de -", "fr en")
+    client.force_login(ada.user)
+    filters = lambda page: re.findall(r"<small>(\d+)</small></a>", page)  # noqa: E731
+    numbers = filters(client.get(LIST).text)
+    settle(ada, task.units.get(position=1).pk, Answer("de", "I read it"))
+    page = client.get(LIST).text
+    assert page.count('<td dir="auto" class="text"><a') == 3  # two cases and the decision
+    assert filters(page) == numbers
+    cache.clear()
+    assert filters(client.get(LIST).text)[0] == "2"
 
 
 def test_no_cut_order_or_row_tells_blind_cases_of_one_origin_from_those_of_another(checked, eve, client):
