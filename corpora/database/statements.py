@@ -191,22 +191,19 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
 
 
 class _ThreadState(threading.local):
-    """The connection, its cursor and the built queries that belong to one thread."""
+    """The cursor and the built queries that belong to one thread."""
 
     def __init__(self) -> None:
         self.built: dict[tuple[Any, int], _Built] = {}
         self.cursor: Any = None
-        self.database: Any = None
 
 
 _state = _ThreadState()
 
 
 def _database() -> Any:
-    """Return the thread's connection. Django's own way looks it up in several mappings."""
-    if _state.database is None:
-        _state.database = connections[DEFAULT_DB_ALIAS]
-    return _state.database
+    # A thread has a second connection in an event loop, so this is looked up anew.
+    return connections[DEFAULT_DB_ALIAS]
 
 
 def _new_cursor(database: Any) -> Any:
