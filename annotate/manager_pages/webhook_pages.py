@@ -78,7 +78,7 @@ def new_webhook(request: UserRequest) -> HttpResponse:
 def webhook(request: UserRequest, webhook: Webhook) -> HttpResponse:
     rows = webhook.deliveries.all()[:SHOWN]
     table = _deliveries_table(rows, sort_of(request))
-    context = {"webhook": webhook, "events": _events(webhook), "table": table, "most": SHOWN}
+    context: dict[str, Any] = {"webhook": webhook, "events": _events(webhook), "table": table, "most": SHOWN}
     return manage_page(request, "webhook", **context, starts=may(request.user, "start"))
 
 

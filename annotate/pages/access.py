@@ -317,7 +317,7 @@ class SessionStore(db.SessionStore):
             return None
         return sessions[0]
 
-    def decode(self, session_data: str) -> dict[str, Any]:
+    def decode(self, session_data: bytes | str) -> dict[str, Any]:
         decoded: dict[str, Any] = json.loads(_decoded(session_data))
         return decoded
 
@@ -333,7 +333,7 @@ class SessionStore(db.SessionStore):
 
 
 @lru_cache(maxsize=1024)
-def _decoded(session_data: str) -> str:
+def _decoded(session_data: bytes | str) -> str:
     """Return a session's data as JSON. Its signature is checked only when the data has changed."""
     return json.dumps(db.SessionStore().decode(session_data))
 
