@@ -374,7 +374,7 @@ def test_every_synonym_stands_for_words_that_the_pages_have():
 
 
 def test_a_snippet_is_of_one_line_or_row():
-    (first, *_) = views.search("--skip-limit unit's round").passages
+    (first, *_) = views.search("--skip-limit item's round").passages
     assert first.address == "/docs/reference/commands/#open_task-routing"
     assert "--least-level" not in first.snippet
     shown = re.sub(r"</?mark>", "", first.snippet)

@@ -96,6 +96,7 @@ OF_OTHERS = {
     # work/: opening and importing, accounts of others
     *("judgment_import", "task_creation", "task_settings", "unit_entry", "people_file"),
     *("interventions", "routes", "routing", "closure", "job_store"),
+    *("webhook_address", "webhook_outbox", "webhook_sender"),
     # quality/: what managers are told
     *("agreement_statistics", "answer_models", "guideline_versions", "preference_statistics"),
     *("agreement_report", "preference_report"),

@@ -231,7 +231,7 @@ def test_a_manager_hears_that_the_readers_have_seen_the_items_in_another_task(ma
     assert lacking(task) == []
     all_given(ann, earlier)
     [warning] = lacking(task)
-    assert warning.startswith("Warning: too few readers of these languages have not yet seen the units")
+    assert warning.startswith("Warning: too few readers of these languages have not yet seen the items")
     assert warning.endswith(": de (5). Invite others.")
 
 

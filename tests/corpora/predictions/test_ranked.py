@@ -122,7 +122,7 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
     for refused, error, sentence in (
         (lambda: find_predictor("acts", "mine"), CorpusError, "mine@1 of corpus acts ranks labels"),
         (lambda: ranked_for("acts", "one", []), CorpusError, "one@1 of corpus acts assigns one label per record"),
-        (lambda: ranked_for("acts", "mind", []), CorpusError, "no predictor 'mind'. .*: langid.*Did you mean mine@1"),
+        (lambda: ranked_for("acts", "mind", []), CorpusError, "'mind'. .*: mine@1, one@1. Did you mean mine@1"),
         (
             lambda: call_command("import_predictions", corpus, one, name="mine", version="1"),
             CommandError,
