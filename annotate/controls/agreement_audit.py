@@ -240,16 +240,17 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     keys = iter(dict.fromkeys(originals[key] or key for key in drawn_keys))
     sent = 0
     for batch in batched(keys, BATCH):
-        judged = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item").in_bulk()
-        added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
-        for unit in added:
-            unit.task = task
-        transitions = [to_people(unit, "audited", routes) for unit in added]
-        choose_rechecks(task, added)
-        save_all(added, transitions, CHANGED)
-        sent += len(added)
-        earlier = [key for key, unit in judged.items() if unit.position < first]
-        send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
+        with transaction.atomic():
+            judged = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item").in_bulk()
+            added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
+            for unit in added:
+                unit.task = task
+            transitions = [to_people(unit, "audited", routes) for unit in added]
+            choose_rechecks(task, added)
+            save_all(added, transitions, CHANGED)
+            sent += len(added)
+            earlier = [key for key, unit in judged.items() if unit.position < first]
+            send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
     return sent
 
 
