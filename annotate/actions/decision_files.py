@@ -27,7 +27,7 @@ from annotate.work.judgment_import import Rejects
 from annotate.work.permit import adjudicates_in
 from corpora.core import REJECTED
 from corpora.core.languages import meant
-from corpora.core.records import FORMULA, RecordError, read_id, read_text
+from corpora.core.records import AS_TEXT, FORMULA, RecordError, for_spreadsheet, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.core.voters import ballots
 from corpora.sources.compression import check_file
@@ -39,7 +39,6 @@ from corpora.storage.layout import write_whole
 # asked: the language that the question names, if the task asks about several languages for the same item
 # sure: yes to confirm a combination of labels that the task would otherwise question
 COLUMNS = ("id", "asked", "label", "reason", "comment", "sure")
-AS_TEXT = "'"  # prefix that keeps a spreadsheet from running a cell as a formula
 _YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 NEEDED = ("id", "label", "reason")
 
@@ -127,7 +126,7 @@ def _in_lines(row: Mapping[str, str]) -> list[str]:
     A cell that a spreadsheet would run as a formula gets a prefix.
     """
     cells = (" ".join(cell.split()) for cell in row.values())
-    return [f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
+    return list(map(for_spreadsheet, cells))
 
 
 WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {

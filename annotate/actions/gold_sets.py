@@ -89,7 +89,8 @@ OF_RECORDS = "Train, dev and test"
         choices=tuple(WRITERS),
         several=True,
         in_a_row=True,
-        help="also write the set for other annotation tools, each in a folder of its own, which `import` reads again",
+        help="also write the set for other tools, each in a folder of its own; csv is for spreadsheets, and `import` "
+        "reads the others again",
     ),
     Option(
         "tell_secret",

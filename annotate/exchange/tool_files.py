@@ -1,11 +1,12 @@
-"""Gold sets as files of other annotation tools, with the label of each item and the answers of each person.
+"""Gold sets as files of other tools, with the label of each item and the answers of each person.
 
-`import` reads the answers of these files again. The label of an item is an answer by GOLD.
+`import` reads the answers in files of annotation tools again. The label of an item is an answer by GOLD there.
 """
 
+import csv
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from annotate.exchange import prodigy
 from annotate.exchange.doccano import AT, BY
 from annotate.exchange.project import GOLD
 from annotate.kinds.forms.spans import NOTHING, spans_in
+from corpora.core.records import for_spreadsheet
 
 Object = dict[str, Any]
 
@@ -241,9 +243,35 @@ def _settings(gold: GoldSet) -> Object:
     }
 
 
+# --- Spreadsheets
+
+
+def write_csv(folder: Path, gold: GoldSet) -> dict[str, str]:
+    """Write a table of the items, and one of the answers, which import_judgments reads."""
+    said = ((row["id"], *answer) for row in gold.rows() for answer in gold.said(row, gold=False))
+    columns = ("id", "language", *gold.fields, "label")
+    _write_csv(folder / "items.csv", columns, ([row[name] for name in columns] for row in gold.rows()))
+    _write_csv(
+        folder / "answers.csv",
+        ("task", "worker", "label", "answered_at"),
+        ([key, person, label, at] for key, person, label, at in said),
+    )
+    return {"items.csv": "the items with their labels", "answers.csv": "the answers of each person"}
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    # Excel takes a file without the mark for one in the encoding of the machine.
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(columns)
+        for row in rows:
+            table.writerow("" if cell is None else for_spreadsheet(str(cell)) for cell in row)
+
+
 WRITERS: Mapping[str, Callable[[Path, GoldSet], dict[str, str]]] = {
     "label-studio": write_label_studio,
     "doccano": write_doccano,
     "prodigy": write_prodigy,
     "argilla": write_argilla,
+    "csv": write_csv,
 }

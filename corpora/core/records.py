@@ -31,6 +31,7 @@ MAX_URL = 2000
 # A spreadsheet runs a cell as a formula if it starts with one of these characters. Other cells can be protected with a
 # leading tab, but an id cannot.
 FORMULA = ("=", "+", "-", "@")
+AS_TEXT = "'"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
@@ -180,6 +181,11 @@ def read_string(field: str, value: object) -> str:
     if not isinstance(value, str):
         raise RecordError(f"The {field} is {kind_of(value)}. It must be a string.")
     return checked(field, value)
+
+
+def for_spreadsheet(cell: str) -> str:
+    """Return the text of a cell, with a prefix if a spreadsheet would run it as a formula."""
+    return f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell
 
 
 def read_id(value: object, what: str = "id") -> str:

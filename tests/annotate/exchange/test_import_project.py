@@ -1,5 +1,6 @@
 """Projects of other annotation tools: what `import` makes of their exports."""
 
+import csv
 import json
 import re
 import zipfile
@@ -295,6 +296,24 @@ def test_a_set_of_assay_is_imported_again_with_the_same_labels_and_judgments(imp
     files = (tmp_path / "first").glob(pattern)
     call_command("import", "again", *files, licence="CC0-1.0", redundancy=1)
     assert rows == exported_rows("again", tmp_path / "second")
+
+
+def test_tables_for_spreadsheets_run_no_formula_and_their_answers_are_imported_again(imported, tmp_path):
+    rows = [
+        {"id": n, "language": "en", "body": body, "mood": mood, "annotator": by, "annotation_id": n}
+        for n, body, by, mood in ((1, "=1+1", 1, "good"), (1, "=1+1", 2, "good"), (2, "It leaks, still", 1, "bad"))
+    ]
+    imported(jsonl(tmp_path / "a.jsonl", *rows), redundancy=1)
+    call_command("export_gold", "kettle", out=tmp_path / "set", **{"as": ["csv"]})
+    [folder] = (tmp_path / "set").glob("csv*")
+    with (folder / "items.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert [row["body"] for row in csv.DictReader(file)] == ["'=1+1", "It leaks, still"]
+    call_command("import_judgments", "tabled", folder / "answers.csv")
+    again, first = (
+        Counter(Judgment.objects.filter(unit__task__name=name).values_list("unit__item__key", "label", "answered_at"))
+        for name in ("tabled", "kettle")
+    )
+    assert again == first
 
 
 def exported_rows(task, folder):

@@ -75,7 +75,7 @@ def table(tmp_path):
         name, kept = survivors([folder])
         rows[name] |= kept
     for slug, write in WRITERS.items():
-        for form in SETS:
+        for form in SETS if slug != "csv" else ():  # of no annotation tool
             folder = tmp_path / slug / form
             folder.mkdir(parents=True)
             write(folder, gold_set(form))
