@@ -299,11 +299,8 @@ def test_a_set_of_assay_is_imported_again_with_the_same_labels_and_judgments(imp
 
 
 def test_tables_for_spreadsheets_run_no_formula_and_their_answers_are_imported_again(imported, tmp_path):
-    rows = [
-        {"id": n, "language": "en", "body": body, "mood": mood, "annotator": by, "annotation_id": n}
-        for n, body, by, mood in ((1, "=1+1", 1, "good"), (1, "=1+1", 2, "good"), (2, "It leaks, still", 1, "bad"))
-    ]
-    imported(jsonl(tmp_path / "a.jsonl", *rows), redundancy=1)
+    rows = [{"text": "=1+1", "label": ["good"]}, {"text": "It leaks, still", "label": ["bad"]}]
+    imported(jsonl(tmp_path / "ann.jsonl", *rows), redundancy=1)
     call_command("export_gold", "kettle", out=tmp_path / "set", **{"as": ["csv"]})
     [folder] = (tmp_path / "set").glob("csv*")
     with (folder / "items.csv").open(encoding="utf-8-sig", newline="") as file:
