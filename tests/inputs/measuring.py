@@ -104,6 +104,10 @@ VERIFY_LOTS = [
     ("verify_lots published", None, 1, "has no random draws to verify, because the set was imported"),
     ("verify_lots nowhere", None, 1, "folder nowhere does not exist"),
     ("verify_lots", None, 2, "Required arguments are missing: FOLDER"),
+    ("publish nowhere --archive new.zip", None, 1, "folder nowhere does not exist"),
+    ("publish published --archive new.rar", None, 1, "name a file that ends in .zip or .tar.gz"),
+    ("publish published", None, 1, "Set --repo OWNER/NAME, or --archive FILE"),
+    ("publish", None, 2, "Required arguments are missing: FOLDER"),
 ]
 
 
