@@ -318,6 +318,6 @@ def import_arguments(values: Values, progress: Progress, *names: str, fields: Co
 
 
 def reading_note(path: Path, format: str | None) -> list[str]:
-    """Return a list with a note on the recognized format of a file of rows; empty if it is the usual format."""
+    """Return a list with a note on the recognized format of a table; empty if it is the usual format."""
     text_format = text_format_of(path, format or format_of(path) or "")
     return [] if text_format in STANDARD else [f"Note: {path.name} was read as {text_format}."]

@@ -138,7 +138,7 @@ _pots = {flags: _of_pots(*flags) for flags in product((False, True), repeat=2)}
 def _choose_place(
     leases: list[Lease], own_leases: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
 ) -> Place:
-    """Decide what an annotator gets when a unit of work is next in the queue. It is the first possible of these:
+    """Decide what an annotator gets when a unit of work is next in the queue, the first of these that is possible:
 
     1. the unit or the gold answer that the annotator returned here earlier; this needs no draw
     2. a gold answer, if one is due

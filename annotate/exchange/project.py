@@ -106,7 +106,7 @@ class LabelConfig:
 
 @dataclass
 class Project:
-    """A project that is ready to be written as files of Assay.
+    """A project that is ready to be written as Assay's files.
 
     form: slug of the answer form: choice, grades, labels or spans
     fields: field of the records -> name in the export
@@ -195,7 +195,7 @@ def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str]) -> list[It
             raise ProjectError(f"Several items of the export have the id {twice[0]}. Give each its own.")
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise ProjectError(
-            f"Object {read:,} of the export does not have the structure that {tool.name} writes "
+            f"Object {read:,} of the export is not structured like an export of {tool.name} "
             f"({type(error).__name__}: {error}). Correct or remove it."
         ) from error
     return items

@@ -95,7 +95,7 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("No concept was chosen. Choose one or more, or skip."))
     check_label(answer.label, unit.task)
     if answer.reason:
-        raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
+        raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
     policy = unit.task.kind.thesaurus.beside_broader
     if policy == REFUSE or (policy == ASK and not answer.is_sure):
         for narrower, broader in nested(chosen(answer.label, unit.task)):

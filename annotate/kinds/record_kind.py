@@ -254,7 +254,7 @@ def _rules(form: Form) -> Rules:
             raise ValueError(_("No answer was chosen. Choose one, or skip."))
         form.check(answer.label, unit.task.labels)
         if answer.reason:
-            raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
+            raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
 
     return Rules(
         offered=lambda unit: unit.task.labels,

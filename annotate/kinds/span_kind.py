@@ -126,7 +126,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
         check_label(answer.label, unit.task)
         check_marks(answer.label, unit.item.fields[marking["field"]], overlap=overlap, one=one)
         if answer.reason:
-            raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
+            raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
 
     def faults(options: Mapping[str, Any]) -> str:
         if options.get("aggregation") == "characters" and (one or overlap):

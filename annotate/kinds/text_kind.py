@@ -54,7 +54,7 @@ class WrittenText(Text):
 
     def answers(self, top: Table) -> Mapping[str, Any]:
         if extra_key := next((key for key in ("answers", "answers_from") if key in top.raw), ""):
-            raise top.fault(extra_key, f"the answers are texts that people write. Remove {extra_key}.")
+            raise top.fault(extra_key, f"the answers are free texts. Remove {extra_key}.")
         return {}
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
@@ -89,7 +89,7 @@ def answered_by_texts(kind: Kind, form: Text) -> Kind:
             raise ValueError(_("No text was written. Write one, or skip."))
         form.check(answer.label)
         if answer.reason:
-            raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
+            raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
 
     def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
         written, own = form.texts_for(unit, permit.annotator)

@@ -202,7 +202,8 @@ def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
 def _parts(answer: str, correct: str, unit: Unit) -> list[tuple[str, list[str]]]:
     """Compare an answer that has several labels with the correct answer.
 
-    Return a (heading, names of labels) tuple each for the correct, missing and wrong labels. Empty groups are omitted.
+    Return a (heading, names of labels) tuple for each group: the correct, missing and wrong labels. Empty groups are
+    omitted.
 
     answer: the annotator's answer
     correct: the correct answer

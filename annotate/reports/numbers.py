@@ -15,10 +15,10 @@ def shortened(label: str, limit: int, end: int) -> str:
 
 
 def end_apart(among: Collection[str], limit: int, usual: int) -> int:
-    """Return how many final characters shortened words keep, so that as many words as possible remain distinct.
+    """Return the number of final characters to keep of shortened words, so that as many as possible remain distinct.
 
     limit: maximum length of a shortened word.
-    usual: preferred number; if several numbers are equally good, the closest to it is returned.
+    usual: preferred number; if several numbers are equally good, the one closest to it is returned.
     """
     ends = sorted(range(limit), key=lambda end: abs(end - usual))
     return max(ends, key=lambda end: len({shortened(label, limit, end) for label in among}), default=0)

@@ -324,7 +324,7 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
 
 @contextmanager
 def acting(user: User, task: str) -> Iterator[Permit]:
-    """Open a transaction in which a user acts in a task, and yield the permit.
+    """Open a transaction in which a user works on a task, and yield the permit.
 
     A second request by the same user waits until the transaction ends. Because of this, two tabs show the same unit,
     and no answer is overlooked when the annotator is paused or their answers are voided.
@@ -359,7 +359,7 @@ def _task(annotator: Any, name: str) -> QuerySet[Task]:
 def _locked(user: int) -> QuerySet[Annotator]:
     """Lock the annotator's row.
 
-    Without no_key, transactions that hold the lock of a unit and refer to the annotator would have to wait too.
+    Without no_key, transactions that hold a lock on a unit and refer to the annotator would have to wait too.
     """
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
 

@@ -75,8 +75,8 @@ _Act = tuple[int, str, str, bytes | Fault]
 def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
     """Yield the number of each act with its COLUMNS, or with a Fault if it cannot be read.
 
-    In a folder or ZIP file, acts are numbered in the order of the file names. In a file of lines, the number is that of
-    the line.
+    In a folder or ZIP file, acts are numbered in the order of the file names. In a file of lines, it is the line
+    number.
 
     longest: the maximum size of an act (bytes)
 

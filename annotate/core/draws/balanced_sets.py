@@ -193,7 +193,7 @@ def balanced(
         )
     if none := [shortage for shortage in short if not shortage.available and TEST not in fill]:
         raise BalanceError(
-            f"{_listed(none)} A train set would contain no documents of the class. Specify smaller dev and test "
+            f"{_listed(none)} The training set would contain no documents of the class. Specify smaller dev and test "
             "sets, or remove the class."
         )
     return Balanced(sets, short)

@@ -54,7 +54,7 @@ def kind(tmp_path):
         ("reviewers = 1", "reviewers = 0", "reviewers is 0, but must be from 1 to 9."),
         ("reviewers = 1", "readers = 1", "'readers' is not a key of [text]. Did you mean reviewers?"),
         ('form = "text"', 'form = "choice"', 'the table [text] requires form = "text".'),
-        ("[text]", 'answers_from = "draw"\n\n[text]', "the answers are texts that people write. Remove answers_from."),
+        ("[text]", 'answers_from = "draw"\n\n[text]', "the answers are free texts. Remove answers_from."),
         ("[[layout]]", "[publishes]\nxglue = 'ntg'\n\n[[layout]]", "requires the fields body (missing: body)"),
         ("[[layout]]", "[options]\nredundancy = 3\n\n[[layout]]", "redundancy must be 1, because one person writes"),
     ],
