@@ -11,7 +11,7 @@ from annotate.exchange.project import GOLD, project_of
 from annotate.exchange.tool_files import WRITERS, GoldSet
 from tests.annotate.exchange.test_import_project import EXPORTS, READ
 
-PAGE = Path(settings.BASE_DIR) / "annotate" / "docs" / "how-to" / "publish.md"
+PAGE = Path(settings.BASE_DIR) / "annotate" / "docs" / "reference" / "formats.md"
 FORMS = {"choice": "one label", "labels": "several", "spans": "spans", "grades": "scale"}
 FIELDS = (*FORMS.values(), "person", "time", "metadata", "predictions", "decision")
 FILES = {"doccano": ("*-*.jsonl", "gold.jsonl"), "label-studio": ("tasks.json",)}
