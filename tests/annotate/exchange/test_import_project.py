@@ -127,6 +127,14 @@ TIMES = {
 pytestmark = pytest.mark.django_db
 
 
+# An export of each tool; the others are tried in the slow tier.
+FIRST = set({re.split(r"[._]", name)[0]: name for name in reversed(READ)}.values())
+
+
+def quick_if(condition):
+    return [] if condition else [pytest.mark.slow]
+
+
 @pytest.fixture
 def imported(data_dir, capsys):
     """Return a function that imports an export as the task `kettle` and returns what the command says."""
@@ -144,7 +152,10 @@ def answers():
     return {(key, name.removeprefix("imported:kettle:"), label) for key, name, label in rows}
 
 
-@pytest.mark.parametrize(("export", "form", "given", "lost"), [(name, *read) for name, read in READ.items()])
+@pytest.mark.parametrize(
+    ("export", "form", "given", "lost"),
+    [pytest.param(name, *read, id=name, marks=quick_if(name in FIRST)) for name, read in READ.items()],
+)
 def test_the_answers_of_each_person_are_kept(imported, export, form, given, lost):
     said = imported(export)
     task = Task.objects.get()
@@ -257,7 +268,7 @@ CONFIGURATIONS = ("label_config.xml", "label_config.json", "settings.json")
 @pytest.mark.parametrize(
     ("export", "tool", "files"),
     [
-        (export, tool, files)
+        pytest.param(export, tool, files, marks=quick_if(export == "prodigy_choice.jsonl"))
         for export in ("mechanical_turk_boxes.csv", "prodigy_choice.jsonl", "label_studio_spans.json")
         for tool, files in {
             "label-studio": "tasks.json",
@@ -385,7 +396,7 @@ def test_ratings_become_grades_with_the_best_first(imported, tmp_path):
         ([CLASSES[0] | {"label": []}], "Nobody has answered, but a question needs two labels."),
         (
             [{"id": 1, "data": {"text": "a b"}, "annotations": [5]}],
-            "Object 1 of the export does not have the structure",
+            "Object 1 of the export is not structured like an export",
         ),
     ],
 )
