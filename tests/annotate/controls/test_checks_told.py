@@ -257,7 +257,7 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, ada, per
             shown = opened(dry_run=dry)
             transaction.set_rollback(True)
         assert re.search(
-            r"A single reader decides \d+ units\. An adjudicator decides a random \d+ of these again", shown
+            r"A single reader decides \d+ items\. An adjudicator decides a random \d+ of these again", shown
         )
         assert NO_SECOND in shown
         assert "second adjudicator decides" not in shown
