@@ -181,5 +181,5 @@ def test_counting_asks_the_database_as_often_for_more_posts(make_task, django_as
 
 def test_a_task_for_one_language_has_no_accuracy_to_narrow(make_task):
     assert further_work(make_task([DISPUTED] * 3, asked="de")) is None
-    with pytest.raises(CommandError, match=r"^Cannot use --width in task task: .* measure accuracy on a stream of posts\."):
+    with pytest.raises(CommandError, match=r"^Cannot use --width .* measure accuracy on a stream of posts\."):
         call_command("audit", "task", "--width", "3")
