@@ -167,7 +167,7 @@ def pytest_collection_modifyitems(config, items):
     name = "sqlite_only" if ON_POSTGRES else "postgres_only"
     part, tier = config.getoption("part"), config.getoption("tier")
     kept = [item for item in items if _tier_on(item, part) in ([tier] if tier else TIERS)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    config.hook.pytest_deselected(items=list(set(items).difference(kept)))
     for item in kept:
         if item.get_closest_marker(name):
             item.add_marker(pytest.mark.skip(reason=OTHER_DATABASE[name]))
