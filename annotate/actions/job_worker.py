@@ -34,7 +34,7 @@ PROGRAM = "from annotate.actions.registry import main; main()"
 LOOK = 0.2  # seconds between two checks for a cancelled job or for the end of another worker's job
 TELL = 0.25  # minimum time between two writes of the progress, in seconds
 # Actions that write an output folder.
-WRITES = ("export_gold", "export_pairs", "import_gold", "baseline", "evaluate")
+WRITES = ("export_corpus", "export_gold", "export_pairs", "import_gold", "baseline", "evaluate")
 AWAY = 2.0  # seconds between two attempts to reach an unavailable database
 TRIES = 5  # number of attempts to reach the database before the worker gives up
 

@@ -35,7 +35,7 @@ COMMANDS = {
         "status": ("status", "Show the status of the installation, and what to do next."),
     },
     "Corpora": {
-        "import_corpus": ("import_corpus", "Import files of posts or records into a corpus."),
+        "import_corpus": ("corpus_files", "Import files of posts or records into a corpus."),
         "import": ("import_project", "Import a project of another annotation tool, with its answers."),
         "import_threads": ("message_pairs", "Create a corpus of message-reply pairs."),
         "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of message-reply pairs."),
@@ -44,6 +44,7 @@ COMMANDS = {
         "vote": ("vote", "Ask a language model for the label of each item of a corpus."),
         "import_vocabulary": ("label_sources", "Import a thesaurus whose concepts can be labels."),
         "suggest": ("label_sources", "Suggest ranked labels of a vocabulary for records."),
+        "export_corpus": ("corpus_files", "Write a corpus as files that can be imported again."),
         "corpora": ("status", "List the corpora."),
         "predictors": ("status", "List the predictors of each corpus."),
         "vocabularies": ("status", "List the vocabularies and their versions."),

@@ -1,8 +1,7 @@
 """Reading an export of another tool, and writing it as files that Assay's commands import."""
 
-import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from annotate.exchange.llm_traces import LANGFUSE, LANGSMITH
 from annotate.exchange.potato import POTATO
 from annotate.exchange.prodigy import PRODIGY
 from annotate.exchange.project import FILE_NAME, Object, Project, ProjectError, Tool
+from annotate.exchange.row_files import write_lines
 from corpora.sources.compression import check_file, entries_of, format_of
 from corpora.sources.readers import objects_of
 from corpora.sources.text import Fault, object_of
@@ -101,25 +101,20 @@ def write(project: Project, folder: Path, name: str) -> None:
     name: name of the kind's file and of the vocabulary
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _write_lines(folder / RECORDS, project.records)
+    write_lines(folder / RECORDS, project.records)
     (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind(project, name)), encoding="utf-8")
     names = ("task", "worker", "label", "answered_at")
-    _write_lines(folder / JUDGMENTS, (dict(zip(names, row, strict=True)) for row in project.judgments))
+    write_lines(folder / JUDGMENTS, (dict(zip(names, row, strict=True)) for row in project.judgments))
     if project.form == "labels":
         lines = ["id\tlabel", *(f"{code}\t{answer}" for code, answer in project.answers.items())]
         (folder / CONCEPTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
     for model, labels in project.predictions.items():
         rows = ({"id": key, "label": label} for key, label in labels.items())
-        _write_lines(folder / f"{predictor_name(model)}.jsonl", rows)
+        write_lines(folder / f"{predictor_name(model)}.jsonl", rows)
 
 
 def predictor_name(model: str) -> str:
     return "".join(character if character.isalnum() or character in "-_." else "-" for character in model)
-
-
-def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _kind(project: Project, name: str) -> dict[str, Any]:

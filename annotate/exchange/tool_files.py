@@ -3,10 +3,9 @@
 `import` reads the answers in files of annotation tools again. The label of an item is an answer by GOLD there.
 """
 
-import csv
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,8 +16,8 @@ from xml.sax.saxutils import quoteattr
 from annotate.exchange import prodigy
 from annotate.exchange.doccano import AT, BY
 from annotate.exchange.project import GOLD
+from annotate.exchange.row_files import write_lines, write_table
 from annotate.kinds.forms.spans import NOTHING, spans_in
-from corpora.core.records import for_spreadsheet
 
 Object = dict[str, Any]
 
@@ -68,11 +67,6 @@ class GoldSet:
 
 def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def _write_lines(path: Path, objects: Iterable[Object]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
 
 
 # --- Label Studio
@@ -129,7 +123,7 @@ def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
     people = dict.fromkeys(person for row in gold.rows() for person, *_ in gold.said(row, gold=False))
     for by in (GOLD, *people):
         answers = ((row, *said) for row in gold.rows() for said in gold.said(row, gold=True) if said[0] == by)
-        _write_lines(folder / f"{by}.jsonl", (_line(row, answer, by, at, gold) for row, _, answer, at in answers))
+        write_lines(folder / f"{by}.jsonl", (_line(row, answer, by, at, gold) for row, _, answer, at in answers))
     labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
     _write_json(folder / "label_config.json", labels)
     files = {"gold.jsonl": "the labels of the set", "label_config.json": "the labels of the project"}
@@ -155,7 +149,7 @@ def _line(row: Object, answer: str, person: str, at: str, gold: GoldSet) -> Obje
 
 def write_prodigy(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write a line for each label and for each answer of a person, as `prodigy db-in` reads them."""
-    _write_lines(folder / "annotations.jsonl", _annotations(gold))
+    write_lines(folder / "annotations.jsonl", _annotations(gold))
     return {"annotations.jsonl": "the labels and answers, for `prodigy db-in`"}
 
 
@@ -248,24 +242,14 @@ def _settings(gold: GoldSet) -> Object:
 
 def write_csv(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write a table of the items, and one of the answers, which import_judgments reads."""
-    said = ((row["id"], *answer) for row in gold.rows() for answer in gold.said(row, gold=False))
     columns = ("id", "language", *gold.fields, "label")
-    _write_csv(folder / "items.csv", columns, ([row[name] for name in columns] for row in gold.rows()))
-    _write_csv(
+    write_table(folder / "items.csv", columns, lambda: ([row[name] for name in columns] for row in gold.rows()))
+    write_table(
         folder / "answers.csv",
         ("task", "worker", "label", "answered_at"),
-        ([key, person, label, at] for key, person, label, at in said),
+        lambda: ((row["id"], *answer) for row in gold.rows() for answer in gold.said(row, gold=False)),
     )
     return {"items.csv": "the items with their labels", "answers.csv": "the answers of each person"}
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    # Excel takes a file without the mark for one in the encoding of the machine.
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(columns)
-        for row in rows:
-            table.writerow("" if cell is None else for_spreadsheet(str(cell)) for cell in row)
 
 
 WRITERS: Mapping[str, Callable[[Path, GoldSet], dict[str, str]]] = {

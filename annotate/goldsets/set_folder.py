@@ -164,7 +164,10 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
 
 
 # A mapping from the kind of a folder to the section of manifest.json that has its owner's name.
-SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"}
+SECTIONS = {
+    **{"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"},
+    "copy": "copy",
+}
 
 
 class ExportError(Exception):

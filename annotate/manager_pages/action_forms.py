@@ -74,6 +74,7 @@ DEEDS: Mapping[str, Deed] = {
     ),
     "import_scores": Deed("Import scores", "Import", ("corpus", "file", "name", "threshold")),
     "suggest": Deed("Suggest labels", "Suggest", ("corpus", "vocabulary")),
+    "export_corpus": Deed("Export a corpus", "Export", ("corpus", "as", "predictions"), ("out",)),
     "export_pairs": Deed("Export pairs", "Export", ("corpus", "seed"), ("out",)),
     "open_task": Deed(
         "New task",
@@ -131,8 +132,8 @@ TYPED = {
 NEEDED = ("evaluate", "predictions")  # required, unless the rarely used option `judge` replaces it
 TRY = "dry_run"  # has a button with its label instead of a field
 LONG_HELP = 220  # length from which the form folds a help text after the first sentence
-# Option -> label. All other options use their name as label.
-LABELS: Mapping[str, str] = {
+# Option, or (option, whether it is a list) -> label. All other options use their name as label.
+LABELS: Mapping[str | tuple[str, bool], str] = {
     "licence": "Licence of the texts",
     "text_may_leave": "May the text be published?",
     "source": "Origin of the texts",
@@ -165,6 +166,7 @@ LABELS: Mapping[str, str] = {
     "longest_wait": "Longest wait (seconds)",
     "accept_unanswered": "Continue without a reply",
     "as": "Adjudicator",
+    ("as", True): "Formats",
     "k": "Languages per detector",
     "min_score": "Minimum scores",
     "processes": "Number of processes",
@@ -306,7 +308,8 @@ def address(name: str, **values: str) -> str:
 
 
 def label_of(option: Option) -> str:
-    return LABELS.get(option.name) or option.name.replace("_", " ").capitalize()
+    named = LABELS.get((option.name, option.several)) or LABELS.get(option.name)
+    return named or option.name.replace("_", " ").capitalize()
 
 
 def form(

@@ -101,6 +101,7 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     if not row["fault"]:
         actions += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
         actions += [("vote", "Ask a language model", False)]
+        actions += [("export_corpus", "Export", False)] if row["text_may_leave"] and row["rows"] else []
         actions += [("delete", "Delete", False)] if not row["draws"] else []
     return [(action_forms.address(name, corpus=row["corpus"]), label, is_next) for name, label, is_next in actions]
 

@@ -115,6 +115,10 @@ class Corpus:
             named = file.rename(file.with_stem(f"rows-{digest_of(file)[:12]}"))
             return run("import_corpus", corpus=self.name, files=[named], **options)
 
+    def export(self, out: str | Path, **options: Any) -> Outcome:
+        """Write the posts or records to a folder, like run("export_corpus"). Options: as_ and predictions."""
+        return run("export_corpus", corpus=self.name, out=out, **options)
+
     def votes(self) -> Rows:
         """Return the detectors' votes on each post that has them, in the order of posts().
 

@@ -5,6 +5,7 @@ rule, it is rejected with a message for the person who maintains the source.
 """
 
 import hmac
+import json
 import math
 import re
 import unicodedata
@@ -32,6 +33,7 @@ MAX_URL = 2000
 # leading tab, but an id cannot.
 FORMULA = ("=", "+", "-", "@")
 AS_TEXT = "'"
+TEXT_COLUMNS = "begins_with_apostrophe"  # the column of exported tables that names the columns with a protected cell
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
@@ -122,7 +124,8 @@ def read_record(
 def read_labels(value: object) -> tuple[str, ...]:
     """Return the labels that a record has in the source, in order and without duplicates.
 
-    value: a list, or a string of labels separated by semicolons; an empty list or string means that there are no labels
+    value: a list, also as a JSON array in a string, or a string of labels separated by semicolons; an empty list or
+        string means that there are no labels
 
     Raise RecordError if the value is missing or of a different type, or if a label is invalid.
     """
@@ -130,8 +133,17 @@ def read_labels(value: object) -> tuple[str, ...]:
         raise RecordError("The label is missing. Write an empty string or list if a record has no label.")
     if not isinstance(value, str | list | tuple):
         raise RecordError(f"The label is {kind_of(value)}. It must be a string or a list of strings.")
-    parts = value.split(";") if isinstance(value, str) else list(value)
+    parts = _listed(value) or value.split(";") if isinstance(value, str) else list(value)
     return tuple(dict.fromkeys(label for part in parts if (label := _label(part))))
+
+
+def _listed(text: str) -> list[str]:
+    """Return the strings in a JSON array; an empty list if the text is none."""
+    try:
+        value = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        return []
+    return value if isinstance(value, list) and all(isinstance(part, str) for part in value) else []
 
 
 def _label(value: object) -> str:

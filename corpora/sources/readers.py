@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.core import CorpusError
-from corpora.core.records import DECLARED, OBLIGATORY
+from corpora.core.records import AS_TEXT, DECLARED, OBLIGATORY, TEXT_COLUMNS
 from corpora.sources import columnar, text, workbooks
 from corpora.sources.compression import Progress, damage_explained, format_of
 from corpora.sources.workbooks import XLSX
@@ -253,6 +253,7 @@ def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Column
     if isinstance(header, text.Fault):
         raise _no_header(path)
     indexes = places_in(path, header, columns)
+    protected = header.index(TEXT_COLUMNS) if TEXT_COLUMNS in header else None
     for line, row in cells:
         if isinstance(row, text.Fault):
             yield line, row
@@ -266,7 +267,19 @@ def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Column
             except UnicodeEncodeError:
                 yield line, text.Fault(text.NOT_UTF8)
             else:
+                if protected is not None and row[protected]:
+                    _unprotect(row, header, row[protected].split())
                 yield line, {field: row[index] for field, index in indexes}
+
+
+def _unprotect(row: list[str], header: Sequence[str], names: Collection[str]) -> None:
+    """Remove the apostrophes that keep spreadsheets from running cells as formulas.
+
+    names: the columns with such a cell
+    """
+    for place, name in enumerate(header):
+        if name in names:
+            row[place] = row[place].removeprefix(AS_TEXT)
 
 
 # --- A preview of a file, which helps users to match its columns with our fields.

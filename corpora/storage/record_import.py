@@ -35,6 +35,7 @@ class Terms:
         contains posts
     language: the language of all records in the files, or ""
     declared: the column with the labels of the records, or ""
+    may_be_empty: the fields that may be empty, in addition to those of a document format
     columns: a mapping from our field names to the files' column names, where they differ
     format: the format of the files, or None to use their suffixes
     encoding, delimiter: the encoding and delimiter of the files (sources/text.py), or "" to detect them
@@ -50,6 +51,7 @@ class Terms:
     fields: tuple[str, ...] = ()
     language: str = ""
     declared: str = ""
+    may_be_empty: tuple[str, ...] = ()
     columns: dict[str, str] = field(default_factory=dict)
     format: str | None = None
     encoding: str = ""
@@ -268,7 +270,7 @@ def _import(name: str, directory: Path, manifest: Manifest, path: Path, terms: T
     with rejects.open("w", encoding="utf-8") as list_file:
         log = RejectLog(path, format, rejects, list_file)
         rows = counts.among(read_any(path, format, columns, terms.max_line, terms.progress, text_format))
-        may_be_empty = documents.may_be_empty if documents else ()
+        may_be_empty = {*terms.may_be_empty, *(documents.may_be_empty if documents else ())}
         stage(directory, rows, log, manifest, terms.language, may_be_empty, terms.max_rejects)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)

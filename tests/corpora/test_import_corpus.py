@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError
 
-from annotate.actions.import_corpus import import_corpus_action
+from annotate.actions.corpus_files import import_corpus_action
 from corpora.core import CorpusError
 from corpora.core.values import licence_key
 from corpora.models import Corpus

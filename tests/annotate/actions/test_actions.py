@@ -8,7 +8,7 @@ import shlex
 import pytest
 from django.core import management
 
-from annotate.actions import import_corpus, judgment_files, open_task
+from annotate.actions import corpus_files, judgment_files, open_task
 from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
 from annotate.actions.commands import ActionCommand, call_command, command_named
 from annotate.actions.registry import action_named, by_name
@@ -113,10 +113,10 @@ def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_be
     given = {"corpus": "c", "files": files, "licence": "CC0-1.0"}
     progress = Recorded(until=files[0].stat().st_size + 1)
     with pytest.raises(Cancelled):
-        import_corpus.import_corpus_action.perform(given, progress)
+        corpus_files.import_corpus_action.perform(given, progress)
     assert progress.said == ["a.jsonl: 50 accepted, 0 duplicates, 0 rejected."]
     assert manifest_of("c").rows == 50
-    told = import_corpus.import_corpus_action.perform(given).data
+    told = corpus_files.import_corpus_action.perform(given).data
     assert (told["accepted"], told["duplicates"], told["rejects"]) == (5000, 0, 0)
     assert [(file["name"], file["already"]) for file in told["files"]] == [("a.jsonl", True), ("b.jsonl", False)]
 
@@ -125,7 +125,7 @@ def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_be
 def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_path):
     files = [posts(tmp_path / "a.jsonl", 0, 20), posts(tmp_path / "b.jsonl", 20, 20)]
     for file in files:
-        import_corpus.import_corpus_action.perform({"corpus": "c", "files": [file], "licence": "CC0-1.0"})
+        corpus_files.import_corpus_action.perform({"corpus": "c", "files": [file], "licence": "CC0-1.0"})
     progress = Recorded(until=21)
     with pytest.raises(Cancelled):
         action_named("prelabel").perform({"corpus": "c", "processes": 1}, progress)

@@ -1,6 +1,6 @@
-"""The action `import_corpus`: import files of posts, or of records with several fields, into a corpus."""
+"""The actions `import_corpus` and `export_corpus`: posts, or records with several fields, from files and to files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,18 +26,22 @@ from annotate.actions.action import (
     learn,
 )
 from annotate.actions.file_recognition import completed
+from annotate.actions.job_worker import command_of
 from annotate.actions.registry import action_named
 from annotate.core.option import Option, flag, words
+from annotate.goldsets.corpus_copy import COPIES, JSONL, check_copy, export_corpus
+from annotate.goldsets.set_folder import ExportError
 from annotate.kinds.files import TAKEN
 from annotate.reports.numbers import percent
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import NUMBER, Column, many, table
 from corpora.core.languages import code_of
-from corpora.core.records import FORMULA, RESERVED, columns_of
+from corpora.core.records import DECLARED, FORMULA, RESERVED, columns_of
+from corpora.core.values import is_free
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.readers import named_columns
-from corpora.sources.text import STANDARD, WESTERN
+from corpora.sources.text import MAX_LINE, STANDARD, WESTERN
 from corpora.storage.inventory import Declared, declared_counts
 from corpora.storage.layout import Source, manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported
@@ -82,6 +86,14 @@ OPTIONS = (
         shown="COLUMN",
         help="the column of existing labels of the records: one label, or several as a list or separated by "
         "semicolons. Annotators never see them",
+        group=RECORDS,
+    ),
+    Option(
+        "may_be_empty",
+        words,
+        default=(),
+        shown="FIELDS",
+        help="the fields of a record that may be empty",
         group=RECORDS,
     ),
     column((*columns_of(()), "for records: language and their fields"), "text=body"),
@@ -143,7 +155,8 @@ def _terms(values: Values) -> dict[str, Any]:
     if values["prelabel"] and fields_or_posts:
         raise ActionError("--prelabel applies only to posts, because records have a declared language. Remove it.")
     columns = named_columns(values["column"], columns_of(fields_or_posts))
-    return {"fields": fields, "language": code_of(language) or language, "declared": labels, "columns": columns}
+    read = {"fields": fields, "language": code_of(language) or language, "declared": labels, "columns": columns}
+    return {**read, "may_be_empty": tuple(values["may_be_empty"])}
 
 
 def check(values: Values) -> None:
@@ -271,3 +284,72 @@ def _file(outcome: Imported) -> dict[str, Any]:
     counts = ("rows", "accepted", "duplicates", "rejects")
     values = {name: getattr(source, name) for name in ("name", "sha256", "encoding", "delimiter", *counts)}
     return values | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
+
+
+# --- Export
+
+
+@action(
+    "export_corpus",
+    "Write the rows of a corpus as files, which import_corpus reads again without loss. The texts are as annotators "
+    "see them, and authors are hashed. Corpora whose texts must not be published are refused.",
+    CORPUS,
+    Option(
+        "out",
+        Path,
+        required=True,
+        shown="FOLDER",
+        help="the output folder. An earlier export of the corpus in it is replaced",
+    ),
+    Option(
+        "as",
+        default=(),
+        choices=COPIES,
+        several=True,
+        in_a_row=True,
+        help="the formats, by default jsonl; csv is for spreadsheets, and huggingface is a folder that "
+        "datasets.load_dataset reads",
+    ),
+    Option(
+        "predictions",
+        flag,
+        False,
+        help="also write the labels of each imported predictor and of each detector, as import_predictions reads them",
+    ),
+    refuses=(ExportError,),
+    checks=lambda values: _check_export(values["corpus"]),
+)
+def export_corpus_action(values: Values, progress: Progress) -> Outcome:
+    name, out = values["corpus"], values["out"]
+    formats = tuple(dict.fromkeys(values["as"])) or (JSONL,)
+    progress.begin(None, "row")
+    manifest = export_corpus(name, out, formats, predictions=values["predictions"], progress=progress.advance)
+    copy = manifest["copy"]
+    written = f"{many(copy['rows'], 'record' if copy['fields'] else 'post')} of corpus {name} written to {out}."
+    return Outcome([written, "To import them again:", *_commands(out, copy)], data=manifest)
+
+
+def _check_export(name: str) -> None:
+    check_copy(name)
+
+
+def _commands(out: Path, copy: Mapping[str, Any]) -> list[str]:
+    """Return the commands that import the first of the written files, and the predictions."""
+    file = next(iter(copy["files"].values()))
+    # In JSON, a control character takes six bytes.
+    longest = 6 * copy["longest_row"] + 1000
+    options = {
+        **{"corpus": copy["name"], "files": [out / file]},
+        **{name: copy[name] for name in ("licence", "source")},
+        "text_may_leave": True if copy["text_may_leave"] and not is_free(copy["licence"]) else None,
+        **{name: " ".join(copy[name]) for name in ("fields", "may_be_empty")},
+        "labels": DECLARED if copy["declared"] else "",
+        "longest_line": longest if longest > MAX_LINE else None,
+    }
+    commands = [command_of(import_corpus_action, options)]
+    for entry in copy["predictions"]:
+        if entry.get("version"):
+            options = {name: entry[name] for name in ("name", "version", "ranked", "map")}
+            options |= {"corpus": copy["name"], "file": out / entry["files"][0]}
+            commands.append(command_of(action_named("import_predictions"), options))
+    return commands
