@@ -169,6 +169,8 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert values(told, "pairs", "messages", "left_out", "already") == (1, 2, {}, False)
     told = asked("import_scores", "talk", asked.file("s.tsv", "a\t0.1", "b\t0.2"), name="s", threshold="0.5")
     assert values(told, "name", "kept", "dropped", "lacking") == ("s", 1, 0, 0)
+    told = asked("export_corpus", "talk", out=tmp_path / "talk")
+    assert told["copy"]["rows"] == 1
     told = asked("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
     assert told == json.loads((tmp_path / "pairs/manifest.json").read_text(encoding="utf-8"))
 
