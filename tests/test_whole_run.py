@@ -49,7 +49,7 @@ def posts(settings):
 @pytest.fixture
 def readers(settings, transactional_db):
     """The invented people of the demo, each with a token."""
-    rows = read_table((settings.BASE_DIR / "fixtures" / "annotators.csv").read_text(encoding="utf-8"))
+    rows = read_table(settings.BASE_DIR / "fixtures" / "annotators.csv")
     add_annotators(rows)
     ada = User.objects.create_user("ada", password="ada has a long password")
     Annotator.objects.create(user=ada, adjudicates=True)

@@ -14,7 +14,18 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from knox.models import AuthToken
 
-from annotate.actions.action import FILE, LANGUAGES, ActionError, Outcome, Progress, Values, action, address, assumed
+from annotate.actions.action import (
+    FILE,
+    LANGUAGES,
+    ActionError,
+    Outcome,
+    Progress,
+    Values,
+    action,
+    address,
+    assumed,
+    reading_note,
+)
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Flag
 from annotate.reports.tables import many
@@ -108,7 +119,7 @@ def _send(user: User, template: str, context: dict[str, Any]) -> str:
 
 @action(
     "add_annotators",
-    "Create annotators from a CSV file with the columns username, name, languages (such as de:5 en:4) and, "
+    "Create annotators from a table with the columns username, name, languages (such as de:5 en:4) and, "
     "optionally, adjudicates (yes) and email, the address for login links and password resets. For existing "
     "annotators, the languages in the file replace all of their languages.",
     FILE,
@@ -127,15 +138,11 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
         add_languages(values["languages"])
     file = values["file"]
     try:
-        rows = read_table(file.read_text(encoding="utf-8"))
+        rows = read_table(file)
         languages_before = _languages(rows)
         accounts = add_annotators(rows)
     except BadTable as error:
         raise ActionError("\n".join([*error.args, "Nothing was changed."])) from error
-    except UnicodeDecodeError as error:
-        raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
-    except OSError as error:
-        raise ActionError(f"Cannot read {file}: {error.strerror}.") from error
     converted = Respelled()
     for pair in chain.from_iterable(row.converted.items() for row in rows):
         converted.note(*pair)
@@ -164,6 +171,7 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
     return Outcome(
         [*lines, " ".join([*sentences, *mail_summary(mail_results)])],
         [
+            *reading_note(file, None),
             *converted.sentences("language", "converted"),
             *_changed(languages_before, _languages(rows)),
             *_about_updated(updated, waiting, links),

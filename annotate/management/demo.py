@@ -139,7 +139,7 @@ def shared_password() -> str:
 
 def accounts(password: str) -> None:
     """Create the accounts of the demo. Passwords that users have set themselves are kept."""
-    rows = [row for table in PEOPLE for row in read_table((material() / table).read_text(encoding="utf-8"))]
+    rows = [row for table in PEOPLE for row in read_table(material() / table)]
     add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
     ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
     Annotator.objects.update_or_create(user=ada, defaults={"adjudicates": True})

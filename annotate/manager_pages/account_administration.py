@@ -6,6 +6,8 @@ People's work in a task is shown on the task's own pages. Other rights are grant
 import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
@@ -37,9 +39,9 @@ from annotate.work import accounts as work
 from annotate.work import membership
 from annotate.work.people_file import BadTable, Row, read_person, read_table
 from annotate.work.routes import is_language, language_named, learn_languages
+from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 
-NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."
 LARGEST = 4 << 20  # maximum size of a table, in bytes
 NOTHING_CHANGED = "Nothing was changed."
 
@@ -160,18 +162,29 @@ def _rows(request: UserRequest) -> list[Row]:
     if upload := request.FILES.get("file"):
         if (upload.size or 0) > LARGEST:
             raise BadTable(f"The file is larger than {LARGEST >> 20} MB, the maximum for a table of people.")
-        try:
-            return read_table(upload.read().decode())
-        except UnicodeDecodeError:
-            raise BadTable(NOT_UTF8) from None
+        return _read(Path(upload.name or "").name, upload.read())
     if (pasted := posted.get("table", "")).strip():
-        return read_table(pasted)
+        return _read("", pasted.encode())
     people = [[part.strip() for part in line.split(",")] for line in posted.get("people", "").splitlines()]
     rows = [_person(posted, *parts) for parts in people if any(parts)]
     if not rows:
         raise BadTable("Enter at least one person, or a table of people.")
     _check_are_new(rows)
     return rows
+
+
+def _read(name: str, content: bytes) -> list[Row]:
+    """Return the people in a table. Raise BadTable if it cannot be read.
+
+    name: name of the file, "" if the table was pasted
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / (name or "table.csv")
+        path.write_bytes(content)
+        try:
+            return read_table(path)
+        except CorpusError as error:
+            raise BadTable(str(error).replace(str(path), name or "The table")) from error
 
 
 def _check_are_new(rows: Iterable[Row]) -> None:

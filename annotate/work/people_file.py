@@ -1,10 +1,9 @@
 """Tables of annotators, from which many accounts are created at once. All errors in a table are reported together."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,11 +14,13 @@ from django.core.validators import validate_email
 from annotate.work.routes import language_named, unknown_code
 from corpora.core.languages import LANGUAGES
 from corpora.core.values import is_missing, is_respelled, tidy
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.readers import Columns, header_of, read_rows
+from corpora.sources.text import Fault
 
 COLUMNS = ("username", "name", "languages")
 ADJUDICATES, EMAIL = "adjudicates", "email"  # optional columns
 NAMELESS = "a column without a name, between or after commas"
-OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
 LONGEST = 150  # maximum length of a name, in characters, which is Django's own limit
@@ -47,40 +48,58 @@ class BadTable(ValueError):
     """Raised if a table of annotators is invalid. Its args are the faults, one sentence each. Nothing was changed."""
 
 
-def read_table(text: str) -> list[Row]:
-    """Parse a CSV table with the columns username, name and languages.
+def read_table(path: Path) -> list[Row]:
+    """Read a table with the columns username, name and languages, in any format that has rows.
 
     Languages are written with their levels, for example "de:5 en:4". The columns adjudicates (yes or no) and email are
     optional.
 
-    Raise BadTable with all faults.
+    Raise BadTable with all faults, and CorpusError if the file cannot be read.
     """
-    csv.field_size_limit(131_072)  # an import may have raised this limit, which applies to the whole process
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    format = format_of(path) or "csv"
+    check_file(path, format)
+    columns = header_of(path, format)
+    _check_columns(columns)
     rows: list[Row] = []
     faults, usernames = [], dict[str, str]()
-    try:
-        columns = reader.fieldnames or ()
-        if any(column not in columns for column in COLUMNS):
-            raise BadTable(_missing(columns))
-        if unknown := [column for column in columns if column not in (*COLUMNS, ADJUDICATES, EMAIL)]:
-            unknown_columns = ", ".join(repr(column) if column else NAMELESS for column in unknown)
-            raise BadTable(
-                f"Unknown columns: {unknown_columns}. The columns are {', '.join(COLUMNS)}, {ADJUDICATES} and "
-                f"{EMAIL}. Rename or remove the unknown columns."
-            )
-        for cells in reader:
-            row, row_faults = _read_row(cells, usernames)
-            rows.append(row)
-            usernames.setdefault(row.username.casefold(), row.username)
-            faults += [f"Line {reader.line_num}: {fault}" for fault in row_faults]
-    except csv.Error as error:
-        raise BadTable(*faults, f"Line {reader.line_num + 1}: this is not CSV: {error}.") from error
-    if not rows:
+    for line, cells in read_rows(path, format, Columns({name: name for name in columns}, needed=())):
+        if isinstance(cells, Fault):
+            advice = " Separate languages by spaces, or quote them." if "the header has" in cells.reason else ""
+            faults.append(f"Line {line:,}: {cells.reason}{advice}")
+            continue
+        row, row_faults = _read_row({name: _cell(value) for name, value in cells.items()}, usernames)
+        rows.append(row)
+        usernames.setdefault(row.username.casefold(), row.username)
+        faults += [f"Line {line:,}: {fault}" for fault in row_faults]
+    if not rows and not faults:
         faults.append("The table has no rows.")
     if faults:
         raise BadTable(*faults)
     return rows
+
+
+def _check_columns(columns: Sequence[str]) -> None:
+    """Raise BadTable if a required column is missing or a column is unknown."""
+    if any(column not in columns for column in COLUMNS):
+        raise BadTable(
+            f"The first line must contain the columns {', '.join(COLUMNS)}, but contains "
+            f"{', '.join(columns) or 'none'}."
+        )
+    if unknown := [column for column in columns if column not in (*COLUMNS, ADJUDICATES, EMAIL)]:
+        unknown_columns = ", ".join(repr(column) if column else NAMELESS for column in unknown)
+        raise BadTable(
+            f"Unknown columns: {unknown_columns}. The columns are {', '.join(COLUMNS)}, {ADJUDICATES} and {EMAIL}. "
+            "Rename or remove the unknown columns."
+        )
+
+
+def _cell(value: object) -> str | None:
+    """Return a value as it would stand in a CSV file. None means that it is missing."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return None if value is None else str(value)
 
 
 def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
@@ -93,24 +112,6 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
     if faults:
         raise BadTable(*(f"{fault[0].upper()}{fault[1:]}" for fault in faults))
     return row
-
-
-def _missing(columns: Sequence[str]) -> str:
-    """Return the message for a table without all required columns in its first line.
-
-    The message mentions if the columns seem to be separated by semicolons or tabs, because in many countries,
-    spreadsheet programs save tables with semicolons.
-    """
-    message = (
-        f"The first line must contain the columns {', '.join(COLUMNS)}, but contains {', '.join(columns) or 'none'}."
-    )
-    for separator, separator_name in OTHER_SEPARATORS.items():
-        if any(column.strip() in COLUMNS for cell in columns if separator in cell for column in cell.split(separator)):
-            return (
-                f"{message} The columns seem to be separated by {separator_name}. Save the table with commas as "
-                "separators."
-            )
-    return message
 
 
 def twin(username: str, other: str) -> str:
@@ -146,8 +147,6 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row
     email = _written(cells.get(EMAIL))
     if email and not _passes(validate_email, email):
         faults.append(f"{email!r} is not a valid mail address.")
-    if None in cells:
-        faults.append("there are more cells than columns. Separate languages by spaces, or quote them.")
     levels, converted, level_faults = _read_levels(_written(cells["languages"]))
     faults += level_faults
     answer = cells.get(ADJUDICATES)

@@ -11,7 +11,6 @@ from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import import_judgments
 from annotate.kinds.interface_language import spoken
 from annotate.quality.guideline_versions import in_language
-from annotate.work.people_file import read_table
 from annotate.work.routes import unknown_code
 from corpora.core import detectors
 from corpora.core.detectors import langid_model
@@ -42,6 +41,7 @@ from corpora.storage.layout import manifest_of
 from corpora.vocabulary.concept_index import find, names_in, vocabulary_named
 from corpora.vocabulary.thesaurus import label_in
 from corpora.vocabulary.vocabulary_import import import_vocabulary
+from tests.annotate.people_tables import rows_of
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import posts, rejects
 
@@ -182,7 +182,7 @@ def test_every_importer_takes_the_same_codes(tmp_path):
     written = ["iw", "in", "eng", "nb", "pt_BR", "fil", "deu", "sr-Latn", "mo"]
     meant = ["he", "id", "en", "no", "pt", "tl", "de", "sr", "ro"]
     people = "username,name,languages\n" + "".join(f"p{n},P,{code}:5\n" for n, code in enumerate(written))
-    assert [[*row.levels] for row in read_table(people)] == [[code] for code in meant]
+    assert [[*row.levels] for row in rows_of(people)] == [[code] for code in meant]
     (tmp_path / "p.tsv").write_text("".join(f"{n}\t{code}\n" for n, code in enumerate(written)))
     assert list(read_predictions(tmp_path / "p.tsv", {})[0].values()) == meant
     rows = [{"id": str(n), "language": code, "body": f"text {n}"} for n, code in enumerate(written)]

@@ -13,11 +13,12 @@ from annotate.actions.judgment_files import JudgmentFileError, import_judgments
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.work import judgment_import
-from annotate.work.people_file import BadTable, read_table
+from annotate.work.people_file import BadTable
 from annotate.work.queue import take
 from annotate.work.task_creation import TaskError
 from corpora.core import CorpusError, TooManyRejected
 from corpora.models import Corpus, Item
+from tests.annotate.people_tables import rows_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 HEADER = "task\tworker\tlabel"
@@ -82,7 +83,7 @@ def test_workers_become_annotators_of_one_task_who_cannot_log_in_and_bear_a_name
     assert not any(user.is_active or user.has_usable_password() or user.is_staff for user in users)
     assert all(one.pseudonym.startswith("annotator-") for one in Annotator.objects.all())
     with pytest.raises(BadTable, match="is not a valid user name"):
-        read_table("username,name,languages\nimported:crowd:w1,W,de:5\n")
+        rows_of("username,name,languages\nimported:crowd:w1,W,de:5\n")
     # Each answer has a closed lease and a place of its own.
     assert list(Lease.objects.values_list("place", "outcome")) == [(n, "answered") for n in (1, 2, 3)]
     assert Judgment.objects.filter(kind="answer", lease__closed_at__isnull=False, shown_at=None).count() == 3
