@@ -34,7 +34,7 @@ from corpora.core.detectors import detector_versions  # noqa: E402
 from corpora.database.bulk_rows import _write, insert  # noqa: E402
 from corpora.models import Corpus, Item  # noqa: E402
 from corpora.storage.layout import VotesPart, corpus_dir, digest_of, manifest_of, write_manifest  # noqa: E402  # noqa: E402
-from corpora.storage.record_import import Terms, import_files  # noqa: E402
+from corpora.storage.record_import import Terms, check_import, import_files  # noqa: E402
 from corpora.storage.schemas import POST_SCHEMA, votes_schema  # noqa: E402
 
 NAME = "bulk"
@@ -202,7 +202,8 @@ def answer(folder: Path, number: int) -> int:
 
 
 def import_posts(folder: Path, number: int) -> int:
-    [done] = import_files(NAME, [folder / "posts.jsonl"], Terms("CC-BY-4.0"))
+    terms = Terms("CC-BY-4.0")
+    [done] = import_files(NAME, check_import(NAME, [folder / "posts.jsonl"], terms), terms)
     return done.source.accepted
 
 

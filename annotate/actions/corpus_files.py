@@ -126,7 +126,7 @@ def import_corpus_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     terms = Terms(**import_arguments(values, progress, *NAMES, "max_rejects"), **_terms(values))
     imported = []
-    for file in import_files(name, values["files"], terms):
+    for file in import_files(name, values["checked"], terms):
         imported.append(file)
         # Report each file immediately, because it stays imported even if the next file is refused.
         progress.say(_of_file(file))
@@ -159,10 +159,10 @@ def _terms(values: Values) -> dict[str, Any]:
     return {**read, "may_be_empty": tuple(values["may_be_empty"])}
 
 
-def check(values: Values) -> None:
+def check(values: Values) -> Values:
     learn(values)
     terms = Terms(**{name: values[name] for name in NAMES}, **_terms(values))
-    check_import(values["corpus"], values["files"], terms)
+    return {"checked": check_import(values["corpus"], values["files"], terms)}
 
 
 def _check_fields(fields: Sequence[str]) -> None:

@@ -53,15 +53,17 @@ def completed(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         raise ActionError("\n".join([*reports, *questions]), option="column")
     guessed = {field: column for field, column in found[0].columns.items() if field not in (column, *chosen)}
     columns = [f"{field}={column}" for field, column in (guessed | chosen).items()]
-    return {**inputs, "column": columns}, [*reports, *said]
+    formats = {each.format for each in found}
+    return {**inputs, "column": columns, "format": formats.pop() if len(formats) == 1 else None}, [*reports, *said]
 
 
 def _name_for(path: Path) -> str:
     """Return the name of the corpus that already contains the file, or an unused name."""
     check_file(path, "any")
-    stem, digest = name_from(path), digest_of(path)
-    names = [row["corpus"] for row in corpus_rows()]
-    for name in (name for name in names if name.startswith(stem)):
+    stem, names = name_from(path), [row["corpus"] for row in corpus_rows()]
+    alike = [name for name in names if name.startswith(stem)]
+    digest = digest_of(path) if alike else ""
+    for name in alike:
         manifest = read_manifest(name)
         if manifest and digest in {source.sha256 for source in manifest.sources}:
             return str(name)

@@ -121,10 +121,9 @@ def recognized(path: Path, format: str | None = None, encoding: str = "", delimi
 
     Raise CorpusError if the file cannot be read, contains no rows, or does not show its format.
     """
-    format = format or format_of(path)
-    check_file(path, format)
-    text_format = text_format_of(path, format or "", encoding, delimiter, MOST_INSPECTED)
-    preview = sample(path, format or "", text_format)
+    check_file(path, format := format or format_of(path) or "")
+    text_format = text_format_of(path, format, encoding, delimiter, MOST_INSPECTED)
+    preview = sample(path, format, text_format)
     columns, doubtful = {}, {}
     for field in FIELDS:
         found = candidates(field, preview.columns)
@@ -134,7 +133,7 @@ def recognized(path: Path, format: str | None = None, encoding: str = "", delimi
             columns[field] = probable[0]
         elif probable:
             doubtful[field] = probable
-    return Recognized(path, format or "", text_format, preview, columns, doubtful)
+    return Recognized(path, format, text_format, preview, columns, doubtful)
 
 
 # --- Names for corpora, tasks and kinds.

@@ -15,7 +15,7 @@ from corpora.core.languages import code_of
 from corpora.core.values import MISSING, Respelled, is_free, is_missing, is_removed, tidy, whole
 from corpora.engines import full_disk_explained
 from corpora.models import Corpus
-from corpora.sources.compression import BINARY, Progress, check_file, format_of
+from corpora.sources.compression import BINARY, Progress, check_file, format_of, unpacked
 from corpora.sources.documents import DOCUMENTS, read_any
 from corpora.sources.readers import MOST_INSPECTED, Columns, Row, header_of, places_in
 from corpora.sources.text import MAX_LINE, TextFormat, text_format_of
@@ -129,6 +129,18 @@ def _is_plain(value: str) -> bool:
     return value.isascii() and value.isalnum() and value not in MISSING
 
 
+@dataclass(frozen=True)
+class Checked:
+    """A file that can be imported, and what it was recognized as.
+
+    text_format: the encoding and delimiter, or None if the file is too large to be sure
+    """
+
+    path: Path
+    format: str
+    text_format: TextFormat | None
+
+
 def open_corpus(name: str, terms: Terms) -> Manifest:
     """Return the manifest of a corpus. If the corpus does not exist, return a manifest for a new corpus.
 
@@ -211,41 +223,46 @@ def _check_language(language: str, fields: tuple[str, ...]) -> None:
         raise CorpusError(f"--language {language}: {error}") from error
 
 
-def import_files(name: str, paths: list[Path], terms: Terms) -> Iterator[Outcome]:
+def import_files(name: str, files: list[Checked], terms: Terms) -> Iterator[Outcome]:
     """Import files into a corpus and yield the outcome of each. Each file is committed before the next is read.
+
+    files: the result of `check_import`
 
     Raise CorpusError if a file cannot be imported. The files before it remain imported.
     """
-    _check_paths(paths, terms.format)
-    open_corpus(name, terms)  # If the import is impossible, fail before anything is written.
     with layout.changing(name) as directory:
         manifest = open_corpus(name, terms)
-        for path in paths:
-            with full_disk_explained(f"nothing was imported from {path}"):
-                outcome, manifest = _import(name, directory, manifest, path, terms)
+        for file in files:
+            with full_disk_explained(f"nothing was imported from {file.path}"):
+                outcome, manifest = _import(name, directory, manifest, file, terms)
             # The row is created after each file, because the command may fail at the next file. If the command was
             # killed before it could create the row, running it again does so.
             Corpus.objects.get_or_create(name=name)
             yield outcome
 
 
-def check_import(name: str, paths: list[Path], terms: Terms) -> None:
-    """Run the checks that `import_files` makes before it reads rows.
+def check_import(name: str, paths: list[Path], terms: Terms) -> list[Checked]:
+    """Recognize files, and run the checks that need not read all rows.
 
-    Raise CorpusError if it would reject the files, the corpus or the header of a table.
+    Raise CorpusError if the files, the corpus or the header of a table must be rejected.
     """
-    _check_paths(paths, terms.format)
-    columns = _columns(open_corpus(name, terms), terms)
+    documents = DOCUMENTS.get(terms.format or "")
+    formats = []
     for path in paths:
-        if (format := terms.format_of(path)) in TABLES:
-            text_format = text_format_of(path, format, terms.encoding, terms.delimiter, MOST_INSPECTED)
-            places_in(path, header_of(path, format, text_format=text_format), columns)
-
-
-def _check_paths(paths: list[Path], format: str | None) -> None:
-    documents = DOCUMENTS.get(format or "")
-    for path in paths:
+        formats.append(format := terms.format_of(path))
         check_file(path, format, folder=bool(documents and documents.folder))
+    columns = _columns(open_corpus(name, terms), terms)
+    return [_recognized(path, format, columns, terms) for path, format in zip(paths, formats, strict=True)]
+
+
+def _recognized(path: Path, format: str, columns: Columns, terms: Terms) -> Checked:
+    if format in DOCUMENTS:
+        return Checked(path, format, TextFormat())
+    text_format = text_format_of(path, format, terms.encoding, terms.delimiter, MOST_INSPECTED)
+    if format in TABLES:
+        places_in(path, header_of(path, format, text_format=text_format), columns)
+    is_whole = format in BINARY or (path.stat().st_size <= MOST_INSPECTED and unpacked(path) == path)
+    return Checked(path, format, text_format if is_whole else None)
 
 
 def _columns(manifest: Manifest, terms: Terms) -> Columns:
@@ -256,14 +273,14 @@ def _columns(manifest: Manifest, terms: Terms) -> Columns:
     return Columns(same_names | terms.columns | declared, needed)
 
 
-def _import(name: str, directory: Path, manifest: Manifest, path: Path, terms: Terms) -> tuple[Outcome, Manifest]:
-    format, documents = terms.format_of(path), DOCUMENTS.get(terms.format or "")
-    text_format = TextFormat() if documents else text_format_of(path, format, terms.encoding, terms.delimiter)
+def _import(name: str, directory: Path, manifest: Manifest, file: Checked, terms: Terms) -> tuple[Outcome, Manifest]:
+    path, format, documents = file.path, file.format, DOCUMENTS.get(file.format)
+    text_format = file.text_format or text_format_of(path, format, terms.encoding, terms.delimiter)
     columns, lists = _columns(manifest, terms), directory / "rejects"
     digest, named = layout.digest_of(path), dict(columns.named)
-    file = (digest, format, named, terms.language, text_format)
+    source = (digest, format, named, terms.language, text_format)
     for number, entry in enumerate(manifest.sources, start=1):
-        if (entry.sha256, entry.format, entry.columns, entry.language, entry.text_format) == file:
+        if (entry.sha256, entry.format, entry.columns, entry.language, entry.text_format) == source:
             terms.progress(layout.size_of(path))
             return Outcome(entry, lists / layout.reject_name(number), already=True), manifest
     rejects, counts = lists / layout.reject_name(len(manifest.sources) + 1), _Counts()

@@ -17,7 +17,7 @@ from corpora.core.values import licence_key
 from corpora.models import Corpus
 from corpora.storage import intake
 from corpora.storage.layout import changing, corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
-from corpora.storage.record_import import Terms, import_files
+from corpora.storage.record_import import Terms, check_import, import_files
 from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
 from tests.corpora.on_disk import bytes_of, posts, rejects, with_a_window_of_2_gb, zipped
@@ -202,7 +202,7 @@ def test_a_file_that_cannot_be_imported_is_explained_and_leaves_what_was_there(
 def test_files_are_imported_one_by_one_and_a_missing_one_stops_the_command_before_anything(
     write, import_corpus, tmp_path
 ):
-    good, bad = write("good.jsonl", POSTS), write("bad.csv", "a,b\n1,2\n")
+    good, bad = write("good.jsonl", POSTS), write("bad.jsonl", '{"a": 1}\n')
     for missing, sentence in [(tmp_path / "none.jsonl", "does not exist"), (tmp_path, "is a folder")]:
         with pytest.raises(CommandError, match=sentence):
             import_corpus("c", good, missing)
@@ -211,7 +211,8 @@ def test_files_are_imported_one_by_one_and_a_missing_one_stops_the_command_befor
             import_corpus(name, good)
     assert read_manifest("c") is None
     assert not Corpus.objects.exists()
-    outcomes = import_files("c", [good, bad], Terms("CC0-1.0"))
+    terms = Terms("CC0-1.0")
+    outcomes = import_files("c", check_import("c", [good, bad], terms), terms)
     next(outcomes)
     assert Corpus.objects.get().name == "c", "a corpus can be opened as soon as its first file is there"
     with pytest.raises(CorpusError, match="has no column"):
