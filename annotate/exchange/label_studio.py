@@ -6,17 +6,29 @@ annotation, with a column for each question.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, Said, Tool
+from annotate.exchange.project import (
+    FILE_NAME,
+    GOLD,
+    LANGUAGE_NAMES,
+    SENTENCE,
+    Item,
+    Object,
+    ProjectError,
+    Said,
+    Tool,
+)
+from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.forms.spans import Span
 
 # Columns that JSON_MIN and CSV have beside the data and the questions.
 _OF_ROWS = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id", "agreement", "ground_truth")
 # Types of results that are ranges or one of some labels -> the key of their labels.
 _KINDS = {"choices": "choices", "labels": "labels", "hypertextlabels": "hypertextlabels", "rating": "rating"}
+_FEW_ROWS = 10  # In fewer rows, no label may be repeated.
 _PAIRWISE = {"left": "first", "right": "second", "none": "tie"}
 
 
@@ -25,12 +37,12 @@ def _is_export(first: Object) -> bool:
     return (isinstance(first.get("data"), dict) and has_results) or {"annotation_id", "annotator"} <= first.keys()
 
 
-def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str]) -> Iterator[Item]:
     objects = iter(objects)
     first = next(objects)
     everything = chain([first], objects)
     if not isinstance(first.get("data"), dict):
-        yield from _of_rows(list(everything))
+        yield from _of_rows(list(everything), stated)
         return
     for number, task in enumerate(everything, 1):
         item = Item(str(task.get("id", number)), task["data"])
@@ -84,12 +96,16 @@ def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iter
         yield Said(by, question, tuple(chosen), is_grade=question in graded, at=at)
 
 
-def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:
-    """Yield the items of JSON_MIN or CSV, which have one row for each annotation."""
-    questions = _questions(rows)
+def _of_rows(rows: Sequence[Object], stated: Collection[str]) -> Iterator[Item]:
+    """Yield the items of JSON_MIN or CSV, which have one row for each annotation.
+
+    stated: the names of questions that the user stated
+    """
+    columns = dict.fromkeys(name for row in rows for name in row if name not in _OF_ROWS and name != FILE_NAME)
+    questions = _questions(rows, list(columns), stated)
     by_key: dict[str, Item] = {}
     for number, row in enumerate(rows, 1):
-        values = {name: _cell(value) for name, value in row.items() if name not in _OF_ROWS and name != FILE_NAME}
+        values = {name: _cell(row.get(name)) for name in columns}
         key = str(row.get("id") or number)
         texts = {name: value for name, value in values.items() if name not in questions}
         item = by_key.setdefault(key, Item(key, texts))
@@ -99,24 +115,53 @@ def _of_rows(rows: Sequence[Object]) -> Iterator[Item]:
     yield from by_key.values()
 
 
-def _questions(rows: Sequence[Object]) -> list[str]:
+def _questions(rows: Sequence[Object], columns: Sequence[str], stated: Collection[str]) -> list[str]:
     """Return the columns that contain answers.
 
     In JSON_MIN, they stand between `id` and `annotator`. In CSV, and if the data begin with an `id`, the columns are in
-    no order. There, a question is a column with ranges, with different values in rows of the same item, or with few
-    different values.
+    no order. There, a question is a column with answers in JSON, with different values in rows of the same item, or the
+    only column that could contain labels.
+
+    Raise ProjectError if several columns could, or none, and the user stated none.
     """
-    columns = [name for name in rows[0] if name != FILE_NAME]
-    if "id" in columns[1:] and (between := columns[columns.index("id") + 1 : columns.index("annotator")]):
-        return [name for name in between if name not in _OF_ROWS]
-    columns = [name for name in columns if name not in _OF_ROWS]
+    ordered = list(map(list, rows))
+    if all("id" in names[1:] and "annotator" in names for names in ordered):
+        between = {name for names in ordered for name in names[names.index("id") + 1 : names.index("annotator")]}
+        if found := [name for name in columns if name in between and name.casefold() not in LANGUAGE_NAMES]:
+            return found
     by_key: dict[str, list[Object]] = {}
     for row in rows:
         by_key.setdefault(str(row.get("id")), []).append(row)
-    varied = [name for name in columns if any(len({str(row[name]) for row in same}) > 1 for same in by_key.values())]
-    structured = [name for name in columns if any(not isinstance(_cell(row[name]), str) for row in rows)]
-    few = [name for name in columns if 2 * len({str(row[name]) for row in rows}) <= len(rows)]
-    return list(dict.fromkeys([*structured, *varied])) or few
+    found = [
+        name
+        for name in columns
+        if name in stated
+        or any(_is_structured(_cell(row.get(name))) for row in rows)
+        or any(len({str(row.get(name)) for row in same}) > 1 for same in by_key.values())
+    ]
+    if found:
+        return found
+    possible = [name for name in columns if name.casefold() not in LANGUAGE_NAMES]
+    possible = [name for name in possible if _could_be_labels([row.get(name) for row in rows])]
+    if len(possible) != 1:
+        raise ProjectError(
+            f"The export does not show which of its columns contains the answers: {', '.join(possible or columns)}. "
+            "Add --question with one of them, or --config with the project's labeling interface."
+        )
+    return possible
+
+
+def _is_structured(value: Any) -> bool:
+    """Return whether a cell contains an answer in JSON."""
+    marks = value if isinstance(value, list) else [value]
+    return any(isinstance(mark, dict) and mark.keys() & {"choices", "start", "rating", "taxonomy"} for mark in marks)
+
+
+def _could_be_labels(values: Sequence[Any]) -> bool:
+    """Return whether values are as short as labels and, in a longer export, some of them repeated."""
+    texts = {str(value) for value in values if value not in (None, "")}
+    is_short = all(len(text) <= MOST_NAME and len(text.split()) < SENTENCE for text in texts)
+    return bool(texts) and is_short and (len(values) < _FEW_ROWS or 2 * len(texts) <= len(values))
 
 
 def _cell(value: Any) -> Any:
@@ -139,4 +184,4 @@ def _labels(value: Any) -> tuple[Any, ...]:
     return () if value in (None, "", []) else (str(value),)
 
 
-LABEL_STUDIO = Tool("Label Studio", _is_export, _items)
+LABEL_STUDIO = Tool("Label Studio", _is_export, _items, takes_questions=True)

@@ -79,11 +79,13 @@ class Tool:
 
     recognizes: returns whether an object, the first of a file, is from this tool's export
     items: yields the items of an export, and counts in the counter what each cannot keep
+    takes_questions: whether `items` also takes the names of questions that the user stated
     """
 
     name: str
     recognizes: Callable[[Object], bool]
-    items: Callable[[Iterable[Object], Counter[str]], Iterator[Item]]
+    items: Callable[..., Iterator[Item]]
+    takes_questions: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def project_of(
     Raise ProjectError if the question or the language must be stated, or if the export contains no texts.
     """
     lost: Counter[str] = Counter()
-    items = _items(tool, objects, lost)
+    items = _items(tool, objects, lost, [question] if question else [config.question for config in configs])
     if not items:
         raise ProjectError(f"The export from {tool.name} contains no items.")
     question = _question(items, question, lost)
@@ -175,8 +177,10 @@ def project_of(
     return project
 
 
-def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str]) -> list[Item]:
+def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str], questions: Sequence[str]) -> list[Item]:
     """Read the items of an export.
+
+    questions: the names of questions that the user stated
 
     Raise ProjectError if an object does not have the structure of the tool's exports.
     """
@@ -188,7 +192,7 @@ def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str]) -> list[It
             yield each
 
     try:
-        items = list(tool.items(counted(), lost))
+        items = list(tool.items(counted(), lost, *([questions] if tool.takes_questions else [])))
         for item in items:
             _check(item)
         if twice := [key for key, number in Counter(item.key for item in items).items() if number > 1]:

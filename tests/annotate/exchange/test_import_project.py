@@ -350,6 +350,45 @@ def test_a_column_id_in_the_data_of_label_studio_is_no_question(imported, tmp_pa
     assert answers() == {("1", "1", "good"), ("1", "2", "bad"), ("2", "1", "bad")}
 
 
+def rows_of_one_annotator(*columns):
+    """Return a JSON_MIN export of Label Studio in which nobody differs and the order shows nothing."""
+    rows = [
+        {"id": n, "body": f"Review number {n}, which is long", "lang": "en", "mood": ("good", "bad")[n % 2]}
+        | {"shop": ("north", "south")[n // 2 % 2], "annotator": 1, "annotation_id": n}
+        for n in range(1, 9)
+    ]
+    return [{name: row[name] for name in (*columns, "annotator", "annotation_id")} for row in rows]
+
+
+def test_the_only_column_that_could_contain_labels_is_the_question(imported, tmp_path):
+    imported(jsonl(tmp_path / "a.jsonl", *rows_of_one_annotator("id", "body", "lang", "mood")), language="")
+    assert answers() == {(str(n), "1", ("good", "bad")[n % 2]) for n in range(1, 9)}
+
+
+@pytest.mark.parametrize(
+    "options", [{"question": "mood"}, {"config": '<View><Choices name="mood" toName="body"/></View>'}]
+)
+def test_of_several_columns_that_could_be_the_question_the_user_states_one(imported, tmp_path, options):
+    file = jsonl(tmp_path / "a.jsonl", *rows_of_one_annotator("id", "body", "lang", "mood", "shop"))
+    with pytest.raises(CommandError, match=r"contains the answers: mood, shop. Add --question .* or --config"):
+        imported(file)
+    if "config" in options:
+        (tmp_path / "c.xml").write_text(options["config"])
+        options = {"config": tmp_path / "c.xml"}
+    imported(file, **options)
+    assert answers() == {(str(n), "1", ("good", "bad")[n % 2]) for n in range(1, 9)}
+    assert Item.objects.first().fields["shop"] in ("north", "south")
+
+
+def test_a_question_that_the_first_annotator_left_out_is_found(imported, tmp_path):
+    rows = [
+        {"body": f"Review number {n}", "id": n, **({"mood": mood} if mood else {}), "annotator": 1, "annotation_id": n}
+        for n, mood in ((1, ""), (2, "good"), (3, "bad"))
+    ]
+    imported(jsonl(tmp_path / "a.jsonl", *rows))
+    assert answers() == {("2", "1", "good"), ("3", "1", "bad")}
+
+
 # --- What real exports have
 
 
