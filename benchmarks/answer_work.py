@@ -9,6 +9,7 @@ import sys
 import time
 from collections import defaultdict
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 import django
 
@@ -59,9 +60,12 @@ def at_work() -> tuple[Client, str, dict[str, str]]:
 
 def answer(client: Client, page: str, headers: dict[str, str]) -> str:
     lease = re.search(r'name="lease" value="(\d+)"', page)[1]
-    return client.post(
-        f"/tasks/{TASK}/judge/", {"lease": lease, "answer": "en", "active_ms": 2_000}, headers=headers
-    ).text
+    # The text begins with the language of its queue. Another answer would send the unit on to a second person.
+    language = re.search(r"<p dir=\"auto\">(\w+):", page)[1]
+    form = {"lease": lease, "answer": language, "active_ms": 2_000}
+    # The test client would send a form in parts, which no page does.
+    sent = urlencode(form)
+    return client.post(f"/tasks/{TASK}/judge/", sent, "application/x-www-form-urlencoded", headers=headers).text
 
 
 @contextmanager
