@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import dj_database_url
-from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from corpora.system import FOLDER, IN_CHECKOUT, VERSION
@@ -141,7 +140,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "csp",
     "axes",
 ]
 
@@ -150,7 +148,6 @@ MIDDLEWARE = [
     "deploy.static_files.Middleware",
     "annotate.pages.middleware.HeadersMiddleware",
     "annotate.pages.middleware.InTurnMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -159,7 +156,6 @@ MIDDLEWARE = [
     "annotate.pages.middleware.PreferencesMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "annotate.pages.middleware.RefusalMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -337,16 +333,10 @@ SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
-    }
-}
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

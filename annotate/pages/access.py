@@ -40,7 +40,6 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from django_htmx.middleware import HtmxDetails
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from knox import auth
 from knox.crypto import hash_token
@@ -68,7 +67,7 @@ Guard = Callable[[View], View]  # decorator that checks a right
 class PageRequest(HttpRequest):
     """A request with the attributes that the middleware and the upload handler add. The user may be anonymous."""
 
-    htmx: HtmxDetails
+    htmx: bool
     preferences: dict[str, Any]
     too_large: str  # name of an uploaded file that was rejected
 

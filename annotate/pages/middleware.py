@@ -45,6 +45,8 @@ class Middleware:
 class HeadersMiddleware(Middleware):
     """Forbid caching unless a view allows it, because nearly every page contains personal or restricted data.
 
+    Also forbid all content of other sites, unless a view sets its own content security policy.
+
     Also answer HEAD requests, which monitoring services send, wherever GET is allowed. The response has the same
     headers as for GET but no body.
     """
@@ -55,6 +57,7 @@ class HeadersMiddleware(Middleware):
             request.method = "GET"
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", NOT_KEPT)
+        response.headers.setdefault("Content-Security-Policy", settings.CONTENT_SECURITY_POLICY)
         if not is_head:
             return response
         if isinstance(response, StreamingHttpResponse):
@@ -115,16 +118,19 @@ IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 class PreferencesMiddleware(Middleware):
     """Apply the user's preferences: set the time zone, the language, and request.preferences for templates.
 
+    Also set request.htmx: whether htmx sent the request.
+
     Without a preferred language, the cookie or the browser determines the language. The API ignores preferences, so its
     responses do not depend on them. Preferences are stored in the session, so that only the first request after the
     login queries the database. A change made in another browser therefore takes effect at the next login.
     """
 
     def __call__(self, request: PageRequest) -> AnyResponse:
+        request.htmx = request.META.get("HTTP_HX_REQUEST") == "true"
         preferences, path = {}, request.path_info
         # Do not create a session for visitors without one, so that browsers may cache public pages.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
-            if request.user.is_authenticated and KEPT not in request.session:
+            if KEPT not in request.session and request.user.is_authenticated:
                 request.session[KEPT] = preferences_of(request.user)
             preferences = request.session.get(KEPT, {})
         request.preferences = preferences
