@@ -62,11 +62,11 @@ def check(answer: Answer, unit: Unit) -> None:
 
 
 def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
-    listed = () if language_questions.has_all_buttons(permit) else unit.task.labels
+    codes, labels = language_questions.own_codes(permit), unit.task.labels
     return {
         **language_questions.undefined(UNDEFINED_REASONS),
-        "choices": language_questions.own_choices(permit),
-        "everything": language_questions.by_name(listed),
+        "choices": language_questions.keyed(tuple(codes)),
+        "everything": language_questions.by_name(() if set(codes).issuperset(labels) else labels),
     }
 
 
@@ -74,8 +74,11 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     labels = unit.task.labels
     offered = _likely(unit) if usual is None else usual
     rest = language_questions.by_name(code for code in labels if code not in offered)
-    buttons = [language_questions.Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(offered, 1)]
-    return {**language_questions.advise(unit, usual), "choices": buttons, "others": rest}
+    return {
+        **language_questions.advise(unit, usual),
+        "choices": language_questions.keyed(tuple(offered)),
+        "others": rest,
+    }
 
 
 def _likely(unit: Unit) -> list[str]:

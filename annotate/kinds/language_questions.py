@@ -78,8 +78,10 @@ def own_codes(permit: Permit) -> list[str]:
     return list(dict.fromkeys([*permit.reads, *(code for queue in permit.queues for code in labels.get(queue, ()))]))
 
 
-def own_choices(permit: Permit) -> list[Choice]:
-    return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(own_codes(permit), 1)]
+@lru_cache
+def keyed(codes: tuple[str, ...]) -> Sequence[Choice]:
+    """Return the languages as choices, of which the first nine have digits as keys."""
+    return tuple(Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1))
 
 
 def has_all_buttons(permit: Permit) -> bool:

@@ -200,8 +200,8 @@ def _work(
         if on_sheet:
             context |= item_view.sheet(leases, permit)
         else:
-            context |= item_view.question(leases[0], permit, posted, request.headers.get("Assay-Shown"))
-            context["flag_kept"] = "Assay-Flag" in request.headers
+            context |= item_view.question(leases[0], permit, posted, request.META.get("HTTP_ASSAY_SHOWN"))
+            context["flag_kept"] = "HTTP_ASSAY_FLAG" in request.META
     language = unit.item.language if unit else ""
     guidelines_change = (
         language and len(task.languages) > 1 and not (previous and previous.unit.item.language == language)

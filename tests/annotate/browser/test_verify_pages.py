@@ -146,7 +146,7 @@ def doubted(make_task, person):
 def dossier(client, unit):
     """The adjudicator's page of a unit, but for what names the unit."""
     page = client.get(f"/tasks/{unit.task.name}/adjudication/{unit.pk}/").text
-    page = re.sub(r'(name="csrfmiddlewaretoken" value=")\w+', r"\1", page)
+    page = re.sub(r'(csrfmiddlewaretoken" value="|X-CSRFToken": ")\w+', r"\1", page)
     page = page.replace(f"/{unit.task.name}/", "/task/").replace(f"/{unit.pk}/", "/unit/")
     return re.sub(f"the([ +])same([ +])text[ +]of[ +]{unit.task.name}", r"the\1same\2text", page)
 

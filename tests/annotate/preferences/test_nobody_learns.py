@@ -23,7 +23,7 @@ HTMX = {"HX-Request": "true"}
 JSON = "application/json"
 # What differs from one task to the next, and from one moment to the next.
 VARYING = (
-    (r'(name="csrfmiddlewaretoken" value=")\w+', r"\1"),
+    (r'(csrfmiddlewaretoken" value="|X-CSRFToken": ")\w+', r"\1"),
     (r'(name="(?:lease|judgment|question)" value=")\d+', r"\1"),
     (r'("(?:id|unit)": ?)\d+', r"\1"),
     (r"(/adjudication/)\d+|(decided=)\d+", r"\1\2"),

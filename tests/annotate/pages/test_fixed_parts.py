@@ -1,0 +1,50 @@
+"""The template tags `fixed` and `varies`: what is rendered once, and what is rendered each time."""
+
+import pytest
+from django.template import Context, Template
+from django.utils.translation import override
+
+LOADED = "{% load assay_tags i18n %}"
+
+
+@pytest.fixture
+def renders():
+    """renders(source)(values) renders a template."""
+
+    def make(source):
+        template = Template(LOADED + source)
+        return lambda **values: template.render(Context(values))
+
+    return make
+
+
+def test_the_content_is_rendered_once_for_each_value_and_what_varies_each_time(renders):
+    render = renders("{% fixed task %}{{ title }}: {% varies %}{{ text }}{% endvaries %}.{% endfixed %}")
+    assert render(task=1, title="One", text="a") == "One: a."
+    assert render(task=1, title="not rendered", text="<b>") == "One: &lt;b&gt;."
+    assert render(task=2, title="Two", text="c") == "Two: c."
+
+
+def test_what_varies_inside_an_inner_part_varies_in_the_outer_one_even_if_the_inner_one_was_kept(renders):
+    inner = "{% fixed 1 %}({% varies %}{{ text }}{% endvaries %}){% endfixed %}"
+    render = renders("{% if whole %}{% fixed 2 %}[" + inner + "]{% endfixed %}{% else %}" + inner + "{% endif %}")
+    assert [render(text="a"), render(whole=True, text="b"), render(whole=True, text="c")] == ["(a)", "[(b)]", "[(c)]"]
+
+
+def test_each_interface_language_has_its_own(renders):
+    render = renders("{% fixed 1 %}{% translate 'Skip' %}{% endfixed %}")
+    english = render()
+    with override("de"):
+        assert render() != english
+    assert render() == english
+
+
+def test_outside_of_a_fixed_part_what_varies_is_rendered_as_it_stands(renders):
+    assert renders("{% varies %}{{ text }}{% endvaries %}")(text="a") == "a"
+
+
+def test_no_line_of_a_fixed_part_is_indented(renders):
+    assert (
+        renders("{% fixed 1 %}<p>\n\n    <b>\n  {% varies %} {{ text }}{% endvaries %}{% endfixed %}")(text="a")
+        == "<p>\n<b>\n a"
+    )
