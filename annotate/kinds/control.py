@@ -80,7 +80,7 @@ class Place(NamedTuple):
     how: Mapping[str, Any]
 
 
-DRAWING = {"units_added", "expected"}  # hooks that are called only if the control draws units (draws_by)
+DRAWING = {"units_added", "expected", "moved"}  # hooks that are called only if the control draws units (draws_by)
 
 
 class QualityControl:

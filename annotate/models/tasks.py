@@ -9,17 +9,18 @@ from typing import Any, Self
 from django.apps import apps
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from annotate.core.draws.hash_order import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of, panel_kind_of
 from annotate.kinds.control import DRAWING, QualityControl
 from annotate.kinds.options import OPTIONS
-from annotate.models.people import Annotator
+from annotate.models.people import Annotator, AnnotatorLanguage
 from corpora.core.languages import UND
 from corpora.core.voters import DEFAULT, Panel
-from corpora.database.statements import LoadedRow
+from corpora.database.statements import JsonRows, LoadedRow
 from corpora.models import Draw
 from corpora.vocabulary.concept_index import vocabulary_of
 
@@ -115,17 +116,24 @@ class Tasks(models.QuerySet["Task"]):
 
         is_paused: whether the annotator is paused.
         role, quota: role and quota of the annotator's membership; None if they are not a member.
+        levels: the annotator's reading levels, as a JSON array of [language, level]; None if there are none.
+        routes: all routes, as a JSON array of [language, queue, extra candidates as JSON]; None if there are none.
         """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
         )
         first = Draw.objects.filter(tasks=OuterRef("pk")).order_by("pk")
         membership = Membership.objects.filter(task=OuterRef("pk"), annotator=annotator)
+        levels = AnnotatorLanguage.objects.filter(annotator=annotator).order_by().values("annotator")
+        routes = LanguageRoute.objects.order_by().annotate(every=Value(1)).values("every")
+        extra = Cast("extra_candidates", models.TextField())
         return self.annotate(
             seed=Subquery(first.values("seed")[:1]),
             is_paused=Exists(paused),
             role=Subquery(membership.values("role")),
             quota=Subquery(membership.values("quota")),
+            levels=Subquery(levels.annotate(rows=JsonRows("language", "level")).values("rows")),
+            routes=Subquery(routes.annotate(rows=JsonRows("language", "queue", extra)).values("rows")),
         )
 
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from math import ceil
 from threading import Thread
 from typing import Any
@@ -285,7 +286,7 @@ class LogInMiddleware(LoginRequiredMiddleware):
         # Cacheable pages, such as the documentation, must contain no personal data, so do not set a cookie there.
         if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
             return response
-        person = Signer(salt=PERSON).sign(str(user.pk))
+        person = _signed(user.pk)
         if request.COOKIES.get(PERSON) != person:
             response.set_cookie(PERSON, person, httponly=True, samesite="Lax", secure=request.is_secure())
         if request.method == "POST" and response.status_code < 400:
@@ -293,6 +294,11 @@ class LogInMiddleware(LoginRequiredMiddleware):
             if NUMBER.fullmatch(number) and not (address and (address.url_name or "").endswith(STEPS)):
                 response.set_cookie(ACCEPTED, number, samesite="Lax", secure=request.is_secure())
         return response
+
+
+@lru_cache
+def _signed(user: int) -> str:
+    return Signer(salt=PERSON).sign(str(user))
 
 
 def welcome() -> str:

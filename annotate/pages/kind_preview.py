@@ -14,7 +14,7 @@ from annotate.kinds.kind import DOCUMENT
 from annotate.models import Lease, Task, Unit
 from annotate.pages import item_view
 from annotate.quality.guideline_versions import in_language
-from annotate.work.permit import Permit
+from annotate.work.permit import Permit, Reading
 from annotate.work.routes import Routes
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
@@ -120,9 +120,7 @@ def _permit(kind: Kind, language: str) -> Permit:
     return Permit(
         annotator=None,  # type: ignore[arg-type] # a preview never uses the annotator
         task=task,
-        routes=Routes({}, task),
-        levels=dict.fromkeys(reads, 5),
-        reads=reads,
+        reading=Reading(Routes({}, task), dict.fromkeys(reads, 5), reads),
         is_paused=False,
         majors={},
         passed=frozenset(),

@@ -23,7 +23,7 @@ from annotate.work.queue import free_place
 from annotate.work.routing import after_judgment
 from annotate.work.sql import sql
 from corpora.database import bulk_rows
-from corpora.database.statements import insert_one, prepared, tell, update_one
+from corpora.database.statements import insert_one, new_row, prepared, tell, update_one
 
 _COUNT = sql("said")
 _answers = count(1)  # counts the judgments that this process stores
@@ -244,7 +244,8 @@ def _store(
     """Close a lease and store the judgment."""
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
-    judgment = Judgment(
+    judgment = new_row(
+        Judgment,
         unit=shown,
         annotator=permit.annotator,
         lease=lease,

@@ -4,8 +4,8 @@ Callers must have locked the unit's row. This is not necessary while a task is b
 transaction can see the units yet. routing.py decides where a unit goes.
 """
 
-from collections.abc import Collection, Iterable
-from functools import reduce
+from collections.abc import Callable, Collection, Iterable
+from functools import partial, reduce
 from itertools import chain
 from operator import or_
 from typing import Any
@@ -20,7 +20,7 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
 from annotate.work.sql import sql
 from corpora.database.bulk_rows import insert, plain, update
-from corpora.database.statements import insert_one, update_one
+from corpora.database.statements import insert_one, new_row, update_one
 
 BATCH = 2000
 PLAIN = plain(Transition)
@@ -49,7 +49,7 @@ def move(
         afterwards.
     keep: whether to store the move. If not, the same statements run without effect.
     """
-    transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
+    transition = moved(unit, event, to_stage, by=by, judgment=judgment, of=partial(new_row, Transition), **changes)
     update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
     insert_one(transition, keep=keep)
 
@@ -62,12 +62,12 @@ def moved(
     by: User | None = None,
     judgment: Judgment | None = None,
     label: str = "",
-    of: type[Any] = Transition,
+    of: Callable[..., Any] = Transition,
     **changes: Any,
 ) -> Any:
     """Move a unit in memory and return the transition. The caller saves both.
 
-    of: class of the transition; PLAIN is a faster class for bulk insertion.
+    of: constructor of the transition; PLAIN is a faster one for bulk insertion.
     """
     stages.check_move(unit.stage, event, to_stage)
     from_stage = unit.stage

@@ -4,17 +4,18 @@ Functions that receive a permit need not query routes, languages, pauses, qualif
 pages/access.py decides who may act as annotator, adjudicator or manager.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.db.models import Count, JSONField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,11 +24,9 @@ from django.utils.translation import gettext_noop, ngettext
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused, QuotaReached
 from annotate.models import (
     Annotator,
-    AnnotatorLanguage,
     Consent,
     Guidelines,
     Judgment,
-    LanguageRoute,
     Membership,
     Pause,
     Qualification,
@@ -48,11 +47,28 @@ NO_ADJUDICATOR = gettext_noop("This is for adjudicators only.")
 
 
 @dataclass(frozen=True)
-class Permit:
-    """What an annotator may do in a task.
+class Reading:
+    """The languages and queues that an annotator reads in a task. They depend on nothing but levels, routes and task.
 
     levels: reading level of each language, best first.
     reads: languages of the task that the annotator reads well enough.
+    """
+
+    routes: Routes
+    levels: dict[str, int]
+    reads: list[str]
+
+    @cached_property
+    def queues(self) -> list[str]:
+        """The queues of the languages that the annotator reads, best-read language first."""
+        task, read_by = self.routes.task, self.routes.task.kind.routing.read_by
+        return list(dict.fromkeys(queue for code in self.reads for queue in read_by(code, task, self.routes)))
+
+
+@dataclass(frozen=True)
+class Permit:
+    """What an annotator may do in a task.
+
     majors: major version of the guidelines in force in each language; empty if the task has no test.
     passed: languages whose test the annotator has passed under these versions; empty if the task has no test.
     has_agreed: whether the annotator has consented to the work; True if the work is not sensitive.
@@ -65,9 +81,7 @@ class Permit:
 
     annotator: Annotator
     task: Task
-    routes: Routes
-    levels: dict[str, int]
-    reads: list[str]
+    reading: Reading
     is_paused: bool
     majors: dict[str, int]
     passed: frozenset[str]
@@ -123,11 +137,21 @@ class Permit:
             )
         return None
 
-    @cached_property
+    @property
+    def routes(self) -> Routes:
+        return self.reading.routes
+
+    @property
+    def levels(self) -> dict[str, int]:
+        return self.reading.levels
+
+    @property
+    def reads(self) -> list[str]:
+        return self.reading.reads
+
+    @property
     def read_queues(self) -> list[str]:
-        """The queues of the languages that the annotator reads, best-read language first."""
-        read_by = self.task.kind.routing.read_by
-        return list(dict.fromkeys(queue for code in self.reads for queue in read_by(code, self.task, self.routes)))
+        return self.reading.queues
 
     @cached_property
     def queues(self) -> list[str]:
@@ -170,15 +194,9 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
 
     tasks: the tasks. Tasks from Tasks.for_work already contain the annotator's standing, which saves a statement.
     """
-    listed, read_and_routed = list(tasks), _levels_and_routes(annotator.pk)
-    levels = {
-        code: -level for level, code in sorted((-level, code) for code, level, *_ in read_and_routed if level >= 0)
-    }
-    routed = {code: Route(*route) for code, level, *route in read_and_routed if level < 0}
-    # Records in no language wait in the same queue as posts in no language.
-    rows = routed if any(task.kind.routing.is_routed or UND in task.languages for task in listed) else {}
+    listed = list(tasks)
     standing = _standing(annotator, listed)
-    limited = [pk for pk, (_, _, quota) in standing.items() if quota is not None]
+    limited = [pk for pk, (_, _, quota, *_) in standing.items() if quota is not None]
     answered = _answered(annotator, limited) if limited else {}
     tested = [task for task in listed if task.test_items]
     majors, passed = _tests(annotator, tested) if tested else ({}, {})
@@ -186,15 +204,11 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     read = _read_today(annotator, sensitive) if sensitive else {}
     issued = []
     for task in listed:
-        read_in, least_level = set(task.read_in), task.least_level
-        is_paused, role, quota = standing[task.pk]
-        works = may_annotate(task, role)
+        is_paused, role, quota, levels, routes = standing[task.pk]
         permit = Permit(
             annotator=annotator,
             task=task,
-            routes=Routes(rows, task),
-            levels=levels,
-            reads=[code for code, level in levels.items() if works and level >= least_level and code in read_in],
+            reading=_reading(task, role, levels, routes),
             is_paused=is_paused,
             majors=majors.get(task.pk, {}),
             passed=frozenset(passed.get(task.pk, ())),
@@ -208,13 +222,32 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     return issued
 
 
-Standing = tuple[bool, str | None, int | None]  # is_paused, role and quota, see Tasks.for_work
-_STANDING = ("is_paused", "role", "quota")
+_STANDING = ("is_paused", "role", "quota", "levels", "routes")
+Standing = tuple[bool, str | None, int | None, str | None, str | None]  # see Tasks.for_work
+
+
+def _reading(task: Task, role: str | None, levels: str | None, routes: str | None) -> Reading:
+    """Return what an annotator reads in a task. It is kept with the task, which is the same object for many answers.
+
+    role, levels, routes: see Tasks.for_work.
+    """
+    values = role, levels, routes
+    kept_for, reading = vars(task).get("reading", (None, None))
+    if kept_for != values:
+        least, read_in = task.least_level, set(task.read_in) if may_annotate(task, role) else set()
+        ranked = sorted(json.loads(levels or "[]"), key=lambda row: (-row[1], row[0]))
+        # Records in no language wait in the same queue as posts in no language.
+        is_routed = task.kind.routing.is_routed or UND in task.languages
+        rows = {code: Route(queue, json.loads(extra)) for code, queue, extra in json.loads(routes or "[]") if is_routed}
+        reads = [code for code, level in ranked if level >= least and code in read_in]
+        reading = Reading(Routes(rows, task), dict(ranked), reads)
+        vars(task)["reading"] = values, reading
+    return cast(Reading, reading)
 
 
 def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
     """Return an annotator's standing in each task, by the task's primary key."""
-    if all(hasattr(task, "is_paused") for task in tasks):
+    if all("is_paused" in vars(task) for task in tasks):
         return {task.pk: tuple(vars(task)[name] for name in _STANDING) for task in tasks}
     rows = Task.objects.for_work(annotator).filter(pk__in=[task.pk for task in tasks]).order_by()
     return {pk: standing for pk, *standing in rows.values_list("pk", *_STANDING)}
@@ -350,7 +383,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
         yield permit
 
 
-@prepared
+@partial(prepared, kept=500)
 def _task(annotator: Any, name: str) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 
@@ -362,17 +395,6 @@ def _locked(user: int) -> QuerySet[Annotator]:
     Without no_key, transactions that hold a lock on a unit and refer to the annotator would have to wait too.
     """
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
-
-
-@prepared
-def _levels_and_routes(annotator: int) -> QuerySet[Any, Any]:
-    """Return all routes, with the level -1, and the annotator's reading levels.
-
-    This is a single statement, because it runs for every answer.
-    """
-    routes = LanguageRoute.objects.order_by().values_list("language", Value(-1), *Route._fields)
-    levels = AnnotatorLanguage.objects.filter(annotator=annotator).order_by()
-    return routes.union(levels.values_list("language", "level", Value(""), Value([], JSONField())), all=True)
 
 
 PAUSED = gettext_noop(

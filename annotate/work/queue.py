@@ -19,7 +19,7 @@ from annotate.models import Annotator, Backlog, Lease, Task, Unit
 from annotate.work.eligible import answered_instead, is_over, not_left_to_others, seen_sql, with_free_place
 from annotate.work.permit import Permit, acting
 from annotate.work.sql import sql
-from corpora.database.statements import insert_one, prepared, update_one
+from corpora.database.statements import insert_one, new_row, prepared, update_one
 
 # Function that returns the unit to show in place of another one. Its arguments are all leases of the replaced unit, and
 # the annotator's own leases among them.
@@ -291,7 +291,8 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
     lot = secret_lot(permit.task.secret, "back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")
     # Read the time after earlier leases were closed, so that this lease does not start before they end.
     opened = timezone.now()
-    lease = Lease(
+    lease = new_row(
+        Lease,
         unit=shown,
         instead_of=None if is_work else work,
         annotator=permit.annotator,

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Self, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import Expression, Field, Model, QuerySet
+from django.db.models import Aggregate, Expression, Field, Model, QuerySet, TextField
 from django.db.models.base import ModelState
 from django.db.models.expressions import Col
 from django.db.models.query import ModelIterable, get_related_populators
@@ -51,13 +51,24 @@ class Given(Expression):
         return "%s", [self]
 
 
+class JsonRows(Aggregate):
+    """All rows of a query as the text of a JSON array of arrays. It is one value, which is read much faster."""
+
+    template = "JSON_GROUP_ARRAY(JSON_ARRAY(%(expressions)s))"
+    output_field = TextField()
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
+        return self.as_sql(compiler, connection, template="JSONB_AGG(JSONB_BUILD_ARRAY(%(expressions)s))::text")
+
+
 class _Built:
     """A query's SQL, and everything that is needed to convert its rows.
 
     number: how many values a run of the query has
+    kept: how many rows are read only once
     """
 
-    def __init__(self, queryset: QuerySet[Any, Any], number: int) -> None:
+    def __init__(self, queryset: QuerySet[Any, Any], number: int, kept: int) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
         self.sql, parameters = compiler.as_sql()
         # Each parameter is one of the values of a run, or one of the constants that follow them.
@@ -76,8 +87,9 @@ class _Built:
             populators: Any = get_related_populators  # the stubs describe a later version of Django
             self.related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
             self.more = (compiler.annotation_col_map or {}).items()
+        self.read = lru_cache(kept)(self._read) if kept else self._read
 
-    def read(self, values: tuple[Any, ...]) -> Any:
+    def _read(self, values: tuple[Any, ...]) -> Any:
         """Return a row as a model's instance or, if the query selects single columns, as a tuple."""
         row = list(values)
         for index, reader in self.readers:
@@ -132,13 +144,15 @@ class LoadedRow(Model):
         return _loaded(cls, field_names, values)
 
 
-def prepared(build: Callable[..., QuerySet[Any, Any]]) -> Callable[..., list[Any]]:
+def prepared(build: Callable[..., QuerySet[Any, Any]], *, kept: int = 0) -> Callable[..., list[Any]]:
     """Decorate a function that returns a QuerySet so that it returns the rows instead.
 
     The SQL is built only once per thread. Later calls reuse it with new values.
 
     build: the function to decorate. Its arguments may be keys, texts, numbers, booleans and times, and it must only
         pass them on to the query. Values that change between calls, such as the current time, must be arguments.
+    kept: for rows that rarely change, how many of them each thread keeps. While a row has the same values, the calls
+        return the same instance, which nobody may change.
     """
 
     @wraps(build)
@@ -147,7 +161,7 @@ def prepared(build: Callable[..., QuerySet[Any, Any]]) -> Callable[..., list[Any
         built = _state.built.get(cache_key)
         if built is None:
             query = build(*map(Given, range(len(values))))
-            built = _state.built[cache_key] = _Built(query, len(values))
+            built = _state.built[cache_key] = _Built(query, len(values), kept)
         adapted = [*map(_adapted, values), *built.constants]
         return list(map(built.read, ask(built.sql, [adapted[place] for place in built.order])))
 
@@ -240,6 +254,38 @@ def _numbered(sql: str) -> str:
 
 
 # --- Writes of single rows.
+
+
+def new_row(model: type[M], **values: Any) -> M:
+    """Return a new row in a fifth of the time that the model's constructor takes. `insert_one` saves it.
+
+    values: values of fields by name; all others have their defaults.
+    """
+    row = model.__new__(model)
+    row._state = ModelState()
+    attributes, related = row.__dict__, _related(model)
+    attributes.update({name: value() if callable(value) else value for name, value in _defaults(model).items()})
+    for name, value in values.items():
+        if (field := related.get(name)) is None:
+            attributes[name] = value
+            continue
+        row._state.fields_cache[name] = value
+        attributes[field.attname] = None if value is None else value.pk
+        if field.one_to_one and value is not None:
+            field.remote_field.set_cached_value(value, row)
+    return row
+
+
+@lru_cache
+def _defaults(model: type[Model]) -> dict[str, Any]:
+    fields: Any = model._meta.concrete_fields
+    return {field.attname: field.default if field.has_default() else field.get_default() for field in fields}
+
+
+@lru_cache
+def _related(model: type[Model]) -> dict[str, Any]:
+    """Return the foreign keys by name."""
+    return {field.name: field for field in model._meta.concrete_fields if field.is_relation}
 
 
 def insert_one(row: Model, *, keep: bool = True) -> None:

@@ -76,7 +76,9 @@ def test_an_answer_scans_no_table(asked):
         for sql, params in asked:
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
             found = {name for row in cursor.fetchall() for name in SCAN.findall(row[-1])}
-            assert found <= FEW, sql
+            # The routes are read in a subquery too.
+            routes = {"U0"} if f'"{LanguageRoute._meta.db_table}" U0' in sql else set()
+            assert found <= FEW | routes, sql
 
 
 @pytest.mark.postgres_only

@@ -280,7 +280,7 @@ def test_the_permit_of_such_work_takes_one_statement_more(
 ):
     task, other = hurting(name="hurting"), make_records_task(name="other")
     ann = agreed("ann", task)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(1):
         permit_of(ann, other)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         permit_of(ann, task)
