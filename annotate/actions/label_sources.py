@@ -23,7 +23,7 @@ from annotate.actions.action import (
 )
 from annotate.core.option import Option, OptionError, flag, share, whole_number, words
 from annotate.reports.tables import are, many
-from corpora.core import NAMED, listed
+from corpora.core import NAMED, counted, listed
 from corpora.core.records import RecordError
 from corpora.core.voters import DEFAULT, VOTERS, in_words
 from corpora.predictions.concept_rankers import NEAREST, Suggested, check_suggest, suggest
@@ -245,7 +245,8 @@ def vocabulary_action(values: Values, progress: Progress) -> Outcome:
         **{field: getattr(imported, field) for field in ("concepts", "labels", "schemes", "languages")},
         **{"gone": changes.gone, "new": changes.new},
         "renamed": {key: list(labels) for key, labels in changes.renamed.items()},
-        **{field: getattr(oddities, field) for field in ("unlabelled", "shared", "alike", "deprecated", "lengthened")},
+        **{field: getattr(oddities, field) for field in ("unlabelled", "shared", "alike", "deprecated")},
+        **{field: getattr(oddities, field) for field in ("untagged", "unknown_tags", "lengthened")},
         "not_read": oddities.unread,
         "labels_left_out": oddities.rejected,
     }
@@ -321,11 +322,18 @@ def _vocabulary_notes(imported: Imported, language: str) -> list[str]:
                 f"Note: these shorter ids of version {imported.before} no longer exist: {', '.join(shorter[:NAMED])}. "
                 "Documents and answers that have them keep them."
             )
+    if oddities.untagged:
+        notes.append(
+            f"Note: {many(oddities.untagged, 'label')} without a language code, which readers of every language find."
+        )
+    if oddities.unknown_tags:
+        unknown = listed(oddities.unknown_tags, len(oddities.unknown_tags), "language code")
+        notes.append(f"Note: not in the registry of languages, so readers of no language find their labels: {unknown}.")
     if oddities.rejected:
         left_out = listed(oddities.rejected, len(oddities.rejected), "label")
         notes.append(f"Note: not imported: {left_out.replace('., ', '; ')}")
     if oddities.unread:
-        notes.append(f"Note: not imported: {', '.join(many(count, noun) for noun, count in oddities.unread.items())}.")
+        notes.append(f"Note: not imported: {counted(oddities.unread)}.")
     return notes
 
 

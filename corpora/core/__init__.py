@@ -3,7 +3,7 @@
 This module defines the exception for problems that users can fix, and loads plug-ins from installed packages.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 # --- The error class, and the formatting of lists of faults.
@@ -43,6 +43,11 @@ def listed(names: list[str], total: int, noun: str) -> str:
     """
     heading = f"{total:,} {noun}" + ("" if total == 1 else "s")
     return f"{heading}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return the counts of nouns as text, such as `1 collection, 2 arrays`."""
+    return ", ".join(f"{count:,} {noun}" + ("" if count == 1 else "s") for noun, count in counts.items())
 
 
 # --- Plug-ins

@@ -62,6 +62,13 @@ def standard_name(tag: str) -> str:
     return f"{name} ({details})" if name and details else name
 
 
+def is_registered(tag: str) -> bool:
+    """Return whether all subtags of a language tag are in the registry, including deprecated and private ones."""
+    import langcodes
+
+    return langcodes.tag_is_valid(tag)
+
+
 def usual_script(tag: str) -> str:
     """Return the ISO 15924 code of the script in which a language is usually written, by CLDR."""
     import langcodes

@@ -15,8 +15,8 @@ from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from itertools import chain, groupby
 
-from corpora.core import NAMED, CorpusError, listed
-from corpora.core.language_tags import cased, in_languages, serving
+from corpora.core import NAMED, CorpusError, counted, listed
+from corpora.core.language_tags import cased, in_languages, is_registered, serving
 
 MAX_KEY = 200
 MAX_LABEL = 500
@@ -142,6 +142,8 @@ class Oddities:
     shared: for each label that several concepts share in a language, the ids of these concepts
     alike: groups of ids that differ only in case or Unicode normalization
     deprecated: for each deprecated id, the ids of its replacements
+    untagged: the number of labels without a language tag
+    unknown_tags: language tags that the registry does not contain
     lengthened, unread, rejected: as in Thesaurus
     """
 
@@ -149,6 +151,8 @@ class Oddities:
     shared: dict[str, list[str]]
     alike: list[list[str]]
     deprecated: dict[str, list[str]]
+    untagged: int
+    unknown_tags: list[str]
     lengthened: dict[str, str]
     unread: dict[str, int]
     rejected: list[str]
@@ -253,7 +257,8 @@ def finish(thesaurus: Thesaurus, where: str, faults: Faults) -> None:
     """
     terms = thesaurus.terms
     if not (terms or faults.count):
-        faults.add("The file contains no concepts.")
+        only = f", only {counted(thesaurus.unread)}. A concept has the type skos:Concept" if thesaurus.unread else ""
+        faults.add(f"The file contains no concepts{only}.")
     for key, term in terms.items():
         if not (term.preferred or term.other or term.is_deprecated):
             faults.add(f"Concept {key} has no label in any language. Add one, or remove the concept.")
@@ -323,6 +328,8 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
         shared=shared,
         alike=[alike for _, group in groups if len(alike := list(group)) > 1],
         deprecated={key: sorted(terms[key].replaced_by) for key in keys if terms[key].is_deprecated},
+        untagged=sum(("" in term.preferred) + len(term.other.get("", ())) for term in terms.values()),
+        unknown_tags=[tag for tag in thesaurus.languages if tag and not is_registered(tag)],
         lengthened=thesaurus.lengthened,
         unread=dict(sorted(thesaurus.unread.items())),
         rejected=thesaurus.rejected,

@@ -5,38 +5,33 @@ SKOS, and they may be compressed. Their content is validated in corpora/vocabula
 """
 
 import codecs
-import json
-import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import rdflib
 from django.db import IntegrityError, transaction
-from rdflib.parser import InputSource
 
 from corpora.core.values import MISSING
 from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file
-from corpora.sources.documents import XmlError, check_xml
 from corpora.sources.text import (
     NOT_UTF8,
     NUL,
     UTF_8,
-    RepeatedKey,
     by_its_mark,
     check_encoding,
     field_count,
-    object_from_pairs,
     text_of,
 )
 from corpora.storage.intake import faulty, no_rows
-from corpora.vocabulary.skos import INVALID, add_skos
+from corpora.vocabulary import rdf_syntax
+from corpora.vocabulary.rdf_syntax import PARSERS, RDF_XML, recognized
+from corpora.vocabulary.skos import add_skos
 from corpora.vocabulary.thesaurus import (
     Changes,
     Faults,
@@ -60,28 +55,18 @@ from corpora.vocabulary.thesaurus import (
 # --- Reading the files of a vocabulary.
 
 
-FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
+FORMATS = ("json", "tsv", *PARSERS)
 SUFFIXES = {
     ".json": "json",
     ".tsv": "tsv", ".tab": "tsv",
     ".ttl": "turtle", ".turtle": "turtle",
     ".rdf": "rdf-xml", ".xml": "rdf-xml", ".owl": "rdf-xml", ".skos": "rdf-xml",
     ".nt": "n-triples",
+    ".jsonld": "json-ld",
 }  # fmt: skip
-# N-Triples is a subset of Turtle, and the Turtle parser reports the line of an error.
-_PARSERS = {"turtle": "turtle", "rdf-xml": "xml", "n-triples": "turtle"}
 _TEXT = "text"  # the name of the format in errors that other importers use too
 MOST_BYTES = 256 << 20  # maximum uncompressed size of a file; parsing SKOS takes about ten times as much memory
 _BARE = ("id", "label", "parents")  # the columns of a table that has no header
-_TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", re.DOTALL)
-
-# Attributes in RDF/XML, with the names that check_xml gives them.
-_LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
-_ID_ATTRIBUTES = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
-_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # rdflib accepts these language tags
-
-# rdflib logs tracebacks for dates in unusual notations, but we do not use dates.
-logging.getLogger("rdflib").setLevel(logging.CRITICAL)
 
 
 def read_thesaurus(
@@ -99,12 +84,13 @@ def read_thesaurus(
     for path in files:
         check_file(path, "told")
         written = format or _format_of(path)
-        content = _content(path, progress, is_xml=written == "rdf-xml")
-        if written in _PARSERS:
-            _parse(path, content, _PARSERS[written], graph, thesaurus.rejected)
+        content = _content(path, progress, is_xml=written == RDF_XML)
+        written = format or recognized(path, written, content)
+        text = _decoded(path, content) if written != RDF_XML else ""
+        if written in PARSERS:
+            rdf_syntax.parse(path, content, written, graph, thesaurus.rejected)
             continue
         file_faults = Faults()
-        text = _decoded(path, content)
         for key, row in _descriptors(path, text, file_faults) if written == "json" else _table(path, text, file_faults):
             with file_faults.gathered():
                 if key in thesaurus.terms:
@@ -165,14 +151,7 @@ def _decoded(path: Path, content: bytes) -> str:
 
 
 def _json(path: Path, text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text, object_pairs_hook=object_from_pairs)
-    except RepeatedKey as error:
-        raise VocabularyError(f"{path} has the key {error.args[0]} twice in one object. Remove one.") from None
-    except json.JSONDecodeError as error:
-        raise VocabularyError(f"{path}, line {error.lineno:,}: invalid JSON ({error.msg}).") from None
-    except (ValueError, RecursionError) as error:
-        raise VocabularyError(f"{path} cannot be read as JSON: {error}.") from None
+    document = rdf_syntax.document_of(path, text)
     if not isinstance(document, dict):
         raise VocabularyError(f"{path} must contain one JSON object with an entry for each id.")
     return document
@@ -294,57 +273,6 @@ def _add_schemes(thesaurus: Thesaurus, content: Mapping[str, Any]) -> None:
         if concept_key not in thesaurus.terms:
             raise VocabularyError(f"The concept {concept_key} in in_scheme does not exist in the other files.")
         thesaurus.terms[concept_key].schemes = {read_key(key) for key in _list(keys, "in_scheme", concept_key)}
-
-
-def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph, rejected: list[str]) -> None:
-    """Add the triples in a file to the graph, and sentences about labels with invalid tags to `rejected`."""
-    if parser == "xml":
-        content = _with_valid_tags(path, content, rejected)
-    else:
-        _decoded(path, content)
-    source = InputSource()
-    source.setByteStream(BytesIO(content))
-    try:
-        graph.parse(source, format=parser)
-    except Exception as error:  # noqa: BLE001 - it raises errors of many types for invalid files
-        format = "RDF/XML" if parser == "xml" else "Turtle or N-Triples"
-        if fault := _TURTLE_FAULT.search(str(error)):
-            reason = " ".join(fault[2].split())
-            raise VocabularyError(f"{path}, line {int(fault[1]):,}: invalid {format} ({reason}).") from None
-        reason = (str(error).strip() or type(error).__name__).split("\n")[0]
-        raise VocabularyError(f"{path} is not valid {format} ({reason[:200]}).") from None
-
-
-def _with_valid_tags(path: Path, content: bytes, rejected: list[str]) -> bytes:
-    """Return RDF/XML in which INVALID replaces language tags that rdflib cannot read.
-
-    Each such tag adds a sentence with its line and concept to `rejected`.
-
-    Raise VocabularyError if the file is not XML or declares a document type.
-    """
-    about, tags = "", set[str]()
-
-    def seen(_name: str, attributes: dict[str, str], line: int) -> None:
-        nonlocal about
-        about = next((attributes[name] for name in _ID_ATTRIBUTES if name in attributes), about)
-        tag = attributes.get(_LANGUAGE)
-        if tag and not _TAG.fullmatch(tag):
-            tags.add(tag)
-            if not _TAG.fullmatch(tag.replace("_", "-")):
-                noun = f"A label of {about}" if about else "A label"
-                rejected.append(f"line {line:,}: {noun} has an invalid language code, {tag[:20]!r}.")
-
-    try:
-        check_xml(content, seen)
-    except XmlError as error:
-        line = f", line {error.line:,}" if error.line else ""
-        raise VocabularyError(f"{path}{line}: {error}.") from None
-    for tag in tags:
-        plain = tag.replace("_", "-")
-        valid = plain if _TAG.fullmatch(plain) else INVALID
-        pattern = rb"(xml:lang\s*=\s*[\"'])" + re.escape(tag.encode()) + rb"(?=[\"'])"
-        content = re.sub(pattern, rb"\g<1>" + valid.encode(), content)
-    return content
 
 
 @dataclass(frozen=True)
