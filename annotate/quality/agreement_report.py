@@ -5,6 +5,7 @@ agreement_statistics.py computes the figures.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 
 from django.utils.safestring import SafeString
 
@@ -279,17 +280,17 @@ def _label_sentences(counted: str, part: Section) -> list[str]:
 
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
-    """Return groups of labels that differ from each other only in case."""
+    """Return groups of labels that differ from each other only in case or width."""
     groups: dict[str, list[str]] = {}
     for label in labels:
-        groups.setdefault(label.casefold(), []).append(label)
+        groups.setdefault(normalize("NFKC", label).casefold(), []).append(label)
     return [group for group in groups.values() if len(group) > 1]
 
 
 def alike(group: list[str]) -> str:
     return (
-        f"The labels {' and '.join(group)} differ only in case, but count as different labels. If they are the same, "
-        "write them identically in the file and import it under another name."
+        f"The labels {' and '.join(group)} differ only in case or width, but count as different labels. If they are "
+        "the same, write them identically in the file and import it under another name."
     )
 
 

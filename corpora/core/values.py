@@ -129,7 +129,7 @@ def read_value(value: object, accepted: Collection[str] = (), *, is_name: bool =
     if is_missing(value) and not (isinstance(value, str) and value.strip() in accepted):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueFault("is neither a string nor an integer")
+        raise ValueFault(f"is {value!r:.40}, neither a string nor an integer; save it as text")
     try:
         text = tidy(str(value))
     except ValueError:

@@ -60,6 +60,7 @@ _INSPECTED = 1 << 16  # The format is detected from this many bytes of the conte
 _LINES = 20  # number of lines from which a table is recognized
 _JSON = re.compile(r'\[?\s*\{\s*("(?:[^"\\]|\\.)*"\s*:|\})|\[\s*(\]|$)')
 _NAME = re.compile(r"\s*[^\W\d][\w .:()/-]{0,60}\s*")  # the name of a column
+_TAR_MARK = slice(257, 262)  # the bytes of a tar archive that are `ustar`
 START = 8  # number of bytes at the start of a file that identify its format
 # `zstd --long=31` writes files with this window (2 to the power of 31 bytes).
 _ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
@@ -91,7 +92,10 @@ def packing_of(path: Path, start: bytes) -> str | None:
     if start.startswith(_OLD_OFFICE):
         raise _spreadsheet(path)
     if (expected := PACKED.get(path.suffix.lower())) and start:
-        raise CorpusError(f"{path} has the suffix of a {expected} file, but its content is not {expected}. Check it.")
+        raise CorpusError(
+            f"{path} has the suffix of a {expected} file, but its content is not {expected}. Remove {path.suffix} "
+            "from its name if it is not compressed, or download it again."
+        )
     return None
 
 
@@ -274,8 +278,25 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix.lower() in SPREADSHEETS:
         raise _spreadsheet(path)
-    if not (format or format_of(path)):
+    known = format or format_of(path)
+    if not known or len(members_of(path)) < 2:
+        _check_content(path)
+    if not known:
         raise CorpusError(f"The file name {path} does not show the format. Add --format {'|'.join(FORMATS)}.")
+
+
+def _check_content(path: Path) -> None:
+    """Raise CorpusError if a file is damaged or cannot be unpacked, contains an archive, or is compressed twice."""
+    with damage_explained(path, "text"), opened(path) as file:
+        start = file.read(_TAR_MARK.stop)
+        if start[_TAR_MARK] == b"ustar":
+            raise CorpusError(
+                f"{path} contains a tar archive. Unpack it, for example with tar -xf {path.name}, and use its files."
+            )
+        with path.open("rb") as raw:
+            is_twice = is_packed(raw.read(START)) and is_packed(start) and not start.startswith(b"PK")
+        if is_twice:
+            raise CorpusError(f"{path} is compressed twice. Unpack it once and use that file.")
 
 
 @contextmanager

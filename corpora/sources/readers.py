@@ -193,10 +193,23 @@ def _jsonl(path: Path, lines: Iterator[text.Line], columns: Columns) -> Iterator
             first_value, has_several = value if first_value is None else first_value, first_value is not None
             missing = [column for column in missing if text.at(value, column) is text.ABSENT]
             yield number, {field: None if value is text.ABSENT else value for field, value in values.items()}
+    if first_value is not None and not has_several:
+        _check_columns(path, first_value)
     if first_value is not None and missing:
         if not has_several and len(missing) == len(columns.needed):
             _check_wrapped(path, first_value)
         raise lacks(path, missing, list(text.names_in(first_value)), columns)
+
+
+def _check_columns(path: Path, document: dict[str, Any]) -> None:
+    """Raise CorpusError if a file's only object is a table by columns, as pandas writes it by default."""
+    values = list(document.values())
+    by_index = len(values) > 1 and all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
+    if by_index or document.keys() == {"columns", "index", "data"}:
+        raise CorpusError(
+            f"{path} is a table by columns, as pandas writes it. Write a row per line, for example with "
+            "to_json(orient='records', lines=True), and use that file."
+        )
 
 
 def _check_wrapped(path: Path, document: dict[str, Any]) -> None:

@@ -292,6 +292,9 @@ def object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
+_EXCERPT = 20  # number of characters of a faulty line that are shown
+
+
 def object_of(content: bytes, keys: Iterable[str], unit: str = "line") -> dict[str, Any] | Fault:
     """Parse a JSON object. Return a Fault if the content is not one.
 
@@ -311,6 +314,9 @@ def object_of(content: bytes, keys: Iterable[str], unit: str = "line") -> dict[s
             )
         if _is_object(content.rstrip().removesuffix(b",")):
             return Fault(f"The {unit} ends with a comma. Remove the comma at the end of each {unit}.")
+        if content.strip() and not content.lstrip().startswith((b"{", b"[")):
+            start = content.decode().strip()[:_EXCERPT]
+            return Fault(f"The {unit} is not a JSON object; it begins with {start!r}.")
         return Fault(f"The {unit} is not valid JSON: {first_line(error)}.")
     if not isinstance(value, dict):
         example = json.dumps(dict.fromkeys(keys, "..."))

@@ -245,12 +245,8 @@ WITHIN = "is a single JSON object, and its rows .* in '{}'.*jq -c '{}' a.json >"
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.json", NESTED, r"Its columns are: id, data.text, annotations.*--column text=data.text"),
-        ("a.json", {"version": 1, "data": POSTS}, WITHIN.format("data", r".data\[\]")),
         ("a.json", {"data": {"posts": POSTS}}, WITHIN.format("data.posts", r".data.posts\[\]")),
         ("a.json", {"a b": {"c": {"d-e": POSTS}}}, WITHIN.format("a b.c.d-e", r'.\["a b"\].c.\["d-e"\]\[\]')),
-        ("a.json", [["1", "a"], ["2", "b"]], r'is a list. Each row must be a JSON object, such as {"id"'),
-        ("a.jsonl", as_jsonl(POSTS).replace("}\n", "},\n"), r"line 1: The line ends with a comma. Remove the comma at"),
         ("a.jsonl", HUGE_NUMBER, "The line contains a number with thousands of digits, which cannot be read. Save"),
         (
             "a.jsonl",

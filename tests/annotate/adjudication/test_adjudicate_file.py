@@ -101,7 +101,7 @@ def test_json_lines_other_names_of_columns_and_what_pandas_saved_for_nothing_do_
     path = file("".join(json.dumps(row) + "\n" for row in rows), "decisions.jsonl")
     outcome = run(file=path, column=["id=post", "reason=why"])
     assert (outcome.data["settled"], outcome.data["open"]) == (1, 2)
-    assert outcome.warned == ["Line 2: The label is neither a string nor an integer."]
+    assert outcome.warned == ["Line 2: The label is ['de'], neither a string nor an integer; save it as text."]
     outcome = run(file=file("id,label,reason\n2,nan,nan\n3, de\u00a0,known\n"))
     assert (outcome.data["open"], outcome.data["settled"], outcome.warned) == (1, 1, [])
 
