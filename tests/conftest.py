@@ -14,6 +14,8 @@ ASSAY_REQUIRE_ALL=1 (set in CI) turns skips because of missing software into fai
 """
 
 import copy
+import fcntl
+import gc
 import itertools
 import os
 import random
@@ -23,9 +25,14 @@ import shutil
 import signal
 import sqlite3
 from collections import defaultdict
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import django
+import duckdb
 import hypothesis
 import psycopg
 import pytest
@@ -93,8 +100,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     # No deadlines, so that slow machines pass. In CI, every run has the same examples.
-    slow = [hypothesis.HealthCheck.too_slow]
-    hypothesis.settings.register_profile("ours", deadline=None, suppress_health_check=slow, derandomize=REQUIRE_ALL)
+    same = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow], "derandomize": REQUIRE_ALL}
+    hypothesis.settings.register_profile("ours", max_examples=40, **same)
     hypothesis.settings.load_profile("ours")
     # A shell ignores it for background jobs, and programs that tests start would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -176,6 +183,16 @@ def pytest_collection_modifyitems(config, items):
     items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
 
 
+def pytest_collection_finish():
+    """Exclude imported modules and collected tests from garbage collections, and collect less often."""
+    gc.freeze()
+    gc.set_threshold(10_000)
+
+
+def pytest_unconfigure():
+    gc.unfreeze()
+
+
 def pytest_make_parametrize_id(val, argname):
     """Give compressed bytes a fixed name, because they contain a time, and test names must be equal in all workers."""
     return argname if isinstance(val, bytes) and not val.isascii() else None
@@ -206,11 +223,41 @@ if REQUIRE_ALL:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings, tmp_path_factory):
+def migrated():
+    """A migrated SQLite file for the tests' database and for installations that tests create. Migrations take seconds,
+    so the file stays for later runs, until a migration changes.
+    """
+    source = sha256(django.__version__.encode())
+    for path in sorted(path for app in apps.get_app_configs() for path in Path(app.path).glob("migrations/0*.py")):
+        source.update(path.read_bytes())
+    folder = running.ROOT / ".pytest_cache"
+    folder.mkdir(exist_ok=True)
+    file = folder / f"migrated-{source.hexdigest()[:16]}.sqlite3"
+    with open(folder / "migrated.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            for earlier in folder.glob("migrated-*"):
+                earlier.unlink()
+            with TemporaryDirectory(dir=folder) as place:
+                done = running.assay(Path(place), "django", "migrate")
+                assert done.returncode == 0, done.stderr
+                os.replace(Path(place, running.DATA, running.DATABASE), file)
+    return file
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings, tmp_path_factory, migrated):
     """Use a database file for this run, so that parallel runs do not share it and var/ is not changed."""
     if not ON_POSTGRES:
         path = tmp_path_factory.mktemp("database") / "test.sqlite3"
+        shutil.copyfile(migrated, path)
         django_settings.DATABASES["default"]["TEST"]["NAME"] = str(path)
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb():
+    """Keep the tables of the copied file."""
+    return not ON_POSTGRES
 
 
 @pytest.fixture(scope="session")
@@ -221,18 +268,6 @@ def _migrated(django_db_setup, django_db_blocker):
     tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         return {table: cursor.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
-
-
-@pytest.fixture(scope="session")
-def migrated(django_db_setup, tmp_path_factory):
-    """A migrated SQLite file for installations that tests create, because running the migrations takes seconds."""
-    folder = tmp_path_factory.mktemp("migrated")
-    if ON_POSTGRES:
-        assert running.assay(folder, "django", "migrate").returncode == 0
-        return folder / running.DATA / running.DATABASE
-    with closing(sqlite3.connect(django_settings.DATABASES["default"]["NAME"])) as database:
-        database.execute("VACUUM INTO ?", [str(folder / running.DATABASE)])
-    return folder / running.DATABASE
 
 
 @pytest.fixture
@@ -330,6 +365,31 @@ def _static_files_are_served_as_in_real_use():
     """Serve static files with our middleware, because the live server's handler does not support names with hashes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StaticFilesHandler, "_should_handle", lambda self, path: False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _duckdb_starts_once():
+    """Make each DuckDB store a database of its own in one instance, because an instance takes 16 ms to start."""
+    connect, numbers, instances = duckdb.connect, itertools.count(), {}
+
+    @contextmanager
+    def attached(limit):
+        name = f"store_{next(numbers)}"
+        with instances[limit].cursor() as connection:
+            connection.execute(f"ATTACH ':memory:' AS {name}; USE {name}")
+            yield connection
+            connection.execute(f"USE memory; DETACH {name}")
+
+    def connect_or_attach(*arguments, config=None, **options):
+        if not config or "memory_limit" not in config:
+            return connect(*arguments, config=config or {}, **options)
+        limit = config["memory_limit"]
+        instances[limit] = instances.get(limit) or connect(config=config)
+        return attached(limit)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duckdb, "connect", connect_or_attach)
         yield
 
 

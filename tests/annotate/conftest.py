@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.utils import timezone
 
 from annotate.controls.gold_answers import store
@@ -23,18 +22,13 @@ from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import demo_corpus, prelabelled, small  # noqa: F401 - fixtures
 from tests.annotate.hands import at_work  # noqa: F401 - fixture
-from tests.running import DATA, assay
+from tests.running import DATA, install
 
 
 @pytest.fixture
-def installed(django_db_setup, django_db_blocker, tmp_path):
+def installed(migrated, tmp_path):
     """A folder with an installation. The tables are copied, because creating them takes seconds."""
-    (tmp_path / DATA).mkdir()
-    if connection.vendor == "sqlite":
-        with django_db_blocker.unblock(), connection.cursor() as cursor:
-            cursor.execute("VACUUM INTO %s", [str(tmp_path / DATA / "assay.sqlite3")])
-    else:
-        assay(tmp_path, "status")
+    install(tmp_path / DATA, migrated)
     return tmp_path
 
 

@@ -5,7 +5,7 @@ import json
 import fasttext
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langid.langid import LanguageIdentifier, model
 
@@ -150,7 +150,7 @@ WORDS = st.sampled_from([*GERMAN.split(), "парке", "語", "हिन्द�
 WRITTEN = st.one_of(st.text(), st.lists(WORDS).map(" ".join))
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
 @given(st.lists(WRITTEN, max_size=8), st.integers(1, 200))
 @example(["", "", "a", "", "ab", "abc", "abcd", "de", ""], 1)
 def test_langid_scores_many_texts_as_its_own_loop_scores_each(package, texts, block):
@@ -164,7 +164,7 @@ def test_langid_scores_many_texts_as_its_own_loop_scores_each(package, texts, bl
         np.testing.assert_array_equal(row, package.nb_classprobs(package.instance2fv(text)))
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
 @given(st.lists(WRITTEN.filter(bool), min_size=1, max_size=5))
 def test_langid_names_first_what_its_own_loop_names(package, texts):
     for text, ranking in zip(texts, detect_langid(texts, 1), strict=True):

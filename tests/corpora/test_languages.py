@@ -166,6 +166,7 @@ def test_a_hint_never_takes_a_code_for_another_that_is_merely_spelled_like_it():
     assert hint("als") == "write sq (Albanian) or gsw (Swiss German)."
 
 
+@pytest.mark.slow
 def test_every_language_of_the_registry_has_one_code_here_with_a_name_and_a_script():
     names = registry().languages
     codes = {code: code_of(code) for code in names}

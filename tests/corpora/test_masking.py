@@ -79,6 +79,7 @@ def test_detectors_read_plain_letters_without_mentions_addresses_or_what_is_invi
     assert clean_for_detectors(text) == cleaned
 
 
+@pytest.mark.slow
 def test_cld2_takes_every_character_that_cleaning_leaves():
     everything = [chr(code) for code in range(sys.maxunicode + 1)]
     cleaned = clean_for_detectors("".join(everything))

@@ -275,7 +275,7 @@ def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(write, impo
     imported(import_corpus, write("a.jsonl", ROWS))
     corpus = Corpus.objects.get(name="c")
 
-    @settings(max_examples=40)
+    @settings(max_examples=15)
     @given(
         seed=st.text("abc:", min_size=1, max_size=4),
         size=st.none() | st.integers(1, 20),

@@ -174,10 +174,11 @@ def test_the_log_in_never_leads_to_an_address_that_only_takes_forms(world):
 MOST_KB = 45  # compressed size of the styles and scripts of a page
 
 
-def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(world):
+@pytest.mark.parametrize("people", [["ann"], pytest.param(["ann", "ada", "manager"], marks=pytest.mark.slow)], ids=len)
+def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(world, people):
     weight_of = cache(lambda file: len(static_files.compressed(finders.find(file), 0)))
     weights = {}
-    texts = {(who, name): world.told(who, "GET", name).text for who in ("ann", "ada", "manager") for name in PAGES}
+    texts = {(who, name): world.told(who, "GET", name).text for who in people for name in PAGES}
     texts["nobody", "docs"] = world.told("nobody", "GET", "docs").text
     texts["ann", "concepts"] = world.client("ann").get("/tasks/acts/").text
     for page, text in texts.items():

@@ -143,7 +143,7 @@ SAYING_SOMETHING = {
 }
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_names_laughter_and_hashtags_go_to_people_and_styled_letters_are_agreed_on(open_task, tmp_path, processes):
     texts = [*SAYING_NOTHING, *SAYING_SOMETHING]
     file = tmp_path / "odd.jsonl"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 from django.core.management import CommandError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
@@ -149,7 +149,6 @@ EXPORTED = st.lists(
 
 @pytest.mark.parametrize("apart", ["message", "thread"])
 def test_what_is_to_stay_together_does_for_any_messages_threads_and_shares(apart):
-    @settings(max_examples=60, deadline=None)
     @given(EXPORTED, st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
     def check(rows, shares):
         listed = [

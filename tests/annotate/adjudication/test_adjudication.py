@@ -146,7 +146,7 @@ def test_what_waits_for_another_adjudicator_is_told_once_the_task_is_closed(make
         Task.objects.update(is_open=True)
 
 
-@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
 def test_an_adjudicator_who_reads_cannot_tell_which_of_their_answers_are_checked(make_task, person, client, name):
     task, both = make_task([DISPUTED] * 12, check_share=0.5), person("both", "de", adjudicates=True)
     client.force_login(both.user)

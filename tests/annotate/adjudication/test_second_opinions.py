@@ -137,7 +137,7 @@ def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(s
     ]
 
 
-@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
 def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(seconded, ada, eve, client, name):
     task, units = seconded(16, check_share=0.5)
     client.force_login(ada.user)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
@@ -69,13 +69,11 @@ def test_alpha_is_what_krippendorff_publishes_for_his_example(distance, publishe
     assert best_first == pytest.approx(worst_first)
 
 
-@settings(max_examples=50)
 @given(answers())
 def test_nominal_alpha_is_its_definition_pair_by_pair(rows):
     assert same(value(rows), by_pairs(rows, lambda one, other: one != other))
 
 
-@settings(max_examples=30)
 @given(st.lists(st.sampled_from(LABELS), min_size=1, max_size=30), st.integers(2, 4))
 def test_alpha_of_perfect_agreement_is_1_and_of_a_single_label_unknown(truth, people):
     rows = [(unit, who, label) for unit, label in enumerate(truth) for who in range(people)]
@@ -149,7 +147,6 @@ def test_of_two_labels_and_two_answers_the_interval_is_that_of_jeffreys_prior():
     assert (found.low, found.high) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)), abs=0.01)
 
 
-@settings(max_examples=30)
 @given(answers(least=2))
 def test_an_interval_holds_its_value_and_stays_where_the_coefficient_can_be(rows):
     counts = counts_of(rows)
@@ -217,7 +214,6 @@ def test_few_units_have_another_label_where_nearly_all_answers_are_one(counts, f
     assert few_others(counts) == found
 
 
-@settings(max_examples=30)
 @given(answers(least=2))
 def test_the_alpha_of_a_label_is_that_of_it_against_all_others(rows):
     found = {LABELS[one.label]: one for one in by_label(counts_of(rows), seed=1, replicates=10)}

@@ -67,6 +67,7 @@ def test_a_stratum_that_nobody_read_is_refused():
         draw({(0, 0, 0): 3, (1, 0, -1): 2})
 
 
+@pytest.mark.slow
 def test_intervals_cover_in_a_population_of_known_truth():
     name = "four languages, disputed ones read and agreed ones audited"
     rows = list(estimate(name, WORLDS[name], 300, 40, "7"))

@@ -44,6 +44,7 @@ def test_the_jackknife_leaves_out_each_unit_or_group_as_by_hand(how):
     assert spread == pytest.approx((len(found) - 1) * found.var())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"weights": True}, {"groups": 60}])
 def test_intervals_hold_the_value_of_a_large_sample(how):
     """Of 300 draws; the truth is that of a sample of 400,000."""
@@ -88,6 +89,7 @@ def contrasted(chance, gold, first, second, size):
     return [Paired(gold[units], said[units], 5, weights / weights.min()) for said in (first, second)]
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_parts_have_chances_of_their_own():
     """300 draws of 200 units: the difference of two accuracies, one accuracy, and the recall of two labels. A part in
     which all that was read is right still leaves room."""

@@ -62,6 +62,7 @@ def test_a_difference_has_the_p_value_of_its_counts(first, second, p):
 # --- intervals that hold at every look, beside those for one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
 def test_in_500_samples_the_truth_is_inside_at_every_look_of_95_percent(share):
     """Looked at after each of 2,000 units. Intervals for one look leave it out at some look far more often."""

@@ -4,7 +4,7 @@ from dataclasses import astuple, replace
 from math import hypot
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.proportions import (
@@ -30,7 +30,6 @@ def strata_of(draw, *, all_read=False):
     return Stratum(drawn, read, domain, draw(st.sampled_from([0, domain]) | st.integers(0, domain)))
 
 
-FEW = settings(max_examples=40)
 STRATA = st.lists(strata_of(), min_size=1, max_size=6)
 ALL_READ = st.lists(strata_of(all_read=True), min_size=1, max_size=6)
 
@@ -61,20 +60,17 @@ def test_a_proportion_stands_with_its_interval_and_counts():
         stratified([Stratum(10, 11, 5, 5)])
 
 
-@FEW
 @given(ALL_READ)
 def test_where_all_was_read_the_estimate_is_the_plain_interval_exactly(strata):
     hits, domain = sum(stratum.hits for stratum in strata), sum(stratum.domain for stratum in strata)
     assert stratified(strata) == proportion(hits, domain)
 
 
-@FEW
 @given(STRATA)
 def test_a_stratified_estimate_lies_in_its_interval_and_that_between_0_and_1(strata):
     assert holds(stratified(strata))
 
 
-@FEW
 @given(STRATA)
 def test_a_sample_of_the_draw_knows_no_more_than_the_draw_itself(strata):
     estimate = stratified(strata)
@@ -224,7 +220,6 @@ def test_of_few_posts_of_its_own_a_language_s_recall_is_no_surer_than_they_make_
     )
 
 
-@FEW
 @given(
     st.integers(1, 1500),
     st.lists(st.tuples(st.integers(0, 50), st.integers(50, 1500), st.floats(1e-3, 1e3)), max_size=5),

@@ -125,6 +125,7 @@ POPULATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_the_intervals_cover_the_truth_as_often_as_they_say(population):
     kept, dropped, least = POPULATIONS[population]

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.label_errors import (
@@ -106,7 +106,6 @@ def test_the_planned_error_of_agreement_is_that_of_the_audit():
 SHARES = st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)).map(sorted)
 
 
-@settings(max_examples=40)
 @given(FIGURES, POSSIBLE, st.integers(1_000, 300_000), SHARES, st.floats(1, 2))
 def test_more_posts_audits_or_checks_never_widen_an_interval(figure, expected, size, shares, more):
     less, most = shares
@@ -119,7 +118,6 @@ def test_more_posts_audits_or_checks_never_widen_an_interval(figure, expected, s
         assert other <= one + 1e-4
 
 
-@settings(max_examples=40)
 @given(FIGURES, POSSIBLE, st.sampled_from([0.03, 0.05, 0.1, 0.2]))
 def test_the_cheapest_draw_is_enough_and_the_next_smaller_one_is_not(figure, expected, wished):
     def is_enough(draw):

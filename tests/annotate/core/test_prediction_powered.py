@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.proportions import jeffreys
@@ -134,7 +134,6 @@ def test_the_items_still_to_read_are_those_that_a_larger_draw_needs():
     assert found.prediction_powered.more < found.rogan_gladen.more < found.people.more
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([1.0, 0.5, 0.1, 0.01])), max_size=40),
     st.tuples(*[st.integers(0, 500)] * 3),

@@ -4,7 +4,7 @@ systems, held against choix."""
 import choix
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.measures.paired_comparisons import (
@@ -220,7 +220,6 @@ def by_choix(wins):
     return found - found.mean()
 
 
-@settings(max_examples=40)
 @given(st.integers(2, 6).flatmap(lambda size: st.lists(st.integers(1, 30), min_size=size**2, max_size=size**2)))
 def test_strengths_are_those_of_a_kept_library(numbers):
     size = int(len(numbers) ** 0.5)

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.proportions import UNKNOWN
@@ -122,7 +122,6 @@ def test_with_all_ancestors_a_near_miss_is_half_right():
     assert micro([Answered({"cat"}, {"dog"})], seed="1").f1.value == 0
 
 
-@settings(max_examples=40)
 @given(DOCUMENTS)
 def test_every_measure_lies_between_0_and_1_and_the_r_precision_is_the_greater_of_precision_and_recall(documents):
     found = measures_at(documents)

@@ -211,6 +211,7 @@ def test_units_repeated_within_their_group_and_larger_weights_say_no_more():
     assert apart["log loss"].high < once["log loss"].high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["overconfident, 300 units", "60 groups of 10", "weights 1 and 5, 500 units"])
 def test_intervals_cover_the_truth_in_hard_populations(name):
     population = POPULATIONS[name]

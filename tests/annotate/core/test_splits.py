@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.draws.splits import (
@@ -45,7 +45,6 @@ def options(draw):
     return {name: Fraction(part, whole) for name, part in zip(SPLITS, (train, dev, test), strict=True)}
 
 
-@settings(max_examples=60)
 @given(tables(), options(), st.text(max_size=5))
 def test_no_value_is_in_two_splits_train_is_in_english_only_and_no_split_without_a_share_has_rows(
     rows, given_ratios, seed
@@ -60,7 +59,6 @@ def test_no_value_is_in_two_splits_train_is_in_english_only_and_no_split_without
         assert row.language == "en" or chosen[row.id] != "train"
 
 
-@settings(max_examples=40)
 @given(tables(), options(), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_changes_nothing_and_a_seed_does(rows, given_ratios, shuffler):
     shuffled = rows[:]
@@ -70,7 +68,6 @@ def test_the_order_of_the_rows_changes_nothing_and_a_seed_does(rows, given_ratio
     assert split(rows, THREE, seed="1") != split(rows, THREE, seed="2")
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 200), options(), st.text(max_size=5))
 def test_of_rows_of_which_no_two_belong_together_test_and_dev_have_their_share_rounded_up(size, given_ratios, seed):
     rows = [Row(f"r{number}", "en", [f"q{number}"]) for number in range(size)]
@@ -81,7 +78,6 @@ def test_of_rows_of_which_no_two_belong_together_test_and_dev_have_their_share_r
     assert 0 <= wanted["train"] - counts["train"] < 2
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.integers(1, 4), min_size=60, max_size=120),
     st.integers(1, 4),
@@ -186,7 +182,6 @@ def test_what_belongs_together_and_what_is_too_little_keep_a_split_from_its_shar
     assert [miss.rows for miss in misses(rows[79:82], THREE, split(rows[79:82], THREE, seed="1"))] == [3, 3]
 
 
-@settings(max_examples=40)
 @given(st.integers(20, 200), st.text(max_size=5))
 def test_of_rows_that_nothing_holds_together_no_split_is_far_from_its_share(size, seed):
     rows = [Row(f"r{number}", "de", [f"q{number}"]) for number in range(size)]
@@ -223,7 +218,6 @@ def test_splits_differ_by_half_the_sum_of_what_their_labels_shares_differ_by():
         assert total_variation(np.array(first), np.array(second)) == distance
 
 
-@settings(max_examples=40)
 @given(COUNTS, COUNTS, st.integers(1, 9))
 def test_how_far_splits_differ_is_0_for_the_same_shares_and_the_same_either_way(first, second, times):
     assert total_variation(first, times * first) == 0

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.differences import paired
@@ -119,7 +119,6 @@ def sets_of_two(draw):
     return Uniform({str(number): cell for number, cell in enumerate(cells)}, slips=slips)
 
 
-@settings(max_examples=40)
 @given(sets_of_two())
 def test_accuracies_are_no_further_apart_than_the_share_of_posts_of_which_the_two_say_otherwise(both):
     found = differences(both)["accuracy", "with und"]
@@ -129,7 +128,6 @@ def test_accuracies_are_no_further_apart_than_the_share_of_posts_of_which_the_tw
     assert found["value"] is None or found["low"] is not None or most > 0.99
 
 
-@settings(max_examples=40)
 @given(sets_of_two())
 def test_a_comparison_turns_round_with_the_two(both):
     turned = differences(both.of_other)
@@ -142,14 +140,12 @@ def test_a_comparison_turns_round_with_the_two(both):
         assert turned[figure]["value"] == pytest.approx(-found["value"], abs=1e-9)
 
 
-@settings(max_examples=40)
 @given(sets_of_two())
 def test_what_was_not_read_names_no_winner(both):
     alike = both.with_each(lambda key, cell: cell._replace(other=cell.said) if cell.read else cell)
     assert not any(told["better"] for told in differences(alike).values())
 
 
-@settings(max_examples=40)
 @given(sets_of_two(), st.data())
 def test_what_is_true_where_both_say_the_same_does_not_matter_to_which_is_more_accurate(both, data):
     """Where all was read; else what is true of one post is a guide to others."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.aggregation.answer_table import at_first, outcome
@@ -60,7 +60,6 @@ def test_labels_that_are_unknown_twice_too_few_or_too_many_are_refused_with_a_se
     assert str(refused.value) == sentence
 
 
-@settings(max_examples=40)
 @given(st.sets(st.sampled_from(sorted(CODES)), min_size=1))
 def test_what_is_read_of_labels_that_there_are_may_be_given_and_comes_apart_again(ids):
     text = LABELS.read([*ids])
@@ -93,7 +92,6 @@ def test_a_label_stays_that_more_than_half_chose_two_of_three(answers, kept):
     assert labels.support(["a b", "b c", "b"]) == {"a": 1, "b": 3, "c": 1}
 
 
-@settings(max_examples=40)
 @given(st.lists(ANSWERS.map(lambda answers: answers[0]), min_size=5, max_size=5), st.sampled_from([1, 3, 5]))
 def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_labels(answers, asked):
     redundancy = at_first(asked, stop_early=True)
