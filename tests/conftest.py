@@ -178,7 +178,7 @@ def pytest_collection_modifyitems(config, items):
     for item in kept:
         if item.get_closest_marker(name):
             item.add_marker(pytest.mark.skip(reason=OTHER_DATABASE[name]))
-        if not {"migrated", "crowd"}.isdisjoint(item.fixturenames):  # created only if a test needs it
+        if "crowd" in item.fixturenames:  # created only if a test needs it
             item.add_marker(pytest.mark.django_db)
     items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
 
