@@ -144,7 +144,7 @@ def test_a_killed_watcher_is_started_again_and_a_killed_server_at_once(tmp_path,
         os.kill(watcher, signal.SIGKILL)
         until(lambda: set(processes(tmp_path, "annotate.job_watcher")) - {watcher})
 
-        workers = set(processes(tmp_path, "gunicorn")) - {began[0].pid}
+        workers = set(processes(tmp_path, "manage.py")) - {began[0].pid}
         began[0].kill()
         began[0].wait()
         began.append(begin(tmp_path, "serve", "--port", port, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))

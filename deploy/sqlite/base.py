@@ -79,6 +79,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         path = str(self.settings_dict["NAME"])
         return [_identity(path), _identity(f"{path}-wal")]
 
+    def close(self):
+        super().close()
+        # A process that is forked later must open the file itself, because a lock belongs to all that share the file.
+        if self._lock_file is not None and not self._lock_held:
+            os.close(self._lock_file)
+            self._lock_file = None
+
     def is_usable(self):
         """Return whether the connection still uses the current database file, which may have been moved or replaced.
 

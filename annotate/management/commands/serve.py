@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import connection, connections
 from django.urls import reverse
+from gunicorn.app import wsgiapp
 
 from annotate.actions import commands, job_worker
 from annotate.actions.database import harmful_settings, prepare
@@ -144,21 +145,23 @@ def name_of(host: str) -> str:
 
 
 def serve(host: str, port: int, workers: int | None, threads: int) -> None:
-    """Replace the current process with the server."""
+    """Run the server in this process, which has loaded the program already, until it is stopped."""
     # The server must run in the folder of the code, because Gunicorn would import any modules and configuration in the
     # current folder. Therefore, make relative paths absolute before changing the folder.
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
-        os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
-    _, pipe = job_worker.start_watcher()
-    os.set_inheritable(pipe, True)  # all server processes keep the pipe open, so the watcher exits after the last one
+        path = str(Path(connection.settings_dict["NAME"]).resolve())
+        settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = path
+        os.environ["DATABASE_URL"] = f"sqlite:///{quote(path)}"
+    _watcher = job_worker.start_watcher()  # all server processes keep its pipe open, so it exits after the last one
     os.environ[job_worker.BESIDE] = "1"
     os.chdir(settings.BASE_DIR)
-    command = [
+    connections.close_all()  # processes must not share connections
+    sys.argv = [
         "gunicorn",
         "--config=python:deploy.server",
         f"--bind={f'[{host}]' if ':' in host else host}:{port}",
         f"--threads={threads}",
         *([f"--workers={workers}"] if workers else []),
     ]
-    os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server
+    wsgiapp.run()
