@@ -20,7 +20,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.pages import case_summary, concept_picker, item_view
+from annotate.pages import case_order, case_summary, concept_picker, item_view
 from annotate.pages.access import CONFLICT, UserRequest, may, status_of, whole_number
 from annotate.pages.item_view import record, sets, sides_of
 from annotate.work import adjudication, answer_changes
@@ -216,6 +216,12 @@ class Cut:
     def units(self, task: Task, annotator: Annotator) -> QuerySet[Any]:
         return adjudication.to_adjudicate(task, annotator, self.language, self.case)
 
+    def order(self, task: Task, annotator: Annotator) -> case_order.Order:
+        """Return the sort key and the primary key of each unit, in order."""
+        if self == Cut():
+            return case_order.order(task, annotator)
+        return adjudication.places(self.units(task, annotator), annotator)
+
 
 LONG = 1_000  # minimum number of cases for caching the numbers at the filters
 KEPT = 30  # how long they are cached, in seconds
@@ -265,10 +271,7 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     previous, next: primary keys of the units before and after it, None at the ends of the list
     first: primary key of the first unit in the list other than this unit; None if there is none
     """
-    positions, own_position = (
-        adjudication.places(cut.units(unit.task, annotator)),
-        adjudication.place_of(unit, annotator),
-    )
+    positions, own_position = cut.order(unit.task, annotator), adjudication.place_of(unit, annotator)
     index = bisect_left(positions, (own_position,))
     is_listed = index < len(positions) and positions[index][1] == unit.pk
     after = index + is_listed
@@ -346,10 +349,9 @@ def cases(
     outcome: result of settling cases in bulk, if some were refused
     """
     cut = Cut.asked(request.GET)
-    listed = cut.units(task, annotator)
     # Sort only keys, because the database would read the texts of all cases in order to sort them too.
-    page = Paginator(listed.values_list("pk", flat=True), 50).get_page(request.GET.get("page"))
-    units = list(listed.filter(pk__in=list(page)))
+    page = Paginator([key for _, key in cut.order(task, annotator)], 50).get_page(request.GET.get("page"))
+    units = adjudication.listed(page, annotator)
     rows = waiting_rows(units, annotator)
     number = len(outcome.settled) if outcome else whole_number(request.GET.get("settled"))
     context = {

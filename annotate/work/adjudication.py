@@ -71,9 +71,16 @@ def place_of(unit: Unit, annotator: Annotator) -> Place:
     return _comparable(*_placed(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_WHERE).get())
 
 
-def places(units: QuerySet[Any]) -> list[tuple[Place, int]]:
-    """Return the sort key and the primary key of each unit of `to_adjudicate`, in order."""
-    return [(_comparable(*where), unit) for *where, unit in units.values_list(*_WHERE, "pk")]
+def places(units: QuerySet[Unit], annotator: Annotator) -> list[tuple[Place, int]]:
+    """Return the sort key and the primary key of each unit, in the order of `to_adjudicate`."""
+    placed = _placed(units, annotator).order_by().values_list(*_WHERE, "pk")
+    return sorted((_comparable(*where), unit) for *where, unit in placed)
+
+
+def listed(keys: Iterable[int], annotator: Annotator) -> list[Any]:
+    """Return some units of `to_adjudicate`, in its order, and found by their primary keys."""
+    units = _of_cases(_placed(Unit.objects.filter(pk__in=list(keys)), annotator))
+    return list(units.select_related("item", "task").order_by(*_ORDER))
 
 
 def _placed(units: QuerySet[Unit], annotator: Annotator) -> QuerySet[Any]:
