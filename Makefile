@@ -18,7 +18,7 @@ test test-slow: export ASSAY_DATA_DIR = .venv/test-data
 test: .venv/.requirements-test
 	$(PYTHON) -m tests $(TESTS)
 
-test-slow: .venv/.requirements-test
+test-slow: .venv/.requirements-test .tools/.requirements
 	$(PYTHON) -m tests --slow
 
 test-all: test test-slow
@@ -56,9 +56,10 @@ bench-faults: .venv/.requirements-test
 lock:
 	uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
 	uv pip compile -q --universal --generate-hashes --no-header --all-extras --group dev -c requirements.txt pyproject.toml -o requirements-test.txt
+	uv pip compile -q --universal --generate-hashes --no-header --group tools -o requirements-tools.txt
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A name that is found may still not run (a version manager's shim), be too old, or lack ensurepip, which Debian
@@ -86,4 +87,10 @@ clean:
 
 .venv/.requirements-test: requirements-test.txt .venv/.requirements
 	$(INSTALL) -r requirements-test.txt
+	@touch $@
+
+# Annotation tools that load what Assay exports. doccano's own list of packages excludes those of the others.
+.tools/.requirements: requirements-tools.txt | .venv/bin/python
+	$(PYTHON) -m venv .tools
+	.tools/bin/$(notdir $(INSTALL)) --no-deps -r requirements-tools.txt
 	@touch $@
