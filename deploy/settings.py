@@ -104,6 +104,8 @@ ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
 if ENGINE not in ("duckdb", "spark"):
     raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}. It must be duckdb or spark.")
 SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
+# Object storage in which several servers share corpora (corpora/storage/bucket.py).
+CORPORA = os.environ.get("ASSAY_CORPORA", "").rstrip("/")
 # The endpoint that `vote` asks, and its key, which is only in the environment and never stored.
 ENDPOINT = os.environ.get("ASSAY_ENDPOINT", "")
 ENDPOINT_KEY = os.environ.get("ASSAY_ENDPOINT_KEY", "").strip()

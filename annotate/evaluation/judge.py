@@ -33,7 +33,7 @@ from annotate.goldsets.gold_set import GoldSet, objects_in
 from annotate.kinds.designs import STREAM
 from annotate.reports.evaluation_report import texts
 from corpora.predictions.prediction_rows import EVERY_LABEL
-from corpora.storage.layout import corpus_dir, read_manifest
+from corpora.storage.layout import corpus_dir, fetched_manifest
 
 HALF_WIDTH = 2.5  # target half-width of the interval for a label's share, in percentage points
 SHARED = "judge with people, where two answered"
@@ -49,7 +49,7 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None 
     limit: number of items that the corpus had when the set was drawn; parts that were added later are skipped. None for
         all parts.
     """
-    manifest = read_manifest(name) if name else None
+    manifest = fetched_manifest(name) if name else None
     if manifest is None:
         return None
     ids: list[str] = []

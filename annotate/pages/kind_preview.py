@@ -18,7 +18,7 @@ from annotate.work.permit import Permit, Reading
 from annotate.work.routes import Routes
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
-from corpora.storage.layout import corpus_dir, read_manifest
+from corpora.storage.layout import corpus_dir, fetched_manifest
 
 STATIC = Path(__file__).parents[1] / "static"
 POST = "This is a sample post. Real posts are shown here."
@@ -134,7 +134,7 @@ def _item(kind: Kind, language: str) -> Item:
 
 def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
     """Return the first item of a corpus, preferably in this language. None if it lacks a field of the kind."""
-    manifest = read_manifest(corpus)
+    manifest = fetched_manifest(corpus)
     if manifest is None or not manifest.parts or not set(kind.fields) <= set(manifest.fields):
         return None
     names = ["text", "language", *kind.fields] if manifest.fields else ["text"]

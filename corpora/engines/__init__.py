@@ -24,7 +24,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voters import DEFAULT, RANKS, Panel
-from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manifest
+from corpora.storage.layout import Manifest, corpus_dir, fetched_manifest, manifest_of
 from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
@@ -240,7 +240,7 @@ def asking(
     panel: the voters whose votes are in the view `votes`; predictions/panels.py checks that they have voted
     """
     opened = _opened if (engine or settings.ENGINE) == "duckdb" else _spark().opened
-    manifest, directory = manifest or read_manifest(name), corpus_dir(name)
+    manifest, directory = manifest or fetched_manifest(name), corpus_dir(name)
     with opened() as store:
         posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []

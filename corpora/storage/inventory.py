@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Sum
 
@@ -15,7 +16,7 @@ from corpora.core.voters import VOTERS
 from corpora.engines import asking
 from corpora.models import Corpus, Draw
 from corpora.predictions.predictor_labels import MAJORITY, find_imported
-from corpora.storage import layout
+from corpora.storage import bucket, layout
 from corpora.storage.layout import Manifest
 
 POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknown"
@@ -220,8 +221,9 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
 
     Raise CorpusError if the corpus must not be deleted.
     """
-    # If a deletion was interrupted, only the folder is left.
-    is_left = layout.corpus_dir(name).exists() and not Corpus.objects.filter(name=name).exists()
+    # If a deletion was interrupted, only the files are left.
+    has_files = layout.corpus_dir(name).exists() or name in layout.corpora_on_disk()
+    is_left = has_files and not Corpus.objects.filter(name=name).exists()
     corpus = None if is_left else corpus_named(name)
     if corpus and (draws := corpus.draws.count()):
         raise CorpusError(
@@ -240,7 +242,7 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
 def delete_corpus(name: str) -> dict[str, Any]:
     """Delete a corpus from the database and from disk, and return what was deleted."""
     corpus_to_delete(name)  # If the corpus must not be deleted, fail before anything is written.
-    with layout.changing(name) as directory:
+    with layout.changing(name, fetches=False) as directory:
         with transaction.atomic():
             # Lock the row, so that concurrent draws must wait.
             corpora = list(Corpus.objects.select_for_update().filter(name=name))
@@ -248,6 +250,8 @@ def delete_corpus(name: str) -> dict[str, Any]:
             for corpus in corpora:
                 corpus.items.all().delete()
                 corpus.delete()
+        if settings.CORPORA:
+            bucket.delete(name)
         (directory / "manifest.json").unlink(missing_ok=True)
         layout.sync(directory)
         for path in (directory / "rejects").iterdir():

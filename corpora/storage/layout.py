@@ -10,7 +10,8 @@
                             rejects/000001.jsonl    rejected rows of the first source: file, line, reason
                             answers/                answers of language models (predictions/answer_ledger.py)
 
-Parts are immutable. The importers and votes/vote_run.py write the files.
+Parts are immutable. The importers and votes/vote_run.py write the files. If the setting CORPORA names object storage,
+the folder is a copy of what is published there (bucket.py).
 """
 
 import fcntl
@@ -31,6 +32,7 @@ from django.conf import settings
 from corpora.core import CorpusError, TooManyRejected
 from corpora.core.voters import DEFAULT
 from corpora.sources.text import TextFormat
+from corpora.storage import bucket
 from corpora.system import VERSION, release
 
 
@@ -39,8 +41,12 @@ def corpora_dir() -> Path:
 
 
 def corpora_on_disk() -> list[str]:
-    """Return the names of the folders that have a manifest, sorted."""
-    return sorted(path.parent.name for path in corpora_dir().glob("*/manifest.json"))
+    """Return the names of the folders that have a manifest, and of the published corpora, sorted."""
+    folders = [path.parent for path in corpora_dir().glob("*/manifest.json")]
+    if settings.CORPORA:
+        unpublished = {folder.name for folder in folders if not (folder / bucket.PUBLISHED).exists()}
+        return sorted(unpublished.union(bucket.names()))
+    return sorted(folder.name for folder in folders)
 
 
 def corpus_dir(name: str) -> Path:
@@ -344,11 +350,13 @@ class Manifest:
 def read_manifest(name: str) -> Manifest | None:
     """Return the manifest of a corpus, or None if there is no such corpus.
 
+    Its files may not be in the folder yet if the corpus is in object storage; `manifest_of` fetches them.
+
     Raise CorpusError if the manifest cannot be read.
     """
     path = corpus_dir(name) / "manifest.json"
     try:
-        raw = json.loads(path.read_bytes())
+        raw = json.loads(bucket.manifest_bytes(name, path.parent) if settings.CORPORA else path.read_bytes())
         raw.pop("versions", None)
         raw["sources"] = tuple(Source(**source) for source in raw["sources"])
         raw["parts"] = tuple(Part(**part) for part in raw["parts"])
@@ -373,11 +381,11 @@ def read_manifest(name: str) -> Manifest | None:
 
 
 def manifest_of(name: str) -> Manifest:
-    """Return the manifest of a corpus.
+    """Return the manifest of a corpus, whose files are in its folder then.
 
-    Raise CorpusError if there is no such corpus.
+    Raise CorpusError if there is no such corpus, or if its files cannot be fetched.
     """
-    manifest = read_manifest(name)
+    manifest = fetched_manifest(name)
     if manifest is None:
         raise CorpusError(
             f"The corpus {name!r} does not exist. Create it with `assay import_corpus {name} FILE --licence LICENCE`, "
@@ -386,9 +394,29 @@ def manifest_of(name: str) -> Manifest:
     return manifest
 
 
+def fetched_manifest(name: str) -> Manifest | None:
+    """Return the manifest of a corpus, whose files are in its folder then, or None if there is no such corpus.
+
+    Raise CorpusError as `manifest_of` does.
+    """
+    manifest, directory = read_manifest(name), corpus_dir(name)
+    if settings.CORPORA and manifest and not bucket.is_current(name, directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        waiting = Path(settings.DATA_DIR) / "tmp" / f"fetch-{name}.lock"
+        waiting.parent.mkdir(exist_ok=True)
+        with waiting.open("a") as others, (directory / "lock").open("a") as lock:
+            fcntl.flock(others, fcntl.LOCK_EX)  # wait for others who fetch, but not for a command
+            _acquire(lock, name)
+            bucket.fetch(name, directory)
+            manifest = read_manifest(name)
+    return manifest
+
+
 def write_manifest(name: str, manifest: Manifest) -> None:
     """Write a manifest atomically. This commits the changes to the corpus."""
     path = corpus_dir(name) / "manifest.json"
+    if settings.CORPORA:
+        bucket.publish(name, path.parent, _written(manifest), _files_of(path.parent, manifest))
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(_written(manifest), file, ensure_ascii=False, indent=1)
@@ -396,6 +424,17 @@ def write_manifest(name: str, manifest: Manifest) -> None:
     sync(draft)
     draft.rename(path)
     sync(path.parent)
+
+
+def _files_of(directory: Path, manifest: Manifest) -> set[str]:
+    """Return the files that a manifest names, in the folder of the corpus."""
+    files = {f"parts/{part.name}" for part in manifest.parts}
+    files |= {f"votes/{votes.name}" for votes in manifest.votes}
+    files |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
+    files |= {f"scores/{scores.file}" for scores in manifest.scores}
+    files |= {f"left_out/{manifest.threads.file}"} if manifest.threads else set()
+    lists = (f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1))
+    return files.union(path for path in lists if (directory / path).exists())
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
@@ -505,10 +544,12 @@ _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 
 
 @contextmanager
-def changing(name: str) -> Iterator[Path]:
+def changing(name: str, *, fetches: bool = True) -> Iterator[Path]:
     """Lock a corpus, remove leftover files, and yield its directory.
 
     If the corpus still has no manifest at the end of the block, everything that was created for it is removed.
+
+    fetches: whether a corpus in object storage must be in the folder
 
     Raise CorpusError if another process holds the lock, or if the directory cannot be written.
     """
@@ -523,6 +564,8 @@ def changing(name: str) -> Iterator[Path]:
         try:
             for folder in _FOLDERS:
                 (directory / folder).mkdir(exist_ok=True)
+            if settings.CORPORA and fetches:
+                _fetch_or_publish(name, directory)
             _sweep(directory, read_manifest(name))
             yield directory
         except OSError as error:
@@ -540,6 +583,14 @@ def changing(name: str) -> Iterator[Path]:
                 _sweep(directory, manifest, lists_stay=keep_lists)
                 if manifest is None:
                     _remove_empty(directory)
+
+
+def _fetch_or_publish(name: str, directory: Path) -> None:
+    """Fetch a corpus from object storage. If it was imported before the setting CORPORA, publish it."""
+    bucket.fetch(name, directory)
+    manifest = read_manifest(name)
+    if manifest and not (directory / bucket.PUBLISHED).exists():
+        write_manifest(name, manifest)
 
 
 def _acquire(lock: TextIO, name: str) -> None:
@@ -577,14 +628,7 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
 
     lists_stay: keep lists of rejected rows that are not empty
     """
-    listed: set[str] = set()
-    if manifest:
-        listed |= {f"parts/{part.name}" for part in manifest.parts}
-        listed |= {f"votes/{votes.name}" for votes in manifest.votes}
-        listed |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
-        listed |= {f"scores/{scores.file}" for scores in manifest.scores}
-        listed |= {f"left_out/{manifest.threads.file}"} if manifest.threads else set()
-        listed |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
+    listed = _files_of(directory, manifest) if manifest else set()
     for folder in _FOLDERS:
         for path in (directory / folder).iterdir():
             stays = lists_stay and folder == "rejects" and path.stat().st_size
@@ -593,5 +637,6 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
     if manifest is None:  # The corpus was deleted, so unfinished votes and answers about it are not needed.
         for unlisted in ("voting", "answers"):
             shutil.rmtree(directory / unlisted, ignore_errors=True)
+        (directory / bucket.PUBLISHED).unlink(missing_ok=True)
     (directory / "manifest.draft").unlink(missing_ok=True)
     shutil.rmtree(directory / "staging", ignore_errors=True)

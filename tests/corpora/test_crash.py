@@ -44,7 +44,7 @@ sys.addaudithook(watch)
 
 import django
 from django.conf import settings
-settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, ENGINE="duckdb", AUTHOR_KEY={key!r},
+settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, ENGINE="duckdb", CORPORA="", AUTHOR_KEY={key!r},
                    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
                    DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": {database!r}}}}})
 django.setup()
