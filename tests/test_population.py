@@ -14,8 +14,7 @@ from annotate.actions.commands import call_command
 from benchmarks import population_report, population_work
 from benchmarks.place import BenchmarkFailed
 from benchmarks.population_report import cells_of
-from benchmarks.population_stream import HISTORY, WINDOW, AuthorModel, fit, make_stream, write_jsonl
-from benchmarks.population_texts import MADE_KINDS
+from benchmarks.population_stream import HISTORY, WINDOW, AuthorModel, make_stream, write_jsonl
 from benchmarks.population_work import NAME, cells, frames, load, samples, truths
 from corpora.core.languages import UND
 from corpora.models import Corpus
@@ -78,34 +77,6 @@ def corpus(made, settings):
     """Not in the database: the draws read files only."""
     settings.DATA_DIR = made.data
     return Corpus(name=NAME)
-
-
-def test_languages_have_their_shares_although_many_authors_have_english_for_a_second(pools):
-    model = replace(MODEL, two=1.0, english=0.5)
-    first = stream_of(pools, posts=500)
-    assert first == stream_of(pools, posts=500)
-    assert [post.text for post in first] != [post.text for post in stream_of(pools, "other", 500)]
-    stream = make_stream(pools, SHARES, model, posts=40_000, habit=0.5, seed="small")
-    kinds = Counter(UND if post.kind in (*MADE_KINDS, "mixed") else post.kind for post in stream)
-    assert {language: kinds[language] / len(stream) for language in SHARES} == pytest.approx(SHARES, abs=0.03)
-    assert {post.posted_at.month for post in stream} == {3, 4, 5, 6, 7}
-
-
-def test_authors_that_are_made_have_the_model_that_they_were_made_by(pools):
-    authors = {}
-    for post in stream_of(pools, posts=30_000):
-        authors.setdefault(post.author, []).append(UND if post.kind in MADE_KINDS else post.kind)
-    # A mixture is labelled with its languages in the history; which they are makes no difference to the fit.
-    fitted = fit([["en+es" if kind == "mixed" else kind for kind in own] for own in authors.values()]).model
-    assert fitted.two == pytest.approx(MODEL.two, abs=0.06)
-    assert fitted.main_of_two == pytest.approx(MODEL.main_of_two, abs=0.04)
-    assert fitted.second == pytest.approx(MODEL.second, abs=0.03)
-    assert fitted.mixed == pytest.approx(MODEL.mixed, abs=0.04)
-    assert sum(fitted.undefined) == pytest.approx(sum(MODEL.undefined), rel=0.35)
-    # Ambiguous and mixed labels of a history count as undefined.
-    users = [["es"] * 8 + ["ca/es", "en+es"], ["es"] * 6 + ["en"] * 3 + ["und"], ["gl"] * 7 + ["es"] * 3] * 20
-    model = fit(users).model
-    assert (model.mixed, model.english, model.second) == (pytest.approx(1 / 3), pytest.approx(1 / 2), 1)
 
 
 def test_the_intervals_cover_what_is_true_of_the_frames_and_are_printed(made, corpus, capsys):

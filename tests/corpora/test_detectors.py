@@ -95,6 +95,7 @@ def test_decisions_of_each_detector_that_are_easily_lost():
     assert (codes[0], len(set(codes))) == ("ar", 2)
 
 
+@pytest.mark.slow
 def test_no_vote_has_the_score_of_a_text_without_features(package):
     """What the models themselves say of a text without features."""
     ((certainty, label),) = fasttext.load_model(str(_fasttext_model())).f.predict("\n", 1, -1.0, "strict")

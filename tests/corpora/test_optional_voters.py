@@ -23,7 +23,11 @@ SENTENCES = {
 }
 
 
-@pytest.fixture(params=PACKAGED, ids=lambda voter: voter.name)
+# The models of the others take a second each to load.
+SLOW = [pytest.param(voter, marks=pytest.mark.slow) for voter in PACKAGED if voter is not CLD3]
+
+
+@pytest.fixture(params=[CLD3, *SLOW], ids=lambda voter: voter.name)
 def voter(request):
     if find_spec(request.param.module) is None:
         pytest.skip(f"{request.param.package} is not installed")

@@ -1,6 +1,7 @@
 """Parsers for the Markdown files in the project."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -25,6 +26,7 @@ def names(documents):
     return [path.relative_to(ROOT).as_posix() for path in documents]
 
 
+@cache
 def inline(path):
     """Yield all inline elements, such as links, code and images."""
     return [child for token in parsed(text_of(path)) if token.type == "inline" for child in token.children]

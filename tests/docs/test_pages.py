@@ -83,6 +83,7 @@ def test_there_is_no_html_in_the_markdown_but_comments(path):
 # --- links
 
 
+@cache
 def anchors(path):
     taken = set()
     tokens = parsed(text_of(path))

@@ -89,25 +89,20 @@ EVALUATE = [
     ("evaluate langid --gold FILE.set", manifest(lambda told: told.clear()), 1, "has no key 'format'"),
     ("evaluate klingon --gold published --corpus demo", None, 1, "no predictor 'klingon'"),
     ("evaluate nowhere --gold published", None, 1, "nowhere|records"),
-    ("evaluate", None, 2, "Required arguments are missing: --gold"),
 ]
 
 
 VERIFY_LOTS = [
     ("baseline published", None, 1, "The files of the set have no texts"),
     ("baseline nowhere", None, 1, "There is no folder and no task named nowhere."),
-    ("baseline", None, 2, "Required arguments are missing: TASK_OR_SET"),
     ("hydrate nowhere --out new", None, 1, "folder nowhere does not exist"),
     ("hydrate published --out new --texts nowhere.jsonl", None, 1, "nowhere.jsonl does not exist"),
-    ("hydrate published", None, 2, "Required arguments are missing: --out"),
     ("verify_lots unfinished", None, 1, "unfinished does not contain the secret of its random draws yet"),
     ("verify_lots published", None, 1, "has no random draws to verify, because the set was imported"),
     ("verify_lots nowhere", None, 1, "folder nowhere does not exist"),
-    ("verify_lots", None, 2, "Required arguments are missing: FOLDER"),
     ("publish nowhere --archive new.zip", None, 1, "folder nowhere does not exist"),
     ("publish published --archive new.rar", None, 1, "name a file that ends in .zip or .tar.gz"),
     ("publish published", None, 1, "Set --repo OWNER/NAME, or --archive FILE"),
-    ("publish", None, 2, "Required arguments are missing: FOLDER"),
 ]
 
 

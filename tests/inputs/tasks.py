@@ -5,7 +5,6 @@ OPEN = "open_task new --corpus demo --seed 1 --size 10 --audit-share 0 --audit-l
 COMPARE = "open_task new --corpus prompts --kind better_replies --seed 1"
 
 OPEN_TASK = [
-    ("open_task", None, 2, "Required arguments are missing: NAME"),
     ("open_task new", None, 1, "--corpus is needed"),
     ("open_task new --corpus demo --size 10", None, 1, "--seed is needed"),
     ("open_task new --corpus ../demo --size 10 --seed 1", None, 1, "The corpus '../demo' does not exist"),
@@ -21,12 +20,6 @@ OPEN_TASK = [
     (f"{OPEN} --labels en,klingon", None, 1, "'klingon': unknown language code"),
     (f"{OPEN} --kind klingon", None, 1, "no kind 'klingon'"),
     (f"{OPEN} --kind nowhere.toml", None, 1, "nowhere.toml"),
-    (
-        f"{OPEN} --labels en de fr",
-        None,
-        2,
-        'Unknown arguments: de fr. --labels expects .* Quote it: --labels "en de fr"',
-    ),
     (f"{OPEN} --kind FILE.toml", b"\xff\xfe\x00", 1, "not UTF-8"),
     (f"{OPEN} --kind FILE.toml", lambda path: path.mkdir(), 1, "FILE.toml"),
     (f"{OPEN} --design none", None, 1, "--design is 'none'. It must be one of"),
@@ -39,7 +32,6 @@ OPEN_TASK = [
     (f"{OPEN} --dry-run --size 0", None, 1, "--size is 0"),
     (f"{OPEN} --dry-run=yes", None, 2, "--dry-run does not accept a value"),
     (OPEN.replace("new", "posts") + " --dry-run", None, 1, "The task 'posts' already exists"),
-    (f"{OPEN} --nothing", None, 2, "Unknown arguments: --nothing"),
     ("open_task new --corpus ads --kind ad_relevance --seed 1 --gold FILE.jsonl", b"{", 1, "FILE.jsonl"),
     (f"{COMPARE} --systems a=FILE.tsv b=none.tsv", b"m\tr\ta\n", 1, "none.tsv does not exist"),
 ]
@@ -54,12 +46,8 @@ JUDGMENTS = [
     ("import_judgments new FILE.tsv --labels 'a b'", JUDGED.encode(), 3, "all of its 30 rows were rejected"),
     ("import_judgments demo FILE.tsv", JUDGED.encode(), 1, "The corpus 'demo' already exists"),
     ("import_judgments new FILE.tsv --pairs", b"task\tworker\tlabel\n1|a|b\tw\tA\n", 0, "1 judgment of 1 annotator"),
-    ("import_judgments new", None, 2, "Required arguments are missing: FILE"),
 ]
 PEOPLE = [
-    ("add_annotators", None, 2, "Required arguments are missing: FILE"),
-    ("add_annotators FILE.csv", "username,name,languages\nänne,Änne,de:5\n".encode("latin-1"), 1, "not UTF-8"),
-    ("add_annotators FILE.csv", "username,name,languages\nänne,Änne,de:5\n".encode("utf-16"), 1, "not UTF-8"),
     ("add_annotators FILE.csv", "\ufeffusername,name,languages\nänne,Änne,de:5\n".encode(), 0, "1 annotator created"),
     ("add_annotators FILE.csv", b"username,name,languages\n", 1, "has no rows"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,klingon\n", 1, "Line 2: 'klingon'"),
@@ -71,10 +59,8 @@ PEOPLE = [
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob\0,de\n", 1, "Line"),
     ("members none", None, 1, "There is no task 'none'"),
     ("members posts --add nobody", None, 1, "nobody"),
-    ("unlock", None, 2, "Required arguments are missing: NAME"),
     ("unlock ''", None, 1, "There is no account ''"),
     ("unlock anna", None, 0, "anna was not locked"),
-    ("create_token", None, 2, "Required arguments are missing: USERNAME"),
     ("create_token nobody", None, 1, "no active account 'nobody'"),
     ("create_token ''", None, 1, "no active account ''"),
 ]
@@ -82,10 +68,7 @@ REPORTS = [
     ("audit none", None, 1, "There is no task 'none'; available: "),
     ("audit ads --contest", None, 1, "Cannot contest labels of task ads"),
     ("audit posts --contest=yes", None, 2, "--contest does not accept a value"),
-    ("audit", None, 2, "Required arguments are missing: TASK"),
     ("reroute none", None, 1, "There is no task 'none'"),
-    ("reroute posts posts", None, 2, "Unknown arguments: posts"),
-    ("preferences", None, 2, "Required arguments are missing: TASK"),
     ("preferences none", None, 1, "There is no task 'none'"),
     ("agreement posts", None, 0, "one person reads each item.* --redundancy 1.1"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nnobody\t1\n", 1, "None of the 1 item .* such as 'CF_amt"),
@@ -95,7 +78,6 @@ REPORTS = [
 ]
 DECIDE = "adjudicate posts FILE.csv --as ada"
 ADJUDICATE = [
-    ("adjudicate", None, 2, "Required arguments are missing: TASK, --as"),
     ("adjudicate none --as ada --list", None, 1, "There is no task 'none'"),
     ("adjudicate posts --as nobody --list", None, 1, "no annotator 'nobody'.*Specify an annotator's user name"),
     ("adjudicate posts --as Anna --list", None, 1, r"no annotator 'Anna', .*\. Did you mean anna\?"),
@@ -107,7 +89,6 @@ ADJUDICATE = [
     (f"{DECIDE} --format xml", b"id,label,reason\n", 1, "--format is 'xml'. It must be one of"),
 ]
 KINDS = [
-    ("check_kind", None, 2, "Required arguments are missing: FILE"),
     ("check_kind nowhere.toml", None, 1, "nowhere.toml"),
     ("check_kind FILE.toml", b"", 1, "FILE.toml"),
     ("check_kind FILE.toml", b"title = \xff", 1, "not UTF-8"),
@@ -125,33 +106,26 @@ SET_UP = [
     (f"serve --host {'x' * 300}", None, 1, "The address 'x+' cannot be used"),
     ("serve --host ''", None, 1, "The address '' cannot be used"),
     ("serve --host 192.0.2.1", None, 1, "The address '192.0.2.1' does not belong to this machine"),
-    ("add_manager", None, 2, "Required arguments are missing: NAME"),
     ("add_manager ''", None, 1, "'' is not a valid user name"),
     ("add_manager 'two words'", None, 1, "'two words' is not a valid user name"),
     ("add_manager ../root", None, 1, "'../root' is not a valid user name"),
     (f"add_manager {'x' * 151}", None, 1, "is not a valid user name. Use at most 150"),
-    ("write_docs extra", None, 2, "Unknown arguments: extra"),
     ("write_docs --out elsewhere", None, 2, "Unknown arguments: --out"),
-    ("write_catalogs de", None, 2, "Unknown arguments: de"),
     ("write_catalogs --out elsewhere", None, 2, "Unknown arguments: --out"),
     ("work --until-done=yes", None, 2, "--until-done does not accept a value"),
     ("work --job many", None, 1, "--job: 'many' is not a whole number"),
-    ("status posts", None, 2, "Unknown arguments: posts"),
     ("status --json=yes", None, 2, "--json does not accept a value"),
 ]
 LISTS = [
     ("corpora --jso", None, 0, '"corpus": "demo"'),
-    ("corpora --all", None, 2, "Unknown arguments: --all"),
     ("predictors none", None, 1, "The corpus 'none' does not exist. Available corpora: ads, crowd, demo"),
     ("predictors ../demo", None, 1, "The corpus '../demo' does not exist"),
     ("predictors ads", None, 0, "There are no predictors yet"),
-    ("tasks posts", None, 2, "Unknown arguments: posts"),
     ("tasks --open", None, 2, "Unknown arguments: --open"),
     ("draws none", None, 1, "no task or corpus 'none'"),
     ("draws ../demo", None, 1, "no task or corpus '../demo'"),
 ]
 CHANGES = [
-    ("close", None, 2, "Required arguments are missing: TASK"),
     ("close none", None, 1, "There is no task 'none'; available: "),
     ("close demo", None, 1, "There is no task 'demo'"),
     ("reopen", None, 2, "Required arguments are missing: TASK"),
@@ -163,14 +137,12 @@ CHANGES = [
     ("delete crowd --yes", None, 1, "crowd cannot be deleted"),
 ]
 EXPORT = [
-    ("export_gold", None, 2, "Required arguments are missing: TASK, --out"),
     ("export_gold none --out gold", None, 1, "There is no task 'none'"),
     ("export_gold posts --out gold", None, 0, r"unfinished: \d+ posts(.|\n)*lack readers: .*reroute"),
     ("export_gold posts --out published", None, 1, "is not empty and does not contain the export of posts"),
     ("export_gold ads --out gold --splits all", None, 1, "all|split"),
     ("export_gold ads --out gold --splits train=2,dev=0,test=nan", None, 1, "split|train"),
     ("export_pairs talk --out new --seed 1", None, 0, "1 pair in 1 language written to new: train 1, valid 0, test 0"),
-    ("export_pairs talk --out new", None, 2, "Required arguments are missing: --seed"),
     (
         "export_pairs talk --out published --seed 1",
         None,

@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-from django.core.management import CommandError
 
 from annotate.actions.action import ActionError, Cancelled, Progress
 from annotate.actions.commands import call_command
@@ -79,19 +78,6 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason_and_the_other
     (listed,) = (data_dir / "decisions" / "task").iterdir()
     assert str(listed) in outcome.said[0]
     assert [json.loads(line)["line"] for line in listed.read_text().splitlines()] == [3, 4, 5, 6, 7, 8]
-
-
-def test_of_a_file_of_which_no_row_can_be_taken_a_script_sees_the_status_and_the_rows(skipped, ada, file, capsys):
-    task, path = skipped(), file("id,label,reason\nx,de,known\n")
-    with pytest.raises(CommandError) as caught:
-        call_command("adjudicate", "task", path, json=True, **{"as": "ada"})
-    assert (caught.value.returncode, str(caught.value)) == (3, "")
-    out, err = capsys.readouterr()
-    assert json.loads(out)["rejects"] == [{"line": 2, "reason": "The task does not contain a post with the id x."}]
-    assert err == "Line 2: The task does not contain a post with the id x.\n"
-    (sentence,) = run(file=path).said
-    assert sentence.startswith(f"No decision of {path} was imported; 1 row was rejected, listed in ")
-    assert labels(task)["1"] == WAITS
 
 
 def test_json_lines_other_names_of_columns_and_what_pandas_saved_for_nothing_do_as_well(skipped, ada, file):

@@ -108,6 +108,7 @@ def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, a
     assert agreed(to_adjudicate(task, ada), ada) == {}
 
 
+@pytest.mark.slow
 def test_without_javascript_cases_are_settled_together_and_every_language_can_be_chosen(two_say, ada, new_page):
     task = two_say("de -", "de en", "fr -")
     units = list(task.units.order_by("position"))

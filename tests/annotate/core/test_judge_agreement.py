@@ -59,6 +59,7 @@ def test_what_cannot_be_compared_has_no_figure():
     assert (found.judge.value, found.people.value, found.difference, found.units) == (None, None, None, 0)
 
 
+@pytest.mark.slow
 def test_the_intervals_cover_what_many_units_show():
     answers, said = made(units=60_010)
     true = judge_agreement(answers, said[3], seed=1, replicates=10)

@@ -27,7 +27,7 @@ HTMX = {"HX-Request": "true"}
 SCAN = re.compile(r"SCAN ((?:annotate|corpora|auth|django)_\w+|unit|lease|judgment|own|said|U\d+|T\d+)\b")
 FEW = {LanguageRoute._meta.db_table, Task._meta.db_table}
 LARGE = [model._meta.db_table for model in (Item, Judgment, Lease, Transition, Unit)]
-MANY = 20_000
+MANY = 6_000
 CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE")
 
 

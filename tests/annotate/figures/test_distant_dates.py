@@ -40,6 +40,7 @@ def test_a_finish_this_year_has_a_date_and_an_open_end_none():
     assert progress_report.finish_words(near) == "about 7 Dec, not before 6 Dec"
 
 
+@pytest.mark.slow
 def test_a_sample_of_a_large_crowd_keeps_rare_readers_and_the_forecast():
     languages = ("en", "de", "fr", "es")
     crowd = [

@@ -82,8 +82,8 @@ def test_a_later_set_is_a_second_commit_and_files_that_stay_behind_are_named(exp
 @pytest.mark.parametrize(
     ("step", "what", "sentence"),
     [
-        ("upload", 403, "Nothing was published"),
-        ("preupload", "away", "Nothing was published"),
+        pytest.param("upload", 403, "Nothing was published", marks=pytest.mark.slow),
+        pytest.param("preupload", "away", "Nothing was published", marks=pytest.mark.slow),
         ("commit", 403, "Nothing was published"),
         ("commit", "away", "Look at http"),
     ],

@@ -224,11 +224,6 @@ def test_a_table_that_is_none_says_all_its_faults_and_changes_nothing(desk, pers
     assert (languages("old"), Annotator.objects.count()) == (["de:5"], 1)
 
 
-def test_an_upload_beyond_the_limit_is_refused(desk, settings):
-    settings.UPLOAD_MOST = 1 << 10
-    assert "is larger than" in words(by_table(desk, b"x" * 100_000))
-
-
 # --- one of them
 
 
@@ -315,28 +310,18 @@ def test_a_superuser_makes_managers_and_of_accounts_that_exist_only_when_asked_t
 # --- in a browser
 
 
-def test_a_link_is_marked_whole_and_copied_by_a_button(new_page, manager):
-    page = new_page(user=manager)
-    page.goto(NEW)
-    page.fill("#people", "eve")
-    page.locator("[name=language]").first.fill("German")
-    page.locator("[name=level]").first.select_option("5")
-    page.press("#groups", "Enter")
-    page.click("[data-copies]")
-    page.wait_for_selector("text=Copied")
-    assert page.evaluate("getSelection().toString()") == page.input_value("#link-1")
-
-
-def test_all_links_are_copied_by_one_button(new_page, manager):
+def test_a_link_is_marked_whole_and_copied_by_a_button_and_all_links_by_another(new_page, manager):
     page = new_page(user=manager)
     page.goto(NEW)
     page.fill("#people", "eve\nfay")
     page.locator("[name=language]").first.fill("German")
     page.locator("[name=level]").first.select_option("5")
     page.press("#groups", "Enter")
-    page.click("text=Copy all links")
-    page.wait_for_selector("text=Copied")
     links = [page.input_value(f"#link-{number}") for number in (1, 2)]
+    page.locator("[data-copies]").first.click()
+    page.wait_for_selector("text=Copied")
+    assert page.evaluate("getSelection().toString()") == links[0]
+    page.click("text=Copy all links")
     assert page.input_value("#all-links") == f"eve\t{links[0]}\nfay\t{links[1]}\n"
 
 

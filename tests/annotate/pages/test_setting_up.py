@@ -339,14 +339,6 @@ def test_an_import_is_checked_before_it_waits(desk, said, field, why):
     assert (at, why in sentence) == (field, True)
 
 
-def test_an_unknown_licence_is_imported_with_the_answer_to_its_question(desk):
-    lay()
-    importing(desk, licence="my own", text_may_leave="no")
-    by_name()["import_corpus"].perform(Job.objects.get().given)
-    manifest = manifest_of("july")
-    assert (manifest.licence, manifest.text_may_leave) == ("my own", False)
-
-
 def test_own_texts_are_not_published_without_a_further_question(desk):
     lay()
     page = desk.get(reverse("manage-new-corpus"), {"file": "posts.jsonl"}).text

@@ -106,6 +106,7 @@ def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is
     assert "question 3 of 4" in page.inner_text(".tally")
 
 
+@pytest.mark.slow
 def test_everything_works_without_javascript(new_page, task, ann):
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/")

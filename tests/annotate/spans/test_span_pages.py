@@ -141,6 +141,7 @@ def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work
     assert [judgment.label for judgment in Judgment.objects.all()] == ["0:3:PER 17:21:PER"]
 
 
+@pytest.mark.slow
 def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks(
     at_work, person, spans_task, console_errors
 ):
@@ -178,6 +179,7 @@ def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks
     assert Judgment.objects.live().get().label == "0:3:PER 8:12:PER 16:20:PER"
 
 
+@pytest.mark.slow
 def test_the_mouse_chooses_words_or_with_alt_their_parts_and_replaced_marks_are_told(at_work, person, spans_task):
     page = at_work(spans_task(["\u200eAda\u200e met Noëlle in Rome."]), person("ann", "en"), {}).page
     let_guard_pass(page)

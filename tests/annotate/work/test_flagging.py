@@ -420,6 +420,7 @@ def test_a_question_is_asked_by_keys_alone_and_the_unit_and_its_comment_stay(at_
     assert page.input_value("#flag textarea") == ""
 
 
+@pytest.mark.slow
 def test_without_javascript_the_same_buttons_do_the_same(new_page, make_task, ann, console_errors):
     make_task([DISPUTED] * 2)
     page = new_page(user=ann.user, java_script_enabled=False)

@@ -278,15 +278,6 @@ def test_who_has_an_account_becomes_a_manager_only_when_that_is_confirmed(person
         call_command("add_manager", "ann")
 
 
-def test_the_command_refuses_a_table_with_all_its_faults_and_changes_nothing(db, add, tmp_path):
-    with pytest.raises(CommandError) as caught:
-        add("ann,Ann,de:5\nbob,Bob,xx\ncleo,Cleo,de:9")
-    assert re.search(r"Line 3.*\nLine 4.*\nNothing was changed\.$", str(caught.value))
-    with pytest.raises(CommandError, match=r"none\.csv does not exist"):
-        call_command("add_annotators", str(tmp_path / "none.csv"))
-    assert not User.objects.exists()
-
-
 def test_how_a_table_was_read_is_reported(db, tmp_path, capsys):
     (tmp_path / "latin.csv").write_bytes((HEADER + "zoe,Zoé,fr:5\n").encode("latin-1"))
     call_command("add_annotators", str(tmp_path / "latin.csv"))

@@ -302,6 +302,7 @@ def test_a_sheet_is_sent_once_by_keys_held_down_double_clicks_and_presses_meant_
     assert said_by(ann) == ["not-de", "und", *["de"] * 38]
 
 
+@pytest.mark.slow
 def test_a_sheet_by_mouse(on_sheet, make_task, ann):
     make_task([DISPUTED] * 4, asked="de")
     page = on_sheet(ann).page
