@@ -1,17 +1,22 @@
 """Many people who work at the same time over HTTP, through the pages and the API.
 
 The server, the database and the people share this machine. Each round uses a new task in a new installation. Only
-acknowledged answers count. The time of an answer includes the next unit.
+acknowledged answers count. The time of an answer includes the next unit. With --load-servers, several servers with data
+folders of their own work behind a proxy (proxy.py). The column of busy cores shows what the limit is: all of them, if
+they add up to this machine.
 """
 
 import json
 import os
 import random
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
-from benchmarks.place import BenchmarkFailed, Place, new_place, serving_by_default
+from benchmarks.place import BenchmarkFailed, Place, cpu_seconds_of, new_place, serving_by_default
+from benchmarks.proxy import several_servers
 from benchmarks.server_load.__main__ import HEAD, row
 from benchmarks.server_load.people import TOOLS, Person
 from benchmarks.server_load.work import Done, work
@@ -61,30 +66,39 @@ def add_options(parser) -> None:
         help="; ".join(f"{name}: {what}" for name, what in MOMENTS.items()) + " (default earlier)",
     )
     parser.add_argument("--load-processes", type=int, help="of the server (default: what `assay serve` starts)")
+    parser.add_argument(
+        "--load-servers",
+        type=int,
+        nargs="+",
+        default=[0],
+        help="servers of one process behind a proxy, with one round for each number (default: no proxy)",
+    )
     parser.add_argument("--load-beside", type=Path, metavar="CHECKOUT", help="another version, measured in turn")
     parser.add_argument("--load-runs", type=int, default=1, help="of each round (default %(default)s)")
 
 
 def run(folder: Path, options) -> None:
     trees = [ROOT, *([options.load_beside.resolve()] if options.load_beside else [])]
-    rounds = product(options.load_units, options.load_of, options.load_moments, options.load_by)
+    rounds = product(options.load_units, options.load_of, options.load_moments, options.load_by, options.load_servers)
     rows = []
-    for (units, what, moment, way), number in product(rounds, range(options.load_runs)):
+    for (units, what, moment, way, servers), number in product(rounds, range(options.load_runs)):
         # In turn, so that what else the machine does in the meantime slows both.
         for tree in trees[:: -1 if number % 2 else 1]:
             how = {"what": what, "moment": moment, "tree": tree, "processes": options.load_processes}
+            how["servers"] = servers
             done, lost, database = at_assay(units, options.load_people, way, options.load_seconds, **how)
             name = f"{units:,} {what}, {moment}, {way}, {database}" + (f", {tree.name}" if len(trees) > 1 else "")
-            rows.append([*row(name, options.load_people, done, 1), lost, *_cpu(done)])
+            name += f", servers: {servers}" if servers else ""
+            rows.append([*row(name, options.load_people, done, 1), lost, *_cpu(done), _busy(done)])
             print(f"{name}: {done.a_second:.1f} answers/s, ms of CPU: {_cpu(done)}", file=sys.stderr, flush=True)
     processes = options.load_processes or "as many as it starts by itself"
     title = (
         f"{options.load_people} people for {options.load_seconds:g} s, processes of the server: {processes}, all on "
     )
-    show(f"{title}{os.cpu_count()} cores", [*HEAD, "lost", "server", "database"], rows)
+    show(f"{title}{os.cpu_count()} cores", [*HEAD, "lost", "server", "database", "cores"], rows)
     print(
         "too often: acknowledged answers to a unit that had one; lost: acknowledged and not stored; server, database: "
-        "milliseconds of CPU for an answer.\n"
+        "milliseconds of CPU for an answer; cores: busy with the server, database, people and proxy.\n"
     )
 
 
@@ -100,9 +114,10 @@ def at_assay(
     moment: str = "earlier",
     tree: Path = ROOT,
     processes: int | None = WORKERS,
+    servers: int = 0,
 ) -> tuple[Done, int, str]:
     """sqlite: whatever DATABASE_URL says. tree: the checkout whose program is measured. processes: of the server; None:
-    its own default."""
+    its own default. servers: behind a proxy, with one process each; 0: one server without a proxy."""
     with new_place(sqlite=sqlite, migrated=migrated) as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings", "PYTHONPATH": str(tree)}
         place.root = tree
@@ -112,7 +127,7 @@ def at_assay(
         prepared = "open" if moment == "earlier" else "new"
         invited = place.run(LOAD_WORK, prepared, str(units if what == "posts" else 0), str(people)).splitlines()
         label = "" if what == "posts" else "Good"
-        with serving_by_default(place, processes) as address:
+        with _serving(place, processes, servers) as (address, cpu_seconds):
             readers = [_reader(address, way, line, label) for line in invited]
             if moment == "pilot":
                 work(readers, answers=PILOT, seconds=FOR_EVER)
@@ -120,18 +135,45 @@ def at_assay(
                 place.run(LOAD_WORK, "analyze")
             if moment == "pilot":
                 readers = [_reader(address, way, line, label) for line in invited]
-            before, used = _stored(place)[0], place.cpu_seconds()
+            before, used = _stored(place)[0], cpu_seconds()
             done = work(readers, answers=units, seconds=seconds)
-            done.cpu = [now - then for then, now in zip(used, place.cpu_seconds(), strict=True)]
+            done.cpu = [now - then for then, now in zip(used, cpu_seconds(), strict=True)]
         stored, too_many = _stored(place)
         if too_many:
             raise BenchmarkFailed(f"{too_many} units have two answers")
         return done, done.answers - (stored - before), place.database
 
 
+@contextmanager
+def _serving(place: Place, processes: int | None, servers: int) -> Iterator[tuple[str, Callable[[], list[float]]]]:
+    """Yield an address, and a function that returns the seconds of CPU of server, database, people and proxy."""
+
+    def of_people() -> float:
+        return sum(os.times()[:2])
+
+    if not servers:
+        with serving_by_default(place, processes) as address:
+            yield address, lambda: [*place.cpu_seconds(), of_people(), 0.0]
+        return
+    with several_servers(place, servers) as (address, places, proxy):
+        yield (
+            address,
+            lambda: [
+                sum(cpu_seconds_of(each.server) for each in places),
+                place.cpu_seconds()[1],
+                of_people(),
+                cpu_seconds_of(proxy),
+            ],
+        )
+
+
 def _cpu(done: Done) -> list[float]:
     """Milliseconds for an answer, of the server and of the database."""
-    return [round(1000 * seconds / max(done.answers, 1), 2) for seconds in done.cpu]
+    return [round(1000 * seconds / max(done.answers, 1), 2) for seconds in done.cpu[:2]]
+
+
+def _busy(done: Done) -> str:
+    return " ".join(f"{seconds / max(done.seconds, 1e-9):.2f}" for seconds in done.cpu)
 
 
 def _stored(place: Place) -> tuple[int, int]:

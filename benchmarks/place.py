@@ -68,8 +68,8 @@ class Place:
         if url := self.env.get("DATABASE_URL"):
             with psycopg.connect(url) as connection:
                 [(folder,)] = connection.execute("SHOW data_directory").fetchall()
-            database = _cpu_seconds(int(Path(folder, "postmaster.pid").read_text().split()[0]))
-        return _cpu_seconds(self.server), database
+            database = cpu_seconds_of(int(Path(folder, "postmaster.pid").read_text().split()[0]))
+        return cpu_seconds_of(self.server), database
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -187,7 +187,7 @@ def _running(place: Place, port: int, *command: str) -> Iterator[str]:
                 print("The server wrote:\n" + "\n".join(lines)[-4000:] + "\n", file=sys.stderr)
 
 
-def _cpu_seconds(process: int) -> float:
+def cpu_seconds_of(process: int) -> float:
     """Used so far by a process and all that it has begun; Linux tells them. A process that has ended meanwhile, such as
     one of autovacuum, counts with its parent."""
     try:
@@ -195,7 +195,7 @@ def _cpu_seconds(process: int) -> float:
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
-    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK") + sum(map(_cpu_seconds, map(int, children)))
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK") + sum(map(cpu_seconds_of, map(int, children)))
 
 
 def free_port() -> int:
