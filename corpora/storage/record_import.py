@@ -278,9 +278,9 @@ def _import(name: str, directory: Path, manifest: Manifest, file: Checked, terms
     text_format = file.text_format or text_format_of(path, format, terms.encoding, terms.delimiter)
     columns, lists = _columns(manifest, terms), directory / "rejects"
     digest, named = layout.digest_of(path), dict(columns.named)
-    source = (digest, format, named, terms.language, text_format)
+    reading = (digest, format, named, terms.language, text_format)
     for number, entry in enumerate(manifest.sources, start=1):
-        if (entry.sha256, entry.format, entry.columns, entry.language, entry.text_format) == source:
+        if (entry.sha256, entry.format, entry.columns, entry.language, entry.text_format) == reading:
             terms.progress(layout.size_of(path))
             return Outcome(entry, lists / layout.reject_name(number), already=True), manifest
     rejects, counts = lists / layout.reject_name(len(manifest.sources) + 1), _Counts()
