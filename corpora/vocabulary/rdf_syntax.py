@@ -67,7 +67,7 @@ def parse(path: Path, content: bytes, format: str, graph: rdflib.Graph, rejected
     source.setByteStream(BytesIO(content))
     try:
         if format == JSON_LD:
-            to_rdf(document, graph)  # type: ignore[no-untyped-call]
+            to_rdf(document, graph)
         else:
             graph.parse(source, format=parser)
     except Exception as error:  # noqa: BLE001 - it raises errors of many types for invalid files
