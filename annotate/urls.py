@@ -178,6 +178,7 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("webhooks/new/", webhook_pages.new_webhook, "new-webhook", "start", BOTH),
     ("webhooks/<int:webhook>/", webhook_pages.webhook, "webhook", "manage", GET),
     ("webhooks/<int:webhook>/delete/", webhook_pages.delete, "webhook-delete", "start", POST),
+    ("webhooks/notifications/<int:delivery>/again/", webhook_pages.again, "delivery-again", "start", POST),
 ]
 
 urlpatterns = [

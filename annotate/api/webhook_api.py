@@ -91,9 +91,16 @@ def deliveries(request: Request, webhook: Webhook) -> QuerySet[Delivery]:
     return webhook.deliveries.all()[:SHOWN]
 
 
+@resource("POST", "start", "Send a notification that failed again", operation_id="manage_send_again")
+def again(request: Request, delivery: Delivery) -> None:
+    """It is sent within seconds, even if it was given up."""
+    webhook_outbox.send_again(delivery)
+
+
 urlpatterns = [
     path("", webhooks, name="api-webhooks"),
     path("new/", register, name="api-webhook-new"),
     path("<int:webhook>/deliveries/", deliveries, name="api-deliveries"),
+    path("deliveries/<int:delivery>/again/", again, name="api-delivery-again"),
     path("<int:webhook>/delete/", delete, name="api-webhook-delete"),
 ]

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Case, Q, When
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from annotate.core.refusals import InvalidAnswer
 from annotate.manager_pages.dashboard import done, manage_page, sort_of
@@ -35,6 +37,9 @@ def webhooks(request: UserRequest) -> HttpResponse:
 
 
 def _webhooks_table(rows: Iterable[Webhook], sort: str) -> Table:
+    def failures(row: Webhook) -> Cell:
+        return Cell(f"{row.failures:,}", row.failures, mark="falsely" if row.failures else "")
+
     columns = (
         Column(
             "url", "address", SENTENCE, lambda row: Cell(row.url, row.url, reverse("manage-webhook", args=[row.pk]))
@@ -43,7 +48,7 @@ def _webhooks_table(rows: Iterable[Webhook], sort: str) -> Table:
         Column("task", "task", SHORT, lambda row: row.task.name if row.task else "all"),
         Column("created_at", "registered", SHORT, lambda row: when(row.created_at)),
         Column("pending", "to be sent", NUMBER, lambda row: Cell(f"{row.pending:,}", row.pending)),
-        Column("failures", "failures in a row", NUMBER, lambda row: Cell(f"{row.failures:,}", row.failures)),
+        Column("failures", "failures in a row", NUMBER, failures),
     )
     return table("Webhooks", columns, rows, slug="webhooks", asked=sort)
 
@@ -76,13 +81,16 @@ def new_webhook(request: UserRequest) -> HttpResponse:
 
 
 def webhook(request: UserRequest, webhook: Webhook) -> HttpResponse:
-    rows = webhook.deliveries.all()[:SHOWN]
-    table = _deliveries_table(rows, sort_of(request))
+    # A notification that fails keeps the later ones waiting, so it comes first.
+    has_failed = Case(When(~Q(fault=""), delivered_at=None, then=0), default=1)
+    rows = webhook.deliveries.order_by(has_failed, "-pk")[:SHOWN]
+    starts = may(request.user, "start")
+    table = _deliveries_table(rows, sort_of(request), starts=starts)
     context: dict[str, Any] = {"webhook": webhook, "events": _events(webhook), "table": table, "most": SHOWN}
-    return manage_page(request, "webhook", **context, starts=may(request.user, "start"))
+    return manage_page(request, "webhook", **context, starts=starts, now=timezone.now())
 
 
-def _deliveries_table(rows: Iterable[Delivery], sort: str) -> Table:
+def _deliveries_table(rows: Iterable[Delivery], sort: str, *, starts: bool) -> Table:
     def subject(row: Delivery) -> str:
         data = row.content["data"]
         return " ".join(str(data[name]) for name in ("task", "item", "action", "job") if data.get(name))
@@ -90,7 +98,15 @@ def _deliveries_table(rows: Iterable[Delivery], sort: str) -> Table:
     def state(row: Delivery) -> Cell:
         if row.delivered_at:
             return Cell("sent", "sent")
-        return Cell("given up", "given up", mark="falsely") if row.given_up_at else Cell("to be sent", "to be sent")
+        if row.given_up_at:
+            return Cell("given up", "given up", mark="falsely")
+        shown = "failed, will be repeated" if row.fault else "to be sent"
+        return Cell(shown, shown)
+
+    def fault(row: Delivery) -> Cell:
+        has_failed = starts and row.fault and not row.delivered_at
+        act = ("Send again", reverse("manage-delivery-again", args=[row.pk])) if has_failed else None
+        return Cell(row.fault, row.fault, act=act)
 
     columns = (
         Column("pk", "number", SHORT, lambda row: Cell(str(row.pk), row.pk)),
@@ -100,9 +116,14 @@ def _deliveries_table(rows: Iterable[Delivery], sort: str) -> Table:
         Column("state", "status", SHORT, state),
         Column("delivered_at", "sent", SHORT, lambda row: when(row.delivered_at)),
         Column("tries", "attempts", NUMBER, lambda row: Cell(f"{row.tries:,}", row.tries)),
-        Column("fault", "last failure", SENTENCE, lambda row: row.fault),
+        Column("fault", "last failure", SENTENCE, fault),
     )
     return table("Notifications", columns, rows, slug="notifications", asked=sort)
+
+
+def again(request: UserRequest, delivery: Delivery) -> HttpResponse:
+    webhook_outbox.send_again(delivery)
+    return done(request, "The notification will be sent within seconds.", "manage-webhook", delivery.webhook_id)
 
 
 def delete(request: UserRequest, webhook: Webhook) -> HttpResponse:

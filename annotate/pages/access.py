@@ -52,7 +52,7 @@ from rest_framework.throttling import BaseThrottle
 
 from annotate.actions.action import ActionError
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
-from annotate.models import Annotator, Job, Membership, Task, Webhook
+from annotate.models import Annotator, Delivery, Job, Membership, Task, Webhook
 from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.people_file import BadTable
 from annotate.work.permit import NO_ADJUDICATOR, NO_ANNOTATOR, NOT_A_MEMBER, check_member, check_willing, permit_of
@@ -181,6 +181,7 @@ def check_right(user: User | AnonymousUser, right: str, task: str = "") -> Annot
 NAMED: dict[str, Callable[[Any], Any]] = {
     "task": lambda name: _only(_task(name)),
     "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
+    "delivery": lambda pk: _only(Delivery.objects.filter(pk=pk)),
     "webhook": lambda pk: _only(Webhook.objects.filter(pk=pk).select_related("task")),
     "job": lambda pk: _only(Job.objects.filter(pk=pk).select_related("by")),
 }

@@ -87,6 +87,7 @@ class Cell:
     note: small text after the cell's text.
     mark: CSS class of the cell; in the first cell, it is the class of the row.
     method: anchor in the documentation's table of methods.
+    act: label of a button after the text, and the address to which it posts.
     """
 
     shown: str
@@ -95,6 +96,7 @@ class Cell:
     note: str = ""
     mark: str = ""
     method: str = ""
+    act: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

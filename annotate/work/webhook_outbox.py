@@ -62,6 +62,18 @@ def with_pending() -> Any:
     return Webhook.objects.select_related("task").annotate(pending=pending)
 
 
+def send_again(delivery: Delivery) -> None:
+    """Have a notification that failed sent at once, even if it was given up.
+
+    Raise InvalidAnswer if the receiver has accepted it.
+    """
+    with transaction.atomic():
+        if not Delivery.objects.filter(pk=delivery.pk, delivered_at=None).update(given_up_at=None):
+            raise InvalidAnswer("The receiver has accepted this notification. Nothing was sent.")
+        # During an attempt, the time is that at which another sender may take over.
+        Webhook.objects.filter(pk=delivery.webhook_id, failures__gt=0).update(waits_until=None)
+
+
 def collect(webhook: Webhook) -> int:
     """Store the notifications of new events for a webhook, and return their number."""
     now = timezone.now()

@@ -22,7 +22,7 @@ FORMS_OF_MANAGERS = (
 )
 BUTTONS_OF_MANAGERS = (
     *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch"),
-    *("members", "account-change", "account-do", "route-remove", "webhook-delete"),
+    *("members", "account-change", "account-do", "route-remove", "webhook-delete", "delivery-again"),
 )
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
@@ -98,7 +98,7 @@ API_OF_MANAGERS = (
 )
 API_ACTS_OF_MANAGERS = (
     *("api-upload", "api-start", "api-start-in-task", "api-job-cancel"),
-    *("api-webhook-new", "api-webhook-delete"),
+    *("api-webhook-new", "api-webhook-delete", "api-delivery-again"),
 )
 NO_API_GET = NO_API_POST = (401, 405, 405, 405, 405, 405)
 API = {
@@ -119,7 +119,7 @@ API = {
     "api-test": (NO_API_GET, (401, 403, 200, 409, 403, 403)),
     **dict.fromkeys([f"api-{name}" for name in API_OF_MANAGERS], ((401, 403, 403, 403, 403, 200), NO_API_POST)),
     **dict.fromkeys(["api-upload", "api-webhook-new"], (NO_API_GET, (401, 403, 403, 403, 403, 201))),
-    "api-webhook-delete": (NO_API_GET, (401, 403, 403, 403, 403, 204)),
+    **dict.fromkeys(["api-webhook-delete", "api-delivery-again"], (NO_API_GET, (401, 403, 403, 403, 403, 204))),
     **dict.fromkeys(["api-start", "api-start-in-task"], (NO_API_GET, (401, 403, 403, 403, 403, 202))),
     "api-job-cancel": (NO_API_GET, (401, 403, 403, 403, 403, 200)),
 }

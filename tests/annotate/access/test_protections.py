@@ -127,9 +127,10 @@ def test_who_is_locked_out_is_out_at_once(world):
 BUTTONS = {
     *("logout", "start", "pause", "undo", "sheet-start", "qualification-practice", "qualification-test"),
     *("reply-read", "note-read", "unsettle", "manage-lift", "manage-route-remove", "manage-export"),
-    *("manage-job-cancel", "manage-job-again", "manage-job-remove", "manage-job-withdraw", "manage-webhook-delete"),
+    *("manage-job-cancel", "manage-job-again", "manage-job-remove", "manage-job-withdraw"),
+    *("manage-webhook-delete", "manage-delivery-again"),
     *("api-next", "api-undo", "api-skip", "api-release", "api-practise", "api-test", "api-unsettle"),
-    *("api-upload", "api-start-in-task", "api-job-cancel", "api-webhook-delete"),
+    *("api-upload", "api-start-in-task", "api-job-cancel", "api-webhook-delete", "api-delivery-again"),
 }
 OF_THE_SERVER = ("sessions.session", "axes.accessattempt", "axes.accesslog", "axes.accessfailurelog")
 

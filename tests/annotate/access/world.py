@@ -85,6 +85,9 @@ class World:
         self.make_others(person)
         done, waits = self.make_jobs(manager)
         webhook = Webhook.objects.create(url=WEBHOOK, by=manager)
+        failed = webhook.deliveries.create(
+            event="job.ended", key="job.ended:1", body='{"data": {}}', at=timezone.now(), fault="x"
+        )
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "first-manager": [accounts.invite_first_manager()],
@@ -146,6 +149,7 @@ class World:
             "api-job-cancel": [waits.pk],
             **{name: [webhook.pk] for name in ("api-deliveries", "api-webhook-delete")},
             **{name: [webhook.pk] for name in ("manage-webhook", "manage-webhook-delete")},
+            **{name: [failed.pk] for name in ("api-delivery-again", "manage-delivery-again")},
             "api-job-file": [done.pk, "card.md"],
             "docs-page": ["reference/commands"],
             "docs-file": ["reference/commands.md"],

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import re
 import subprocess
 import threading
 from base64 import b64decode, b64encode
@@ -177,6 +178,34 @@ def test_an_old_notification_is_given_up_after_it_has_failed(make_task, person, 
     delivery = Delivery.objects.get()
     assert (delivery.tries, delivery.status, delivery.fault) == (1, None, "The connection failed: Connection refused.")
     assert delivery.given_up_at
+
+
+def test_a_notification_that_failed_is_sent_again_at_once_if_a_manager_wishes(
+    desk, program, make_task, person, manager, receiver
+):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    webhook = webhook_outbox.register(receiver.url, manager, ["item.settled"])
+    say(ann, task, "de")
+    sent(webhook)
+    address = f"/manage/webhooks/{webhook.pk}/"
+    assert "Send again" not in desk.get(address).text  # it was not tried yet
+    receiver.status = 500
+    Delivery.objects.update(at=timezone.now() - timedelta(days=4))
+    webhook_sender.send_due()
+    delivery = Delivery.objects.get()
+    assert delivery.given_up_at
+    [action] = re.findall(r'action="([^"]+/again/)"', desk.get(address).text)
+    page = desk.post(action, follow=True)
+    assert "The notification will be sent within seconds." in page.text
+    assert "The next one is about to begin." in page.text
+    receiver.status = 204
+    webhook_sender.send_due()
+    delivery.refresh_from_db()
+    assert (len(receiver.got), delivery.tries, delivery.given_up_at) == (2, 2, None)
+    assert delivery.delivered_at
+    assert "Send again" not in desk.get(address).text
+    again = program.post(f"manage/webhooks/deliveries/{delivery.pk}/again/")
+    assert (again.status_code, "has accepted this notification" in again.text) == (400, True)
 
 
 @pytest.mark.parametrize(
