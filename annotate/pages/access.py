@@ -55,7 +55,15 @@ from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, Delivery, Job, Membership, Task, Webhook
 from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.people_file import BadTable
-from annotate.work.permit import NO_ADJUDICATOR, NO_ANNOTATOR, NOT_A_MEMBER, check_member, check_willing, permit_of
+from annotate.work.permit import (
+    NO_ADJUDICATOR,
+    NO_ANNOTATOR,
+    NOT_A_MEMBER,
+    check_member,
+    check_willing,
+    permit_of,
+    task_for_work,
+)
 from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
 
@@ -90,11 +98,6 @@ def _annotator(user: int) -> QuerySet[Annotator]:
 @prepared
 def _task(name: str) -> QuerySet[Task]:
     return Task.objects.filter(name=name)
-
-
-@prepared
-def _task_for_work(annotator: Any, name: str) -> QuerySet[Task]:
-    return Task.objects.for_work(annotator).filter(name=name)
 
 
 def _only(rows: Iterable[Any]) -> Any:
@@ -231,7 +234,7 @@ def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     def checked(request: UserRequest, task: str, **arguments: Any) -> R:
         annotator = check_right(request.user, "annotate")
         assert annotator is not None
-        permit = permit_of(annotator, _only(_task_for_work(annotator.pk, task)))
+        permit = permit_of(annotator, _only(task_for_work(annotator.pk, task)))
         if permit.is_outsider:
             raise NotAllowed(_(NOT_A_MEMBER))
         return view(request, permit, **arguments)

@@ -374,7 +374,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
             raise NotAllowed(_(NO_ANNOTATOR))
         [annotator] = rows
         annotator.user = user
-        tasks = _task(annotator.pk, task)
+        tasks = task_for_work(annotator.pk, task)
         if not tasks:
             raise NotFound(_("This task does not exist."))
         [permit] = permits(annotator, tasks)
@@ -384,7 +384,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
 
 
 @partial(prepared, kept=500)
-def _task(annotator: Any, name: str) -> QuerySet[Task]:
+def task_for_work(annotator: Any, name: str) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 
 
