@@ -27,7 +27,7 @@ from annotate.goldsets import form_extras, set_documents
 from annotate.goldsets.card import card_of
 from annotate.goldsets.columns import FIELDS, LEFT_OUT, Column, columns_of
 from annotate.goldsets.export import ONLY_ID, Export, Source
-from annotate.goldsets.formats import FORMATS
+from annotate.goldsets.formats import formats
 from annotate.goldsets.set_folder import DIGESTS, ExportError, replacing, write_digests, write_with_card
 from annotate.goldsets.set_manifest import manifest_of_set
 from annotate.goldsets.tool_copies import check_copies, write_copies
@@ -157,7 +157,7 @@ def _write(export: Export, folder: Path, tools: Sequence[str], progress: Progres
         commitments.write_lots(folder / commitments.FILE, export.task)
     for name, write in control_files.values():
         write(folder / name)
-    published = {name: FORMATS[name].write(folder, export) for name in kind.publication.formats}
+    published = {name: formats()[name].write(folder, export) for name in kind.publication.formats}
     names["published"] = [name for entry in published.values() for name in entry["files"]]
     manifest = manifest_of_set(export, counts.as_dict(), published)
     if tools:

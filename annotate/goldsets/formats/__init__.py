@@ -8,6 +8,7 @@ other code changes. If predictions for the format's files can be evaluated, a se
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -43,6 +44,7 @@ class Format:
     of_several: bool = False
 
 
+# The registered formats. Use `formats` to look one up, because the built-in formats are registered on demand.
 FORMATS: dict[str, Format] = {}
 
 
@@ -55,12 +57,26 @@ def register(format: Format) -> None:
 
 
 def load() -> None:
-    """Import the modules of all formats, which register themselves."""
+    """Import the formats of installed packages, which register themselves. Kinds may refer to their layouts."""
+    install("assay.formats", lambda module: None)
+
+
+@cache
+def _load_built_in() -> None:
+    """Import the modules of the built-in formats, which register themselves.
+
+    They are imported when a set is first exported or evaluated, because most commands need none of them.
+    """
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
-    install("assay.formats", lambda module: None)  # it registers itself when it is imported
+
+
+def formats() -> Mapping[str, Format]:
+    """Return all formats by name."""
+    _load_built_in()
+    return FORMATS
 
 
 def measured(title: str) -> Format | None:
     """Return the format with a title, or None if its predictions cannot be evaluated."""
-    return next((format for format in FORMATS.values() if format.title == title and format.measured_by), None)
+    return next((format for format in formats().values() if format.title == title and format.measured_by), None)
