@@ -1,8 +1,13 @@
 """The template tags `fixed` and `varies`: what is rendered once, and what is rendered each time."""
 
+import re
+
 import pytest
 from django.template import Context, Template
 from django.utils.translation import override
+
+from annotate.work.queue import open_lease
+from tests.annotate.conftest import DISPUTED
 
 LOADED = "{% load assay_tags i18n %}"
 
@@ -48,3 +53,20 @@ def test_no_line_of_a_fixed_part_is_indented(renders):
         renders("{% fixed 1 %}<p>\n\n    <b>\n  {% varies %} {{ text }}{% endvaries %}{% endfixed %}")(text="a")
         == "<p>\n<b>\n a"
     )
+
+
+def test_a_page_that_keeps_its_lists_of_languages_shows_each_text_and_lease_and_no_token(make_task, person, client):
+    task, ann = make_task([DISPUTED] * 4), person("ann", "de")
+    client.force_login(ann.user)
+    htmx = {"HX-Request": "true"}
+    page = client.post("/tasks/task/start/", headers=htmx).text
+    headers = htmx | {"Assay-Shown": re.search(r'data-shown="(\w+)"', page)[1], "Assay-Flag": "1"}
+    for _ in range(3):
+        lease = open_lease(ann, task)
+        page = client.post("/tasks/task/judge/", {"lease": lease.pk, "answer": "de"}, headers=headers).text
+        following = open_lease(ann, task)
+        assert following.pk != lease.pk
+        assert f'name="lease" value="{following.pk}"' in page
+        assert f'<p dir="auto">{following.unit.item.text}</p>' in page
+        assert page.count("hx-preserve") == 4
+        assert "csrf" not in page
