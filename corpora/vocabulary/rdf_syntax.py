@@ -135,6 +135,8 @@ def _without_links(path: Path, content: bytes, rejected: list[str]) -> Any:
     Raise VocabularyError if the file is not JSON, or if it would have to be completed from the network.
     """
     document = document_of(path, content.decode())
+    if not isinstance(document, dict | list):
+        raise VocabularyError(f"{path} must contain a JSON object or array.")
     for part, about in _objects(document):
         contexts = part.get("@context", [])
         for context in [*(contexts if isinstance(contexts, list) else [contexts]), part.get("@import")]:

@@ -14,7 +14,7 @@ from typing import Any
 import rdflib
 from django.db import IntegrityError, transaction
 
-from corpora.core.values import MISSING
+from corpora.core.values import MISSING, rewritten
 from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.sources import compression
@@ -110,9 +110,10 @@ def read_thesaurus(
 
 
 def _format_of(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in compression.PACKED]
-    if suffixes and (format := SUFFIXES.get(suffixes[-1])):
-        return format
+    for name in (str(path), *compression.members_of(path)):
+        suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() not in compression.PACKED]
+        if suffixes and (format := SUFFIXES.get(suffixes[-1])):
+            return format
     raise VocabularyError(f"The file name {path} does not show the format. Add --format {'|'.join(FORMATS)}.")
 
 
@@ -182,6 +183,8 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
         lists = {name: [part for part in cell.split("|") if part.strip() not in missing] for name, cell in row.items()}
         try:
             key = read_key(row["id"])
+            if rewritten(key):
+                raise VocabularyError(f"The id {key} is a number that another program has rewritten. Save it as text.")
         except VocabularyError as error:
             faults.add(f"line {number:,}: {error}")
             continue

@@ -282,6 +282,15 @@ VARIANTS: list[Variant] = [
             1,
             "needs the context https://example.org/context, which is not fetched. Put the object",
         ),
+        ("text.jsonld", '"text"', VOCABULARY, 1, "must contain a JSON object or array"),
+        ("one.zip", zipped({"v.ttl": concepts('"A"@en').encode()}), VOCABULARY, 0, "1 concept with 1 label in en"),
+        (
+            "rounded.tsv",
+            "id\tlabel\n9.06E+17\tlaw\n",
+            VOCABULARY,
+            1,
+            "line 2: The id 9.06E.17 is a number that another",
+        ),
         ("tag.jsonld", json.dumps(LINKED).replace('"en"', '"e n"'), VOCABULARY, 1, "invalid language code, 'e n'"),
     ),
     *(
