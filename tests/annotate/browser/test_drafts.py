@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from annotate.models import Flag, Guidelines, Judgment, Lease
+from annotate.models import Judgment, Lease
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 
@@ -83,25 +83,6 @@ def test_an_adjudicator_s_words_survive_a_lost_line_and_a_session_that_ended(cas
     assert drafts_in(case) == []
 
 
-def test_a_question_typed_into_a_flag_survives_a_session_that_ended(at_work, make_task, ann):
-    page = at_work(make_task([DISPUTED] * 2), ann).page
-    let_guard_pass(page)
-    page.keyboard.press("f")
-    page.fill("#flag [name=words]", "Is this slang?")
-    end_session(page)
-    let_guard_pass(page)
-    page.click("#flag [value=question]")
-    log_in(page)
-    expect(told_of_it(page)).to_be_visible()
-    expect(page.locator("#flag [name=words]")).to_be_visible()
-    assert page.input_value("#flag [name=words]") == "Is this slang?"
-    let_guard_pass(page)
-    page.click("#flag [value=question]")
-    page.wait_for_selector("#flagged:has-text('received your flag')")
-    assert list(Flag.objects.values_list("words", flat=True)) == ["Is this slang?"]
-    assert drafts_in(page) == []
-
-
 def test_another_person_in_the_same_browser_does_not_see_them(case, person):
     person("cem", adjudicates=True)
     end_session(case)
@@ -112,27 +93,6 @@ def test_another_person_in_the_same_browser_does_not_see_them(case, person):
     expect(told_of_it(case)).to_have_count(0)
     assert (case.input_value("[name=reason]"), case.input_value("[name=comment]")) == ("", "")
     assert "Grammar book" not in case.content()
-
-
-def test_new_guidelines_survive_a_session_that_ended_also_after_a_preview(new_page, make_task, manager):
-    make_task([DISPUTED])
-    page = new_page(user=manager)
-    page.goto("/manage/tasks/task/guidelines/")
-    page.fill("#text", "Read better.")
-    page.click("button:has-text('Preview')")
-    page.fill("#text", "Read better still.")
-    page.check("[value=minor]")
-    end_session(page)
-    page.click("button:has-text('Add this version')")
-    log_in(page, "manager")
-    expect(page.locator("#text")).to_have_value("Read better still.")
-    page.wait_for_selector(".preview:has-text('Read better still.')")
-    expect(told_of_it(page)).to_be_visible()
-    page.check("[value=minor]")
-    page.click("button:has-text('Add this version')")
-    page.wait_for_selector("[role=status]:has-text('is now in effect in English')")
-    assert Guidelines.objects.order_by("-pk")[0].text == "Read better still."
-    assert drafts_in(page) == []
 
 
 def test_a_preview_that_follows_what_is_typed_leads_nobody_to_the_log_in(new_page, make_task, manager):

@@ -7,7 +7,7 @@ import pytest
 from annotate.core import stages
 from annotate.kinds import KINDS as KINDS
 from annotate.kinds import Answer
-from annotate.models import Guidelines, Judgment, Task
+from annotate.models import Guidelines, Task
 from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, take
 from tests.annotate.hands import FRENCH, let_guard_pass, said, sent, worst_contrast
@@ -191,22 +191,6 @@ def test_a_record_is_read_from_right_to_left_with_its_names_and_frames(at_work, 
     assert texts == ["rtl", *["ltr"] * (len(texts) - 3), "rtl", "ltr"]
     fields = page.locator("#post .zone").evaluate_all(directions)
     assert (fields[0], fields[-1]) == ("rtl", "rtl")
-
-
-def test_all_of_it_without_javascript(new_page, make_records_task, ann):
-    make_records_task("web_ranking", 4)
-    page = new_page(user=ann.user, java_script_enabled=False)
-    page.goto("/")
-    page.click("main button.primary")
-    page.click("button:has-text('Start')")  # below the guidelines
-    page.click("button:has-text('Perfect')")
-    page.click("button:has-text('Undo')")
-    page.fill("[name=comment]", "one\ntwo")
-    page.click("button:has-text('Fair')")
-    page.click("button:has-text('Skip')")
-    page.click("button:has-text('Bad')")
-    assert said(ann) == [("answer", "1", ""), ("skip", "", ""), ("answer", "0", "")]
-    assert Judgment.objects.get(label="1").comment == "one\ntwo"
 
 
 def test_the_guidelines_beside_the_record_are_in_its_language(at_work, make_records_task, ann):

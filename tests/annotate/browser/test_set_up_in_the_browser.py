@@ -174,36 +174,3 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_fourteen_clicks(at_work, n
     every = page.locator("#errors tbody tr:visible").count()
     page.check("#errors input[value=pair-0]")
     assert page.locator("#errors tbody tr:visible").count() == page.locator("#errors tbody tr.pair-0").count() < every
-
-
-def test_a_csv_from_excel_is_shown_as_the_manager_chooses_and_imported_so(
-    at_work, new_page, manager, tmp_path, console_errors
-):
-    page = new_page(user=manager)
-    path = tmp_path / "excel.csv"
-    path.write_bytes("id;text\n1;źdźbło\n2;plain\n".encode("windows-1250"))
-    page.goto("/manage/corpora/new/")
-    page.set_input_files("[name=upload-file]", path)
-    page.click("main button.primary")
-    assert page.input_value("[name=delimiter]") == "semicolon"
-    assert "its encoding is a guess" in page.inner_text("main")
-    page.fill("[name=corpus]", "plants")
-    page.select_option("[name=encoding]", "windows-1250")
-    page.locator(".sample td", has_text="źdźbło").wait_for()
-    assert page.input_value("[name=corpus]") == "plants"
-    page.select_option("[name=delimiter]", "comma")
-    page.locator(".sample th", has_text="id;text").wait_for()
-    page.select_option("[name=delimiter]", "semicolon")
-    page.get_by_role("columnheader", name="text", exact=True).wait_for()
-
-    assert not page.locator("[name=licence]").is_visible()
-    page.click("[name=text_may_leave][value=yes]")
-    page.click("main button.primary")
-    assert page.evaluate("document.activeElement.name") == "licence"
-    console_errors.clear()  # the form was refused with status 400
-    page.click("[name=text_may_leave][value=no]")
-    page.click("main button.primary")
-    page.wait_for_url("**/new-task/**")
-    page.click(".notice a")
-    assert "excel.csv was read as Windows-1250, with columns separated by semicolons." in page.inner_text(".job")
-    assert page.locator("main .primary").inner_text() == "New task"

@@ -95,18 +95,6 @@ def test_on_a_phone_an_arabic_message_is_unveiled_by_a_touch_and_stands_at_the_r
     assert said(Consent.objects.get().annotator) == [("answer", "toxic", "")]
 
 
-def test_without_scripts_the_text_is_unveiled_and_answered_all_the_same(at_veil):
-    page = at_veil(java_script_enabled=False)
-    field = page.locator("#post dd").first
-    assert not field.is_visible()
-    assert not page.locator("button[value=toxic]").is_visible()
-    page.locator("#veil summary").click()
-    assert field.is_visible()
-    page.click("button[value=toxic]")
-    assert page.locator("#veil:not([open])").count() == 1
-    assert said(Consent.objects.get().annotator) == [("answer", "toxic", "")]
-
-
 def test_an_adjudicators_page_is_veiled_too(at_veil, new_page, hurting, person):
     hurting.options |= {"on_conflict": "ADJUDICATION", "skip_limit": 1}
     hurting.save()

@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.controls.qualification import next_question
-from annotate.models import Judgment, Qualification, TrialAnswer
+from annotate.models import Judgment, TrialAnswer
 from annotate.quality.guideline_versions import new_version
 from corpora.models import Item
 from tests.annotate.acts import answer, begin
@@ -104,25 +104,6 @@ def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is
     with page.expect_navigation():
         hands.press("Enter")
     assert "question 3 of 4" in page.inner_text(".tally")
-
-
-@pytest.mark.slow
-def test_everything_works_without_javascript(new_page, task, ann):
-    page = new_page(user=ann.user, java_script_enabled=False)
-    page.goto("/")
-    page.click("text=Take the test in English")
-    page.click("text=I have read them")
-    for _ in range(2):
-        page.click("button:has-text('Yes')")
-        page.click("text=/Next|Continue to the test/")
-    for right, result in ((False, "Not passed"), (True, "Passed")):
-        page.click("text=/Start the test|Take the test again/")
-        for _ in range(4):
-            page.click(f"button[data-key={right_key(ann, right=right)}]")
-        assert result in page.inner_text("h1")
-    page.click("text=Start work")
-    page.click("button:has-text('Yes')")
-    assert Qualification.objects.count() == Judgment.objects.count() == 1
 
 
 RIGHT_TO_LEFT = "كم عدد أوتار الكمان؟", "للكمان أربعة أوتار. number 4", "العدد مذكور: أربعة."

@@ -3,7 +3,6 @@
 import pytest
 
 from annotate.kinds import Answer
-from annotate.kinds.forms.free_text import REJECTED
 from annotate.models import Judgment
 from annotate.work.judgments import judge
 from annotate.work.queue import take
@@ -108,25 +107,3 @@ def test_an_arabic_text_reads_from_right_to_left_and_everything_fits(opened, per
     assert page.evaluate("getComputedStyle(document.querySelector('.to-review')).direction") == "rtl"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert worst_contrast(page) >= 4.5
-
-
-@pytest.mark.slow
-def test_everything_works_without_javascript(opened, person, new_page, console_errors):
-    opened(size="1")
-    wim, ria, rob = (person(name, "en") for name in ("wim", "ria", "rob"))
-    page = new_page(user=wim.user, java_script_enabled=False)
-    page.goto("/tasks/questions/")
-    page.click("button:has-text('Start')")
-    page.fill("#text", "Why?")
-    page.click("#save")
-    assert "needs at least 8" in page.inner_text("#notice")
-    assert page.input_value("#text") == "Why?"
-    console_errors.clear()  # the refusal
-    page.fill("#text", QUESTION["en"])
-    page.click("#save")
-    for reviewer, press in ((ria, "button:has-text('Reject')"), (rob, "button:has-text('Accept')")):
-        page = new_page(user=reviewer.user, java_script_enabled=False)
-        page.goto("/tasks/questions/")
-        page.click("button:has-text('Start')")
-        page.click(press)
-    assert labels() == [QUESTION["en"], REJECTED, QUESTION["en"]]
