@@ -57,12 +57,7 @@ IMPORT_GOLD = [
     (gold(), (GOLD + GOLD).encode(), 0, "60 of 120 rows written"),
     (gold(), lambda path: path.symlink_to("/proc/self/mem"), 1, "cannot be read: Input/output error"),
     (gold().replace("uniform", "other"), GOLD.encode(), 1, "--design is 'other'"),
-    (
-        gold().replace("--out new", "--out unfinished"),
-        GOLD.encode(),
-        1,
-        "is not empty and does not contain the import of x",
-    ),
+    (gold().replace("--out new", "--out unfinished"), GOLD.encode(), 1, "is not empty and does not contain the"),
     ("import_gold FILE.tsv", GOLD.encode(), 2, "Required arguments are missing: --out, --design, --name"),
 ]
 
@@ -137,12 +132,7 @@ OF_DOCUMENTS = [
     (DOCUMENTS, predictions("fr-en"), 1, "for the training language fr, which is not in the set. .* de, en and joint"),
     (DOCUMENTS, predictions("de-zh-CN"), 1, "for the test language zh-CN, .* no test documents. .* in de, en"),
     (DOCUMENTS, predictions(content=b"sports\n" * 9), 1, "has 9 lines, but mldoc-indices/english.test has 10 rows"),
-    (
-        DOCUMENTS,
-        predictions(content=b"sports\n" * 9 + b"politics\n"),
-        1,
-        "line 10: 'politics' is not .* labels are sport",
-    ),
+    (DOCUMENTS, predictions(content=b"sports\n" * 9 + b"politics\n"), 1, "line 10: 'politics' is not .* labels are"),
     (DOCUMENTS, predictions(content=("sports\n" * 10).encode("utf-16")), 1, "is not UTF-8"),
     (DOCUMENTS, of_folder, 1, "Cannot read .*de-en.prediction: Is a directory"),
     (DOCUMENTS, lambda path: path.mkdir(), 1, "contains no prediction files. Add a file for each language pair"),
@@ -168,12 +158,7 @@ OF_RANKED = [
     (RANKED, run("a Q0 Elk 2 0.5 mine\n"), 1, "line 2: 'Elk' is not one of the 3 labels"),
     (RANKED, run("a elk 0.5\n"), 1, "line 2: The row has 3 fields, but a run has 6: document, Q0, label"),
     (RANKED, lambda path: path.mkdir(), 1, "FILE.run is a folder. Specify a file: a TREC ru"),
-    (
-        "evaluate nowhere.run --gold acts",
-        None,
-        1,
-        "The file nowhere.run does not exist, and the gold set does not name a corpus",
-    ),
+    ("evaluate nowhere.run --gold acts", None, 1, "The file nowhere.run does not exist, and the gold set does not"),
     (RANKED + " --split train", b"t Q0 cat 1 0.9 mine\n", 0, "1 document of the split train"),
     (RANKED + " --split validation", run(), 1, "--split is 'validation'. It must be one of train, dev, test"),
     (RANKED.replace("acts", "testless"), run(), 1, "has no documents in the split test. Its splits are: train"),
@@ -185,12 +170,7 @@ OF_RANKED = [
     (RANKED + " --threshold nan", run(), 1, "--threshold: 'nan' is not a finite number"),
     (RANKED + " --frequent-over 0", run(), 1, "--frequent-over is 0. It must be 1 or more"),
     (RANKED + " --against nowhere.run", run(), 1, "The file nowhere.run does not exist, and the gold set"),
-    (
-        evaluate("--frequent-over 5"),
-        predicted("en"),
-        1,
-        "--frequent-over cannot be used with .* only with ranked labels",
-    ),
+    (evaluate("--frequent-over 5"), predicted("en"), 1, "--frequent-over cannot be used with .* only with ranked"),
     ("evaluate langid --gold acts", None, 1, "The file langid does not exist, and the gold set"),
 ]
 TABLE = [*IMPORT_GOLD, *EVALUATE, *VERIFY_LOTS, *OF_DOCUMENTS, *OF_RANKED]
