@@ -66,4 +66,4 @@ def test_an_answer_in_a_task_without_voters_runs_nothing_of_panels(make_records_
     files, statements = counted["plain"]
     assert not files.intersection(OF_PANELS)
     assert "agreement_audit.py" in counted["voted"][0]
-    assert statements < counted["voted"][1]
+    assert statements <= counted["voted"][1]
