@@ -1,5 +1,6 @@
 """The action `import`: import a project of another annotation tool, with its items, question and answers."""
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +25,9 @@ from annotate.actions.registry import action_named
 from annotate.core.option import Option, whole_number
 from annotate.exchange import export_files
 from annotate.exchange.export_files import CONCEPTS, JUDGMENTS, RECORDS, TOOLS
+from annotate.exchange.items import ProjectError
 from annotate.exchange.label_config import read_config
-from annotate.exchange.project import Project, ProjectError, project_of
+from annotate.exchange.project import Project, in_words, project_of
 from annotate.models import Task
 from annotate.reports.tables import many
 from corpora.storage.intake import too_many
@@ -77,20 +79,35 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
     tool, objects = export_files.tool_of(values["files"], faults)
     configs = read_config(values["config"]) if values["config"] else []
     options = {option: values[option] for option in ("question", "language")}
-    project = project_of(tool, objects, **options, configs=configs)
+    try:
+        project = project_of(tool, objects, **options, configs=configs)
+    except ProjectError as error:
+        if not faults:
+            raise
+        raise ProjectError(f"{error} Unreadable lines: {len(faults):,}, the first: {faults[0]}") from error
     if too_many(len(faults), len(project.records) + len(faults), values["max_rejects"]):
         raise ProjectError(f"{faults[0]} {_RATIO.format(len(faults), values['max_rejects'])}")
     project.lost[f"unreadable lines, the first: {faults[0] if faults else ''}"] = len(faults)
     outcomes = _imported(project, name, values, progress)
-    project.lost["answers to an item with the same text as another"] = outcomes[-1].data.get("rejects", 0)
+    for reason in _reasons(outcomes[-1].data.get("rejects_file")):
+        is_copy = "has the same text as another item" in reason
+        project.lost["answers to an item with the same text as another" if is_copy else f"answers: {reason}"] += 1
     said = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
     said += [sentence for outcome in outcomes for sentence in outcome.said]
-    lost = {what: count for what, count in project.lost.items() if count}
-    if lost:
-        said.append(f"Not kept: {'; '.join(f'{what} ({count:,})' for what, count in lost.items())}.")
+    if lost := {what: count for what, count in project.lost.items() if count}:
+        said.append(in_words(lost))
     warned = [sentence for outcome in outcomes for sentence in outcome.warned]
     counts = {"items": len(project.records), "answers": len(project.judgments), "lost": lost}
     return Outcome(said, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})
+
+
+def _reasons(listed: Path | None) -> list[str]:
+    """Return the reasons for which answers were rejected.
+
+    listed: the file that lists them, or None if there is none
+    """
+    lines = listed.read_text(encoding="utf-8").splitlines() if listed else ()
+    return [json.loads(line)["reason"].rstrip(".") for line in lines]
 
 
 def _imported(project: Project, name: str, values: Values, progress: Progress) -> list[Outcome]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.project import Item, Object, Said, Tool
+from annotate.exchange.items import UNKNOWN, Item, Object, Said, Tool, person_of
 from annotate.kinds.forms.spans import Span
 
 RESPONSES, SUGGESTION, SUBMITTED = ".responses", ".suggestion", ("submitted", None)
@@ -41,14 +41,27 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
 
 def _nested(key: str, record: Object, lost: Counter[str]) -> Item:
     item = Item(key, {**record["fields"], **(record.get("metadata") or {})})
-    for question, responses in (record.get("responses") or {}).items():
-        for response in responses:
-            _respond(item, str(response.get("user_id")), question, response.get("value"), response.get("status"), lost)
-    for question, suggestion in (record.get("suggestions") or {}).items():
+    for question, response in _responses(record.get("responses") or {}):
+        _respond(item, response.get("user_id"), question, response.get("value"), response.get("status"), lost)
+    suggestions = record.get("suggestions") or {}
+    if isinstance(suggestions, list):  # as the server's API returns them
+        suggestions = {str(each.get("question_name") or each.get("question_id")): each for each in suggestions}
+    for question, suggestion in suggestions.items():
         if suggestion:
             said = Said(str(suggestion.get("agent") or "model"), question, _labels(suggestion.get("value")))
             item.predictions.append(said)
     return item
+
+
+def _responses(responses: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each response with its question. The server's API returns a list with one object for each person."""
+    if isinstance(responses, list):
+        for response in responses:
+            for question, answer in (response.get("values") or {}).items():
+                yield question, {**response, **answer}
+    else:
+        for question, answers in responses.items():
+            yield from ((question, answer) for answer in answers)
 
 
 def _flat(key: str, record: Object, lost: Counter[str]) -> Item:
@@ -62,10 +75,10 @@ def _flat(key: str, record: Object, lost: Counter[str]) -> Item:
     item = Item(key, texts)
     for question in questions:
         values = record[f"{question}{RESPONSES}"] or ()
-        users = record.get(f"{question}{RESPONSES}.users") or ["unknown"] * len(values)
+        users = record.get(f"{question}{RESPONSES}.users") or [UNKNOWN] * len(values)
         statuses = record.get(f"{question}{RESPONSES}.status") or [None] * len(values)
         for value, user, status in zip(values, users, statuses, strict=False):
-            _respond(item, str(user), question, value, status, lost)
+            _respond(item, user, question, value, status, lost)
         if (value := record.get(f"{question}{SUGGESTION}")) is not None:
             agent = str(record.get(f"{question}{SUGGESTION}.agent") or "model")
             item.predictions.append(Said(agent, question, _labels(value)))
@@ -83,7 +96,7 @@ def _feedback(key: str, record: Object, lost: Counter[str]) -> Item:
     item = Item(key, texts)
     for question in questions:
         for response in _rows(record[question]):
-            _respond(item, str(response["user_id"]), question, response["value"], response["status"], lost)
+            _respond(item, response["user_id"], question, response["value"], response["status"], lost)
         if (value := record.get(f"{question}-suggestion")) is not None:
             agent = (record.get(f"{question}-suggestion-metadata") or {}).get("agent") or "model"
             item.predictions.append(Said(str(agent), question, _labels(value)))
@@ -99,11 +112,17 @@ def _rows(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from (dict(zip(names, row, strict=True)) for row in zip(*(value[name] for name in names), strict=True))
 
 
-def _respond(item: Item, user: str, question: str, value: Any, status: Any, lost: Counter[str]) -> None:
+def _respond(item: Item, user: Any, question: str, value: Any, status: Any, lost: Counter[str]) -> None:
     if value is None or status not in SUBMITTED:
         lost[f"answers that were {status or 'empty'}"] += 1
     else:
-        item.answers.append(Said(user, question, _labels(value), is_grade=isinstance(value, int)))
+        is_grade = isinstance(value, int) and not isinstance(value, bool)
+        lost["ranks below the first"] += isinstance(value, list) and any(map(_is_lower, value))
+        item.answers.append(Said(person_of(user), question, _labels(value), is_grade=is_grade))
+
+
+def _is_lower(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("rank", 1) != 1
 
 
 def _labels(value: Any) -> tuple[Any, ...]:
@@ -126,7 +145,7 @@ def _old(key: str, record: Object) -> Item:
     item = Item(key, {**texts, **(record.get("metadata") or {})})
     if record.get("annotation") not in (None, []):
         labels = _old_labels(record["annotation"])
-        item.answers.append(Said(str(record.get("annotation_agent") or "unknown"), "", labels))
+        item.answers.append(Said(person_of(record.get("annotation_agent")), "", labels))
     if predicted := record.get("prediction"):
         agent = str(record.get("prediction_agent") or "model")
         first = predicted[:1] if isinstance(predicted[0], dict) and "score" in predicted[0] else predicted

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from annotate.exchange.project import GOLD, Item, Object, Said, Tool
+from annotate.exchange.items import GOLD, Item, Object, Said, Tool
 from annotate.kinds.files import TAKEN
 from annotate.kinds.forms.spans import NOTHING, spans_in
 from corpora.core.records import FIELDS

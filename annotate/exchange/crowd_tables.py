@@ -5,11 +5,11 @@ reports of Appen (Figure Eight).
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from annotate.exchange.project import Item, Object, Said, Tool
+from annotate.exchange.items import Item, Object, ProjectError, Said, Tool, item_in
 
 INPUT, ANSWER = "Input.", "Answer."
 
@@ -25,7 +25,7 @@ def _of_batch(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
     by_key: dict[str, Item] = {}
     for row in objects:
         texts = {name.removeprefix(INPUT): value for name, value in row.items() if name.startswith(INPUT)}
-        item = by_key.setdefault(str(row["HITId"]), Item(str(row["HITId"]), texts))
+        item = item_in(by_key, str(row["HITId"]), texts)
         if str(row.get("AssignmentStatus") or "").lower() == "rejected":
             lost["rejected assignments"] += 1
             continue
@@ -78,15 +78,23 @@ def _is_report(first: Object) -> bool:
     return {"_unit_id", "_worker_id"} <= first.keys()
 
 
-def _of_report(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
-    """Yield the units of a full report. Columns whose values differ within some unit are questions."""
+def _of_report(objects: Iterable[Object], lost: Counter[str], stated: Collection[str]) -> Iterator[Item]:
+    """Yield the units of a full report. Columns whose values differ within some unit are questions.
+
+    stated: the names of questions that the user stated
+    """
     rows = list(objects)
     units: dict[str, list[Object]] = {}
     for row in rows:
         units.setdefault(str(row["_unit_id"]), []).append(row)
     names = [name for name in rows[0] if not name.startswith("_") and not name.endswith(_OF_UNITS)]
     asked = [name for name in names if f"{name}_gold" in rows[0]]
-    asked = asked or [name for name in names if any(_differs(name, unit) for unit in units.values())]
+    asked = asked or [name for name in names if name in stated or any(_differs(name, unit) for unit in units.values())]
+    if not asked:
+        raise ProjectError(
+            f"The report does not show which of its columns contains the answers: {', '.join(names)}. Add --question "
+            "with one of them."
+        )
     for key, unit in units.items():
         item = Item(key, {name: unit[0].get(name) for name in names if name not in asked})
         for row in unit:
@@ -111,4 +119,4 @@ def _differs(name: str, unit: Iterable[Object]) -> bool:
     return len({str(row.get(name)) for row in unit}) > 1
 
 
-APPEN = Tool("Appen", _is_report, _of_report)
+APPEN = Tool("Appen", _is_report, _of_report, takes_questions=True)

@@ -3,11 +3,12 @@
 In projects in which people share their answers, the only file is all.jsonl (or all.csv), and the person is unknown.
 """
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, Said, Tool
+from annotate.exchange.items import FILE_NAME, GOLD, UNKNOWN, Item, Object, Said, Tool, item_in, person_of
 from annotate.kinds.forms.spans import Span
 
 _ANSWERS = ("label", "labels", "entities", "cats", "annotations")
@@ -39,26 +40,38 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
     for number, row in enumerate(objects, 1):
         key, text = str(row.get("id", number)), row.get("text", row.get("data"))
         further = {name: value for name, value in row.items() if name not in (*_ANSWERS, *_LEFT_OUT)}
-        meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
-        item = by_key.setdefault(key, Item(key, {"text": text, **(meta or {}), **further}))
+        item = item_in(by_key, key, {"text": text, **_meta(row.get("meta")), **further})
         lost["comments"] += len(row.get("Comments") or row.get("comments") or ())
         lost["relations"] += len(row.get("relations") or ())
-        by = str(row.get(BY) or row.get(FILE_NAME) or "unknown")
-        (item.predictions if by == GOLD else item.answers).extend(_answers(row, "unknown" if by == "all" else by))
+        lost["approvals"] += bool(row.get("annotation_approver"))
+        by = person_of(row.get(BY) or row.get(FILE_NAME))
+        given = [name for name in _ANSWERS if row.get(name)]
+        for name in given:
+            # Projects for intents have spans and classes, which are two questions.
+            said = _answers(row[name], UNKNOWN if by == "all" else by, name if "cats" in row else "", row.get(AT))
+            (item.predictions if by == GOLD else item.answers).extend(said)
     yield from by_key.values()
 
 
-def _answers(row: Object, by: str) -> Iterator[Said]:
-    value = next((row[name] for name in _ANSWERS if row.get(name)), None)
+def _meta(written: Any) -> Mapping[str, Any]:
+    """Return the metadata, which older versions wrote as text."""
+    try:
+        value = json.loads(written) if isinstance(written, str) else written
+    except ValueError:
+        return {"meta": written}
+    return value if isinstance(value, dict) else {}
+
+
+def _answers(value: Any, by: str, question: str, at: Any) -> Iterator[Said]:
     if isinstance(value, str):
-        yield Said(by, "", tuple(label for label in value.split("#") if label), at=row.get(AT))
+        yield Said(by, question, tuple(label for label in value.split("#") if label), at=at)
     elif value and all(isinstance(mark, dict) and "user" in mark for mark in value):  # doccano 1.0, as JSON
         people: dict[Any, list[Any]] = {}
         for mark in value:
             people.setdefault(mark["user"], []).append(_mark(mark))
-        yield from (Said(str(user), "", tuple(labels), "text") for user, labels in people.items())
+        yield from (Said(str(user), question, tuple(labels), "text") for user, labels in people.items())
     elif value:
-        yield Said(by, "", tuple(map(_mark, value)), "text", at=row.get(AT))
+        yield Said(by, question, tuple(map(_mark, value)), "text", at=at)
 
 
 def _mark(mark: Any) -> Any:

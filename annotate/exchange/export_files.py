@@ -14,14 +14,15 @@ from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK
 from annotate.exchange.doccano import DOCCANO
 from annotate.exchange.huggingface import HUGGING_FACE, decoder, files_of, is_dataset
 from annotate.exchange.inception import INCEPTION
+from annotate.exchange.items import FILE_NAME, Object, ProjectError, Tool
 from annotate.exchange.label_studio import LABEL_STUDIO
 from annotate.exchange.light_tag import LIGHT_TAG
 from annotate.exchange.llm_traces import LANGFUSE, LANGSMITH
 from annotate.exchange.potato import POTATO
 from annotate.exchange.prodigy import PRODIGY
-from annotate.exchange.project import FILE_NAME, Object, Project, ProjectError, Tool
+from annotate.exchange.project import Project
 from annotate.exchange.row_files import write_lines
-from corpora.sources.compression import check_file, entries_of, format_of
+from corpora.sources.compression import FORMATS, check_file, entries_of, format_of
 from corpora.sources.readers import objects_of
 from corpora.sources.text import Fault, object_of
 
@@ -31,6 +32,7 @@ TOOLS: tuple[Tool, ...] = (
     *(HUGGING_FACE, DOCCANO),
 )
 LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
+READ_FORMATS = "JSON, JSONL, CSV, TSV, Parquet, Arrow or Excel"
 TITLE = "Which answer fits the text?"
 RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
 
@@ -79,8 +81,10 @@ def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Obje
 
 
 def _rows(path: Path, name: str, faults: list[str], decode: Callable[[Object], Object]) -> Iterator[Object]:
-    check_file(path, None)
-    for number, row in objects_of(path, format_of(path) or "", LONGEST_OBJECT):
+    check_file(path, format := format_of(path) or "any")
+    if format not in FORMATS:
+        raise ProjectError(f"{path} is no {READ_FORMATS} file. Export the project in one of these formats.")
+    for number, row in objects_of(path, format, LONGEST_OBJECT):
         yield from _sound(row if isinstance(row, Fault) else decode(row), str(path), number, name, faults)
 
 

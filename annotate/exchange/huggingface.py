@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, ProjectError, Said, Tool
+from annotate.exchange.items import FILE_NAME, GOLD, Item, Object, ProjectError, Said, Tool
 from corpora.sources.compression import format_of
 
 CARD, INFOS = "README.md", ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.project import FILE_NAME, GOLD, Item, Object, Said, Tool
+from annotate.exchange.items import FILE_NAME, GOLD, Item, Object, Said, Tool
 from annotate.kinds.forms.spans import Span
 
 CURATOR, NOBODY = "CURATION_USER", "INITIAL_CAS"

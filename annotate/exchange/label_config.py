@@ -4,12 +4,14 @@ It is Label Studio's XML, doccano's label_config.json or Argilla's settings.json
 chosen yet, their names and order, and the guidelines.
 """
 
+import codecs
 import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from annotate.exchange.project import LabelConfig, ProjectError
+from annotate.exchange.items import ProjectError
+from annotate.exchange.project import LabelConfig
 from corpora.sources.documents import XmlError, check_xml
 
 # Tags of Label Studio that ask a question -> the tag of their labels.
@@ -19,7 +21,7 @@ _QUESTIONS = {"Choices": "Choice", "Labels": "Label", "HyperTextLabels": "Label"
 def read_config(path: Path) -> list[LabelConfig]:
     """Return the questions in a configuration. Raise ProjectError if the file is not one of the known ones."""
     try:
-        content = path.read_bytes()
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
         if content.lstrip().startswith(b"<"):
             check_xml(content)
             return _of_label_studio(ElementTree.fromstring(content))  # noqa: S314 - checked above
@@ -30,6 +32,14 @@ def read_config(path: Path) -> list[LabelConfig]:
         raise ProjectError(f"{path}, line {error.line}: {error}.") from error
     except ValueError as error:
         raise ProjectError(f"{path} is neither XML nor JSON: {error}.") from error
+    try:
+        return _of_json(path, value)
+    except (AttributeError, KeyError, TypeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ProjectError(f"{path} is not structured like settings.json of Argilla ({why}). Correct it.") from error
+
+
+def _of_json(path: Path, value: Any) -> list[LabelConfig]:
     if isinstance(value, list) and all(isinstance(label, dict) and "text" in label for label in value):
         return [LabelConfig("", {str(label["text"]): str(label["text"]) for label in value})]
     if isinstance(value, dict) and isinstance(value.get("questions"), list):
@@ -47,7 +57,8 @@ def _of_label_studio(view: ElementTree.Element) -> list[LabelConfig]:
         for element in view.iter(tag):
             labels = {each.get("value", ""): each.get("value", "") for each in element.iter(label or "none")}
             if tag == "Rating":
-                labels = {str(grade): str(grade) for grade in range(1, int(element.get("maxRating", "5")) + 1)}
+                highest = element.get("maxRating", "5")
+                labels = {str(grade): str(grade) for grade in range(1, int(highest) + 1 if highest.isdecimal() else 1)}
             is_multiple = element.get("choice", "").startswith("multiple")
             configs.append(LabelConfig(element.get("name", ""), labels, header, is_multiple))
     return configs

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from annotate.exchange.project import (
+from annotate.exchange.items import (
     FILE_NAME,
     GOLD,
     LANGUAGE_NAMES,
@@ -20,6 +20,8 @@ from annotate.exchange.project import (
     ProjectError,
     Said,
     Tool,
+    item_in,
+    person_of,
 )
 from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.forms.spans import Span
@@ -34,28 +36,52 @@ _PAIRWISE = {"left": "first", "right": "second", "none": "tie"}
 
 def _is_export(first: Object) -> bool:
     has_results = any(isinstance(first.get(name), list) for name in ("annotations", "completions"))
-    return (isinstance(first.get("data"), dict) and has_results) or {"annotation_id", "annotator"} <= first.keys()
+    is_task = isinstance(first.get("data"), dict) and has_results
+    return is_task or _is_stored(first) or {"annotation_id", "annotator"} <= first.keys()
+
+
+def _is_stored(row: Object) -> bool:
+    """Return whether an object is an annotation with its task, as Label Studio writes it to a storage."""
+    task = row.get("task")
+    return isinstance(row.get("result"), list) and isinstance(task, dict) and isinstance(task.get("data"), dict)
 
 
 def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str]) -> Iterator[Item]:
     objects = iter(objects)
     first = next(objects)
     everything = chain([first], objects)
+    if _is_stored(first):
+        yield from _of_storage(everything, lost)
+        return
     if not isinstance(first.get("data"), dict):
         yield from _of_rows(list(everything), stated)
         return
     for number, task in enumerate(everything, 1):
         item = Item(str(task.get("id", number)), task["data"])
         for annotation in task.get("annotations") or task.get("completions") or ():
-            if annotation.get("was_cancelled"):
-                lost["skipped answers"] += 1
-            else:
-                by = _person(annotation)
-                lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
-                (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, lost))
+            _annotate(item, annotation, lost)
         for prediction in task.get("predictions") or ():
             item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), lost)
+        lost["drafts"] += len(task.get("drafts") or ())
         yield item
+
+
+def _of_storage(annotations: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+    by_key: dict[str, Item] = {}
+    for annotation in annotations:
+        task = annotation["task"]
+        _annotate(item_in(by_key, str(task["id"]), task["data"]), annotation, lost)
+    yield from by_key.values()
+
+
+def _annotate(item: Item, annotation: Object, lost: Counter[str]) -> None:
+    if annotation.get("was_cancelled"):
+        lost["skipped answers"] += 1
+        return
+    by = _person(annotation)
+    lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
+    lost["answers without a result"] += not annotation.get("result")
+    (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, lost))
 
 
 def _written_by_assay(annotation: Mapping[str, Any], name: str) -> Any:
@@ -65,12 +91,7 @@ def _written_by_assay(annotation: Mapping[str, Any], name: str) -> Any:
 
 
 def _person(annotation: Mapping[str, Any]) -> str:
-    if named := _written_by_assay(annotation, "annotator"):
-        return str(named)
-    completed_by = annotation.get("completed_by")
-    if isinstance(completed_by, dict):
-        return str(completed_by.get("email") or completed_by.get("id"))
-    return "unknown" if completed_by is None else str(completed_by)
+    return person_of(_written_by_assay(annotation, "annotator") or annotation.get("completed_by"))
 
 
 def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iterator[Said]:
@@ -80,13 +101,17 @@ def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iter
     for result in annotation.get("result") or ():
         kind, value = str(result.get("type", "")).lower(), result.get("value") or {}
         place = (str(result.get("from_name") or ""), str(result.get("to_name") or ""))
-        if kind in _KINDS and "start" in value:
+        if kind in _KINDS and "start" in value and not str(value["start"]).isdecimal():
+            lost["marks in HTML, which count the characters of the page"] += 1
+        elif kind in _KINDS and "start" in value:
             names = value.get(_KINDS[kind]) or ()
             labels.setdefault(place, []).extend(Span(int(value["start"]), int(value["end"]), name) for name in names)
         elif kind in _KINDS:
             chosen = value.get(_KINDS[kind])
+            chosen = chosen if isinstance(chosen, list) else [] if chosen is None else [chosen]
             graded |= {place[0]} if kind == "rating" else set()
-            labels.setdefault(place, []).extend(map(str, chosen if isinstance(chosen, list) else [chosen]))
+            lost["answers without a result"] += not chosen
+            labels.setdefault(place, []).extend(map(str, chosen))
         elif kind == "pairwise":
             labels.setdefault(place, []).append(_PAIRWISE.get(str(value.get("selected")), str(value.get("selected"))))
         else:
@@ -108,8 +133,7 @@ def _of_rows(rows: Sequence[Object], stated: Collection[str]) -> Iterator[Item]:
         values = {name: _cell(row.get(name)) for name in columns}
         key = str(row.get("id") or number)
         texts = {name: value for name, value in values.items() if name not in questions}
-        item = by_key.setdefault(key, Item(key, texts))
-        by = str(row.get("annotator") or "unknown")
+        item, by = item_in(by_key, key, texts), person_of(_cell(row.get("annotator")))
         answers = ((name, _labels(values.get(name))) for name in questions)
         item.answers += [Said(by, name, labels, at=row.get("created_at")) for name, labels in answers if labels]
     yield from by_key.values()

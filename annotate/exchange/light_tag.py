@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from annotate.exchange.project import Item, Object, Said, Tool
+from annotate.exchange.items import Item, Object, Said, Tool, item_in
 from annotate.kinds.forms.spans import Span
 
 CLASSES, SPANS = "classification", "spans"
@@ -25,7 +25,8 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         offered = tuple(str(kind["name"]) for kind in kinds if isinstance(kind, dict))
         for example in job.get("examples", [job]):
             key, texts = str(example["example_id"]), {"text": example["content"], **(example.get("metadata") or {})}
-            item = by_key.setdefault(key, Item(key, texts, offered=offered))
+            item = item_in(by_key, key, texts)
+            item.offered = item.offered or offered
             item.answers += _answers(example, lost)
     yield from by_key.values()
 

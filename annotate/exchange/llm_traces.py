@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.project import Item, Object, Said, Tool
+from annotate.exchange.items import Item, Object, Said, Tool, person_of
 
 MODELS = ("model", "auto_eval", "EVAL")
 
@@ -100,11 +100,13 @@ def _score(row: Object, item: Item, lost: Counter[str]) -> None:
     lost["comments"] += bool(row.get("comment"))
     is_number = row["dataType"] == "NUMERIC"
     value = row["value"] if is_number else row.get("stringValue") or row.get("value")
+    if row["dataType"] == "BOOLEAN" and value in (0, 1):
+        value = str(bool(value))
     if value in (None, ""):
         lost["scores without a value"] += 1
         return
     is_model = row.get("source") in MODELS
-    by = str((row["name"] if is_model else row.get("authorUserId")) or "unknown")
+    by = person_of(row["name"] if is_model else row.get("authorUserId"))
     at = row.get("timestamp") or row.get("createdAt")
     said = Said(by, str(row["name"]), (_number(value),), is_grade=is_number and _is_grade(value), at=at)
     _add(item, said, str(row.get("source")))

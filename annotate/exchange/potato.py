@@ -9,24 +9,28 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from annotate.exchange.project import FILE_NAME, Item, Object, Said, Tool
+from annotate.exchange.items import FILE_NAME, Item, Object, Said, Tool, item_in, person_of
 from annotate.kinds.forms.spans import Span
+from corpora.core.values import is_missing
 
+OF_LABEL = ":::"  # between the name of a schema and a label, in the names of columns
 STATE, SPANS = "instance_id_to_label_to_value", "instance_id_to_span_to_value"
 
 
 def _is_export(first: Object) -> bool:
-    return {"instance_id", "label_annotations"} <= first.keys() or STATE in first
+    is_table = "instance_id" in first and any(OF_LABEL in name for name in first)
+    return is_table or {"instance_id", "label_annotations"} <= first.keys() or STATE in first
 
 
 def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
     by_key: dict[str, Item] = {}
     for row in objects:
-        user = str(row.get("user_id") or row.get("user") or "unknown")
+        user = person_of(row.get("user_id") or row.get("user"))
         if "instance_id" in row:
-            item = by_key.setdefault(str(row["instance_id"]), Item(str(row["instance_id"]), {}))
-            item.texts = {"text": row.get("displayed_text") or row.get("text")}
-            _say(item, user, row.get("label_annotations"), row.get("span_annotations"))
+            texts = {"text": row.get("displayed_text") or row.get("text")}
+            item = item_in(by_key, str(row["instance_id"]), texts)
+            labels = row.get("label_annotations") or _in_columns(row)
+            _say(item, user, labels, row.get("span_annotations"))
         elif STATE in row:
             spans = row.get(SPANS) or {}
             for key in dict.fromkeys([*row[STATE], *spans]):
@@ -36,6 +40,16 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             item = by_key.setdefault(str(row["id"]), Item(str(row["id"]), {}))
             item.texts = {name: value for name, value in row.items() if name not in ("id", FILE_NAME)}
     yield from by_key.values()
+
+
+def _in_columns(row: Object) -> dict[str, dict[str, Any]]:
+    """Return the labels of each schema in a row of a table, whose columns are named schema:::label."""
+    labels: dict[str, dict[str, Any]] = {}
+    for name, value in row.items():
+        schema, is_label, label = name.partition(OF_LABEL)
+        if is_label and not is_missing(value):
+            labels.setdefault(schema, {})[label] = value
+    return labels
 
 
 def _say(item: Item, user: str, labels: Any, spans: Any) -> None:
@@ -57,6 +71,8 @@ def _by_schema(labels: Any) -> dict[str, Any]:
 def _chosen(labels: Any) -> Iterator[str]:
     """Yield the labels of a schema: its values in text fields and scales, its names where a box was ticked."""
     for name, value in labels.items() if isinstance(labels, dict) else [(labels, True)]:
+        if value is None:
+            continue
         is_ticked = str(value).lower() in ("true", "on", "1") or str(value) == str(name)
         yield str(name) if is_ticked else str(value)
 

@@ -7,11 +7,14 @@ ones.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from annotate.exchange.project import GOLD, Item, Object, Said, Tool
+from annotate.exchange.items import GOLD, Item, Object, Said, Tool, person_of
 from annotate.kinds.forms.spans import Span
 
 AT = "_timestamp"  # when the answer was given, in epoch seconds (since version 1.12)
-_LEFT_OUT = ("options", "accept", "answer", "spans", "tokens", "label", "meta", "config", "html", "image")
+_LEFT_OUT = (
+    *("options", "accept", "answer", "spans", "tokens", "label", "meta", "config", "html", "image"),
+    "relations",
+)
 
 
 def _is_export(first: Object) -> bool:
@@ -23,8 +26,11 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
     for number, row in enumerate(objects, 1):
         key = str(row.get("_input_hash", number))
         texts = {name: value for name, value in row.items() if name[0] != "_" and name not in _LEFT_OUT}
+        if "text" not in texts and "html" in row:
+            texts["text"] = row["html"]
         item = by_key.setdefault(key, Item(key, {**texts, **(row.get("meta") or {})}))
-        by = str(row.get("_annotator_id") or row.get("_session_id") or "unknown")
+        by = person_of(row.get("_annotator_id") or row.get("_session_id"))
+        lost["relations"] += len(row.get("relations") or ())
         if row["answer"] == "ignore":
             lost["skipped answers"] += 1
         elif isinstance(row.get("options"), list):
@@ -33,6 +39,8 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             item.answers.append(Said(by, str(row["label"]), (row["answer"],), at=row.get(AT)))
         elif row["answer"] == "reject":
             lost["rejected marks"] += 1
+        elif not isinstance(row.get("spans"), list):
+            lost["answers without options, a label or spans"] += 1
         else:
             spans = (Span(int(mark["start"]), int(mark["end"]), str(mark["label"])) for mark in row.get("spans") or ())
             _said_by(item, by).append(Said(by, "", tuple(spans), "text", at=row.get(AT)))

@@ -1,91 +1,28 @@
-"""An annotation project of another tool: its items, with the answers of people and the predictions of models.
+"""An annotation project of another tool, ready to be written as Assay's files.
 
-The module of a tool turns each object of an export into an Item, and `project_of` chooses the question to import and
-the form of its answers. What cannot be kept is counted in Project.lost, one sentence for each kind of loss.
+The module of a tool turns each object of an export into an Item (`items.py`), and `project_of` chooses the question to
+import and the form of its answers. What cannot be kept is counted in Project.lost, one sentence for each kind of loss.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from annotate.exchange.items import LANGUAGE_NAMES, SENTENCE, Item, Object, ProjectError, Said, Tool, as_text
 from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.files import TAKEN
 from annotate.kinds.forms.spans import Span, text_of
-from corpora.core import CorpusError, listed
+from corpora.core import listed
 from corpora.core.languages import code_of
-from corpora.core.records import FIELD_NAME, RecordError, read_time
+from corpora.core.records import FIELD_NAME, RecordError, checked, read_time
+from corpora.core.values import tidy, word_count
+from corpora.sources.recognition import ALSO
 
-GOLD = "gold"  # the person whose answers are labels, in files that Assay writes for other tools
-LANGUAGE_NAMES = ("language", "lang", "locale")
 LONGEST_CODE = 64
-SENTENCE = 4  # a label with this many words may be a sentence
 LONGEST_FIELD = 30
-
-
-class ProjectError(CorpusError):
-    """Raised if an export cannot be imported. The message states why and what to do. Nothing was imported."""
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a person or a model said about an item.
-
-    by: the person or the model
-    question: name of the question; "" if the tool has only one
-    labels: the chosen labels, or the labelled ranges
-    field: name of the text that the ranges mark; "" if unknown
-    is_grade: whether the label is a number on a scale
-    at: time of the answer, as the tool writes it; None if the export does not state it
-    """
-
-    by: str
-    question: str
-    labels: tuple[str, ...] | tuple[Span, ...]
-    field: str = ""
-    is_grade: bool = False
-    at: Any = None
-
-    @property
-    def has_spans(self) -> bool:
-        return any(isinstance(label, Span) for label in self.labels)
-
-
-@dataclass
-class Item:
-    """An item of an export.
-
-    key: its id in the tool
-    texts: its texts and other data, by name
-    offered: the labels that people could choose, if the export states them
-    """
-
-    key: str
-    texts: Mapping[str, Any]
-    answers: list[Said] = field(default_factory=list)
-    predictions: list[Said] = field(default_factory=list)
-    offered: tuple[str, ...] = ()
-
-
-Object = dict[str, Any]
-FILE_NAME = "\0file"  # key under which an object has the name of its file, without the suffix
-
-
-@dataclass(frozen=True)
-class Tool:
-    """An annotation tool whose exports can be read.
-
-    recognizes: returns whether an object, the first of a file, is from this tool's export
-    items: yields the items of an export, and counts in the counter what each cannot keep
-    takes_questions: whether `items` also takes the names of questions that the user stated
-    """
-
-    name: str
-    recognizes: Callable[[Object], bool]
-    items: Callable[..., Iterator[Item]]
-    takes_questions: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,7 +105,10 @@ def project_of(
     _leave_gaps_out(project, items)
     project.shown = _shown(items, project.fields)
     if not project.shown:
-        raise ProjectError(f"The export from {tool.name} contains no texts. Assay labels texts, not images or sound.")
+        raise ProjectError(
+            f"The export from {tool.name} contains no texts. Assay labels texts, not images or sound. If the texts are "
+            "in another file of the project, add this file."
+        )
     if form == "spans":
         project.marked = _marked(project, [*answers, *predicted])
     _read_records(project, items, language)
@@ -215,6 +155,7 @@ def _check(item: Item) -> None:
                 raise ProjectError(f"Item {item.key} has a span from {label.start} to {label.end}. Correct it.")
             if not isinstance(label.label if isinstance(label, Span) else label, str):
                 raise TypeError(f"a label of item {item.key} is no text")
+            checked("label", _named(label))
 
 
 def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
@@ -288,12 +229,16 @@ def _leave_gaps_out(project: Project, items: Sequence[Item]) -> None:
 
 
 def _shown(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
-    """Return the fields that people should see: those in which some value has several words."""
-    return [
-        field
-        for field, name in fields.items()
-        if any(isinstance(text := item.texts.get(name), str) and len(text.split()) > 1 for item in items)
-    ]
+    """Return the fields that people should see: those in which some value is a text of several words.
+
+    If there is none, they are lists with several words, such as the turns of a chat, or fields that are named as texts.
+    """
+    texts, lists = [], []
+    for name, written in fields.items():
+        values = [value for item in items if (value := item.texts.get(written))]
+        texts += [name] * any(isinstance(value, str) and word_count(value) > 1 for value in values)
+        lists += [name] * any(isinstance(value, list | dict) and word_count(as_text(value)) > 1 for value in values)
+    return texts or lists or [name for name, written in fields.items() if written in ("text", *ALSO["text"])]
 
 
 def _marked(project: Project, said: Iterable[tuple[Item, Said]]) -> str:
@@ -317,15 +262,6 @@ def _read_records(project: Project, items: Sequence[Item], language: str) -> Non
         project.records.append({"id": item.key, "language": code_of(str(written)) or str(written), **texts})
 
 
-def as_text(value: Any) -> str:
-    """Return a value as text. Lists are joined by line breaks."""
-    if isinstance(value, list):
-        return "\n".join(map(as_text, value))
-    if isinstance(value, dict):
-        return "\n".join(f"{key}: {as_text(content)}" for key, content in value.items())
-    return "" if value is None else str(value)
-
-
 def _read_labels(
     project: Project,
     answers: Sequence[tuple[Item, Said]],
@@ -336,16 +272,13 @@ def _read_labels(
 
     offered: known labels in order, each with its name; further labels of answers follow
     """
+    offered = {_named(label): name for label, name in offered.items()}
     codes: dict[str, str] = {}
-    for name in offered:
-        codes[name] = _code(name, codes.values())
-    for _, said in [*answers, *predicted]:
-        for label in said.labels:
-            name = label.label if isinstance(label, Span) else label
-            if name not in codes:
-                codes[name] = _code(name, codes.values())
+    for name in [*offered, *(_named(label) for _, said in [*answers, *predicted] for label in said.labels)]:
+        if name not in codes:
+            codes[name] = _code(name, codes.values())
     further = sorted(codes.keys() - offered.keys(), key=_in_order, reverse=project.form == "grades")
-    project.answers = {codes[name]: offered.get(name, name) for name in [*offered, *further]}
+    project.answers = {codes[name]: _named(offered.get(name, name)) for name in [*offered, *further]}
     if long := next((name for name in project.answers.values() if len(name) > MOST_NAME), ""):
         raise ProjectError(
             f"The label {long[:40]!r}… has {len(long):,} characters. The limit is {MOST_NAME}. Import free texts "
@@ -353,9 +286,10 @@ def _read_labels(
         )
     if len(codes) < 2 and project.form in ("choice", "grades"):
         found = f"The export has only the label {next(iter(codes))!r}" if codes else "Nobody has answered"
+        lost = f" {in_words(project.lost)}" if any(project.lost.values()) else ""
         raise ProjectError(
             f"{found}, but a question needs two labels. Add the project's labels with --config FILE: the labeling "
-            "interface of Label Studio as XML, label_config.json of doccano, or settings.json of Argilla."
+            f"interface of Label Studio as XML, label_config.json of doccano, or settings.json of Argilla.{lost}"
         )
     keys, done = {record["id"] for record in project.records}, set[tuple[str, str]]()
     for item, said in answers:
@@ -408,5 +342,15 @@ def _code(name: str, taken: Iterable[str]) -> str:
 def _label(project: Project, said: Said, codes: Mapping[str, str]) -> str:
     """Return the label of an answer in the form of a file of judgments; "" if it is empty."""
     if project.form == "spans":
-        return text_of(span._replace(label=codes[span.label]) for span in said.labels if isinstance(span, Span))
-    return " ".join(sorted({codes[label] for label in said.labels if isinstance(label, str)}))
+        return text_of(span._replace(label=codes[_named(span)]) for span in said.labels if isinstance(span, Span))
+    return " ".join(sorted({codes[_named(label)] for label in said.labels if isinstance(label, str)}))
+
+
+def _named(label: str | Span) -> str:
+    """Return the name of a label in NFC, in one line and without surplus spaces."""
+    return " ".join(tidy(label.label if isinstance(label, Span) else label).split())
+
+
+def in_words(lost: Mapping[str, int]) -> str:
+    """Return a sentence about what was not kept."""
+    return f"Not kept: {'; '.join(f'{what} ({count:,})' for what, count in lost.items() if count)}."

@@ -12,7 +12,8 @@ Object = Mapping[str, Any]
 
 
 def write_lines(path: Path, rows: Iterable[Object]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    # Half of a surrogate pair is written as in JSON, so that whoever reads the row can reject it.
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 from annotate.exchange import prodigy
 from annotate.exchange.doccano import AT, BY
-from annotate.exchange.project import GOLD
+from annotate.exchange.items import GOLD
 from annotate.exchange.row_files import write_lines, write_table
 from annotate.kinds.forms.spans import NOTHING, spans_in
 

@@ -7,7 +7,8 @@ import pytest
 from django.conf import settings
 
 from annotate.exchange.export_files import TOOLS, tool_of
-from annotate.exchange.project import GOLD, project_of
+from annotate.exchange.items import GOLD
+from annotate.exchange.project import project_of
 from annotate.exchange.tool_files import WRITERS, GoldSet
 from tests.annotate.exchange.test_import_project import EXPORTS, READ
 
