@@ -33,7 +33,7 @@ from annotate.reports.tables import many
 from corpora.storage.intake import too_many
 from corpora.storage.layout import check_spelling, corpus_dir, read_manifest
 
-_RATIO = "{} lines are unreadable, which exceeds --max-rejects {}. Correct them, or leave them out with a higher one."
+_RATIO = "{} cannot be read, which exceeds --max-rejects {}. Correct the file, or set a higher share."
 
 
 def _check(values: Values) -> None:
@@ -86,7 +86,7 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
             raise
         raise ProjectError(f"{error} Unreadable lines: {len(faults):,}, the first: {faults[0]}") from error
     if too_many(len(faults), len(project.records) + len(faults), values["max_rejects"]):
-        raise ProjectError(f"{faults[0]} {_RATIO.format(len(faults), values['max_rejects'])}")
+        raise ProjectError(f"{faults[0]} {_RATIO.format(many(len(faults), 'line'), values['max_rejects'])}")
     project.lost[f"unreadable lines, the first: {faults[0] if faults else ''}"] = len(faults)
     outcomes = _imported(project, name, values, progress)
     for reason in _reasons(outcomes[-1].data.get("rejects_file")):

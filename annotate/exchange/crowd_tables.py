@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from annotate.exchange.items import Item, Object, ProjectError, Said, Tool, item_in
+from annotate.exchange.items import SPOILED, Item, Object, ProjectError, Said, Tool, item_in
+from corpora.core.values import is_missing
 
 INPUT, ANSWER = "Input.", "Answer."
 
@@ -31,8 +32,10 @@ def _of_batch(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             continue
         answers: dict[str, list[str]] = {}
         for name, value in row.items():
-            if name.startswith(ANSWER):
+            if name.startswith(ANSWER) and not is_missing(value):
                 _answer(name.removeprefix(ANSWER), value, answers)
+            elif name.startswith(ANSWER):
+                lost[SPOILED] += bool(value)
         worker, at = str(row["WorkerId"]), _submitted(row.get("SubmitTime"))
         item.answers += [Said(worker, name, tuple(labels), at=at) for name, labels in answers.items()]
     yield from by_key.values()
@@ -61,7 +64,7 @@ def _answer(name: str, value: Any, answers: dict[str, list[str]]) -> None:
     elif str(value).lower() in ("true", "false") and "." in name:
         question, _, label = name.rpartition(".")
         answers.setdefault(question, []).extend([label] if str(value).lower() == "true" else [])
-    elif value not in (None, ""):
+    elif not is_missing(value):
         answers.setdefault(name.removesuffix(".label"), []).append(str(value))
 
 
@@ -102,7 +105,9 @@ def _of_report(objects: Iterable[Object], lost: Counter[str], stated: Collection
                 lost["answers of workers whom the platform excluded"] += 1
                 continue
             for name in asked:
-                if row.get(name) not in (None, ""):
+                if is_missing(row.get(name)):
+                    lost[SPOILED] += bool(row.get(name))
+                else:
                     labels = tuple(str(row[name]).split("\n"))
                     item.answers.append(Said(str(row["_worker_id"]), name, labels, at=_created(row.get("_created_at"))))
         yield item

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.items import FILE_NAME, GOLD, UNKNOWN, Item, Object, Said, Tool, item_in, person_of
+from annotate.exchange.items import FILE_NAME, GOLD, SPOILED, UNKNOWN, Item, Object, Said, Tool, item_in, person_of
 from annotate.kinds.forms.spans import Span
+from corpora.core.values import is_missing
 
 _ANSWERS = ("label", "labels", "entities", "cats", "annotations")
 # Columns that Assay adds, because doccano's files state neither the person nor the time of an answer.
@@ -46,6 +47,10 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         lost["approvals"] += bool(row.get("annotation_approver"))
         by = person_of(row.get(BY) or row.get(FILE_NAME))
         given = [name for name in _ANSWERS if row.get(name)]
+        # In CSV, a label that is missing may have become nan.
+        spoiled = [name for name in given if isinstance(row[name], str) and is_missing(row[name])]
+        lost[SPOILED] += len(spoiled)
+        given = [name for name in given if name not in spoiled]
         for name in given:
             # Projects for intents have spans and classes, which are two questions.
             said = _answers(row[name], UNKNOWN if by == "all" else by, name if "cats" in row else "", row.get(AT))

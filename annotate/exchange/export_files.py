@@ -4,6 +4,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tomlkit
@@ -22,15 +23,17 @@ from annotate.exchange.potato import POTATO
 from annotate.exchange.prodigy import PRODIGY
 from annotate.exchange.project import Project
 from annotate.exchange.row_files import write_lines
-from corpora.sources.compression import FORMATS, check_file, entries_of, format_of
+from corpora.sources.compression import FORMATS, SUFFIXES, check_file, entries_of, format_of
 from corpora.sources.readers import objects_of
-from corpora.sources.text import Fault, object_of
+from corpora.sources.text import Fault
+from corpora.sources.workbooks import XLSX
 
 # The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
 TOOLS: tuple[Tool, ...] = (
     *(ASSAY, LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, INCEPTION, LIGHT_TAG, LANGSMITH, LANGFUSE),
     *(HUGGING_FACE, DOCCANO),
 )
+LARGEST_ENTRY = 256 << 20  # maximum size of a file in a ZIP file (bytes)
 LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
 READ_FORMATS = "JSON, JSONL, CSV, TSV, Parquet, Arrow or Excel"
 TITLE = "Which answer fits the text?"
@@ -72,20 +75,38 @@ def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Obje
         if not files:
             raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
         yield from chain.from_iterable(_objects(file, faults, of_people=len(files) > 1) for file in files)
-    elif zipfile.is_zipfile(path):
-        for name, content in entries_of(path, ".jsonl", LONGEST_OBJECT):
-            for number, line in enumerate((content or b"").splitlines(), 1):
-                yield from _sound(object_of(line, ()), f"{path}, {name}", number, name.stem, faults)
+    elif zipfile.is_zipfile(path) and format_of(path) != XLSX:
+        yield from _packed(path, faults)
     else:
         yield from _rows(path, path.stem if of_people else "", faults, decoder(path))
 
 
-def _rows(path: Path, name: str, faults: list[str], decode: Callable[[Object], Object]) -> Iterator[Object]:
+def _packed(path: Path, faults: list[str]) -> Iterator[Object]:
+    """Yield the objects of each file in a ZIP file."""
+    with TemporaryDirectory() as folder:
+        for name, content in entries_of(path, tuple(SUFFIXES), LARGEST_ENTRY):
+            if content is None:
+                raise ProjectError(f"{path} contains {name}, which is too large. Unpack it and name its files.")
+            file = Path(folder) / name.name
+            file.write_bytes(content)
+            if content:
+                yield from _rows(file, name.stem, faults, decoder(file), place=f"{path}, {name}")
+            file.unlink()
+
+
+def _rows(
+    path: Path, name: str, faults: list[str], decode: Callable[[Object], Object], place: str = ""
+) -> Iterator[Object]:
+    """Yield the objects of a file.
+
+    name: the name under which each object names its file, or ""
+    place: the name of the file in messages, if it is not the path
+    """
     check_file(path, format := format_of(path) or "any")
     if format not in FORMATS:
         raise ProjectError(f"{path} is no {READ_FORMATS} file. Export the project in one of these formats.")
     for number, row in objects_of(path, format, LONGEST_OBJECT):
-        yield from _sound(row if isinstance(row, Fault) else decode(row), str(path), number, name, faults)
+        yield from _sound(row if isinstance(row, Fault) else decode(row), place or str(path), number, name, faults)
 
 
 def _sound(row: Object | Fault, place: str, line: int, name: str, faults: list[str]) -> Iterator[Object]:

@@ -10,6 +10,7 @@ from corpora.core.values import is_missing
 
 UNKNOWN = "unknown"  # the person whose answers name nobody
 GOLD = "gold"  # the person whose answers are labels, in files that Assay writes for other tools
+SPOILED = "labels such as nan, which programs write for a missing value"  # what is lost with them
 LANGUAGE_NAMES = ("language", "lang", "locale")
 SENTENCE = 4  # a label with this many words may be a sentence
 

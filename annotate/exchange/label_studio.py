@@ -25,6 +25,8 @@ from annotate.exchange.items import (
 )
 from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.forms.spans import Span
+from corpora.core.values import is_missing
+from corpora.sources.recognition import ALSO
 
 # Columns that JSON_MIN and CSV have beside the data and the questions.
 _OF_ROWS = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id", "agreement", "ground_truth")
@@ -165,7 +167,7 @@ def _questions(rows: Sequence[Object], columns: Sequence[str], stated: Collectio
     ]
     if found:
         return found
-    possible = [name for name in columns if name.casefold() not in LANGUAGE_NAMES]
+    possible = [name for name in columns if name.casefold() not in (*LANGUAGE_NAMES, "text", *ALSO["text"])]
     possible = [name for name in possible if _could_be_labels([row.get(name) for row in rows])]
     if len(possible) != 1:
         raise ProjectError(
@@ -205,7 +207,7 @@ def _labels(value: Any) -> tuple[Any, ...]:
         return tuple(Span(int(mark["start"]), int(mark["end"]), name) for mark in value for name in mark["labels"])
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "rating" in mark for mark in value):
         return tuple(str(mark["rating"]) for mark in value)
-    return () if value in (None, "", []) else (str(value),)
+    return () if is_missing(value) or value == [] else (str(value),)
 
 
 LABEL_STUDIO = Tool("Label Studio", _is_export, _items, takes_questions=True)

@@ -21,6 +21,7 @@ from corpora.core.records import FIELD_NAME, RecordError, checked, read_time
 from corpora.core.values import tidy, word_count
 from corpora.sources.recognition import ALSO
 
+MILLISECONDS = 10**11  # Larger numbers would be seconds after the year 5000.
 LONGEST_CODE = 64
 LONGEST_FIELD = 30
 
@@ -137,7 +138,7 @@ def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str], questions:
             _check(item)
         if twice := [key for key, number in Counter(item.key for item in items).items() if number > 1]:
             raise ProjectError(f"Several items of the export have the id {twice[0]}. Give each its own.")
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise ProjectError(
             f"Object {read:,} of the export is not structured like an export of {tool.name} "
             f"({type(error).__name__}: {error}). Correct or remove it."
@@ -299,6 +300,8 @@ def _read_labels(
             done.add((item.key, said.by))
             if item.key in keys:
                 project.judgments.append((item.key, said.by, label, _time(said.at, project.lost)))
+        else:
+            project.lost["answers without a label"] += 1
     for item, said in predicted:
         if (label := _label(project, said, codes)) and item.key in keys:
             project.predictions.setdefault(said.by, {})[item.key] = label
@@ -310,9 +313,10 @@ def _read_labels(
 
 def _time(written: Any, lost: Counter[str]) -> str:
     """Return the time of an answer in ISO 8601; "" if it is missing or not a past time, which is counted."""
+    is_in_milliseconds = isinstance(written, int | float) and written > MILLISECONDS
     try:
-        moment = read_time(written)
-    except RecordError:
+        moment = read_time(written / 1000 if is_in_milliseconds else written)
+    except (RecordError, OverflowError):
         moment = None
     if moment and moment < datetime.now(UTC):
         return moment.isoformat()

@@ -39,7 +39,6 @@ _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
 _TWITTER_TIME = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d) (\d\d:\d\d:\d\d) ([+-]\d{4}) (\d{4})")
 _DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
-_MILLISECONDS = 10**11
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
 
 
@@ -295,9 +294,9 @@ def read_url(value: object) -> str:
 def read_time(value: object) -> datetime | None:
     """Return a time in UTC, or None if the value is None or "".
 
-    The value may be in ISO 8601, in Twitter's format, a date such as 31.12.2024, or in epoch seconds or milliseconds (a
-    number, or a string that begins with at least nine digits). A time without an offset is read as UTC, and a date
-    without a time as midnight.
+    The value may be in ISO 8601, in Twitter's format, a date such as 31.12.2024, or in epoch seconds (a number, or a
+    string that begins with at least nine digits). A time without an offset is read as UTC, and a date without a time
+    as midnight.
 
     Raise RecordError if the value cannot be read.
     """
@@ -318,12 +317,12 @@ def _moment(value: object) -> datetime:
     if isinstance(value, date):
         return datetime.combine(value, time())
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _since_epoch(value)
+        return datetime.fromtimestamp(value, UTC)
     if not isinstance(value, str):
         raise ValueError
     written = value.strip()
     if _DIGITS.fullmatch(written):
-        return _since_epoch(float(written))
+        return datetime.fromtimestamp(float(written), UTC)
     if match := _TWITTER_TIME.fullmatch(written):
         month, day, clock, offset, year = match.groups()
         return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{offset}")
@@ -331,11 +330,6 @@ def _moment(value: object) -> datetime:
         day, month, year = map(int, match.groups())
         return datetime(year, month, day)
     return datetime.fromisoformat(written)
-
-
-def _since_epoch(seconds: float) -> datetime:
-    """Return a moment. Numbers that as seconds would be after the year 5000 are milliseconds."""
-    return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= _MILLISECONDS else seconds, UTC)
 
 
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}

@@ -144,7 +144,11 @@ def members_of(path: Path) -> list[str]:
 
 def _files_in(archive: zipfile.ZipFile) -> list[str]:
     names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-    return [name for name in names if not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)]
+    return [name for name in names if not _is_hidden(name)]
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
 
 
 def _is_office(archive: zipfile.ZipFile) -> bool:
@@ -412,14 +416,15 @@ def first_line(error: Exception) -> str:
 # --- ZIP files that contain one file for each document.
 
 
-def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosixPath, bytes | None]]:
+def entries_of(path: Path, suffix: str | tuple[str, ...], longest: int) -> Iterator[tuple[PurePosixPath, bytes | None]]:
     """Yield the (name, content) of each file in a ZIP file that has a suffix, sorted by name. Hidden files are omitted.
 
+    suffix: the suffix, or several that are possible
     longest: the maximum size of a file (bytes); if a file is larger, its content is None
 
     Raise CorpusError if no file has the suffix, or if the ZIP file is damaged.
     """
-    kind = suffix.removeprefix(".").upper()
+    kind = (suffix if isinstance(suffix, str) else suffix[0]).removeprefix(".").upper()
     try:
         with zipfile.ZipFile(path) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
@@ -441,5 +446,5 @@ def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosi
         raise CorpusError(f"{path} is truncated, damaged or encrypted ({error}), so nothing was imported.") from error
 
 
-def _ends(name: str, suffix: str) -> bool:
-    return name.lower().endswith(suffix) and not PurePosixPath(name).name.startswith(".")
+def _ends(name: str, suffix: str | tuple[str, ...]) -> bool:
+    return name.lower().endswith(suffix) and not _is_hidden(name)

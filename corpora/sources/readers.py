@@ -84,20 +84,22 @@ def _missing_message(path: Path, missing: Collection[str]) -> str:
 
 def _lacks_in_first_line(path: Path, missing: list[str], header: list[str], columns: Columns) -> CorpusError:
     """Return the error for a table in which columns are missing, perhaps because its first line is not a header."""
-    is_tsv = format_of(path) == "tsv"
+    format = format_of(path)
+    separator, separators = ("<tab>", "tabs") if format == "tsv" else (",", "commas, semicolons or tabs")
     if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
         content = f"contains only the cell {header[0][:40]!r}" if header else "is blank"
+        advice = f"Separate cells by {separators}."
         return CorpusError(
             f"The first line of {path} {content}, but the columns "
-            f"{' and '.join(columns.named[name] for name in columns.needed)} are required. Separate cells by "
-            f"{'tabs' if is_tsv else 'commas, semicolons or tabs'}."
+            f"{' and '.join(columns.named[name] for name in columns.needed)} are required. "
+            f"{'Delete the lines above the column names.' if format == XLSX else advice}"
         )
     # A cell that is a number or a sentence is probably a value rather than a column's name.
     if any(cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY for cell in header):
         names = [*columns.needed, *(f"column{n}" for n in range(len(columns.needed) + 1, len(header) + 1))]
         return CorpusError(
             f"{_missing_message(path, missing)}. The first line seems to be a row, not the column names. Add a first "
-            f"line with the column names, such as {('<tab>' if is_tsv else ',').join(names)}. If you used --column "
+            f"line with the column names, such as {separator.join(names)}. If you used --column "
             "instead, the row would be lost."
         )
     return lacks(path, missing, header, columns)
@@ -220,6 +222,11 @@ def _check_wrapped(path: Path, document: dict[str, Any]) -> None:
             f"{path} is a single JSON object, and its rows seem to be in {'.'.join(keys)!r}. Write one row per line, "
             f"for example with jq -c '{steps}[]' {path.name} > rows.jsonl, and use that file."
         )
+    if document and all(isinstance(content, dict | list) for content in document.values()):
+        raise CorpusError(
+            f"{path} is a single JSON object, not a list of rows. Write one row per line; with pandas, for example, "
+            'to_json("rows.jsonl", orient="records", lines=True).'
+        )
 
 
 def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -244,7 +251,7 @@ def _cells(
     In TSV, a quotation mark is an ordinary character, because TSV has no quoting.
     """
     if text_format.delimiter:
-        yield from text.records(lines, limit, text.DELIMITERS[text_format.delimiter][0])
+        yield from text.records(text.without_hint(lines), limit, text.DELIMITERS[text_format.delimiter][0])
         return
     for number, line in lines:
         if not isinstance(line, text.Fault):

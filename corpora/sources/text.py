@@ -468,6 +468,17 @@ def _fault(feed: _Feed, error: csv.Error) -> Fault:
     return Fault(f"The row is not valid CSV: {error}.")
 
 
+# The first line of a file for Excel may only name the delimiter.
+_HINT = re.compile(rb"sep=(.)\r?\n?", re.IGNORECASE)
+
+
+def without_hint(lines: Iterator[Line]) -> Iterator[Line]:
+    """Yield the lines of a CSV file without a first line such as `sep=;`."""
+    for number, line in lines:
+        if number > 1 or isinstance(line, Fault) or not _HINT.fullmatch(line):
+            yield number, line
+
+
 def field_count(row: list[str]) -> str:
     return "1 field" if len(row) == 1 else f"{len(row):,} fields"
 
@@ -618,6 +629,9 @@ def _delimiter_of(path: Path, encoding: str) -> str:
         for _, line in islice(lines_of(path, MAX_LINE, encoding=encoding), _FIRST_RECORDS)
         if not isinstance(line, Fault)
     ]
+
+    if start and (hint := _HINT.fullmatch(start[0].encode(*ESCAPED))):
+        return next((name for name, (mark, _) in DELIMITERS.items() if mark.encode() == hint[1]), "comma")
 
     def fit(name: str) -> tuple[float, int]:
         try:

@@ -110,3 +110,10 @@ def test_bytes_without_a_meaning_cost_their_row_alone(write):
 def test_utf_16_that_is_cut_is_damaged(write, import_corpus):
     with pytest.raises(CommandError, match="is truncated or damaged"):
         import_corpus("c", write("a.csv", "id,text\n1,a\n".encode("utf-16")[:-1]))
+
+
+def test_a_first_line_for_excel_names_the_delimiter(write):
+    path = write("a.csv", b"sep=;\r\nid;text\r\n1;a,b\r\n")
+    assert text_format_of(path, "csv").delimiter == "semicolon"
+    columns = Columns({"id": "id", "text": "text"})
+    assert [row for _, row in read_rows(path, "csv", columns)] == [{"id": "1", "text": "a,b"}]

@@ -413,7 +413,7 @@ def test_answers_to_an_item_with_the_text_of_another_are_counted(imported, tmp_p
 
 
 def test_many_broken_lines_are_refused(imported, tmp_path):
-    with pytest.raises(CommandError, match=r"line 41: The line is not valid JSON.* 10 lines are unreadable"):
+    with pytest.raises(CommandError, match=r"line 41: The line is not valid JSON.* 10 lines cannot be read"):
         imported(jsonl(tmp_path / "a.jsonl", *CLASSES, *["{"] * 10))
 
 
