@@ -24,11 +24,17 @@ from benchmarks.tables import show
 WHAT = ("server", "commands")
 KILLS_OF_WHOLE, KILLS_OF_WORKERS = 0.1, 0.4  # of all kills; the others are of commands
 OTHERS = 0.1  # of all kills: the lost connections and full disks of each sort
-RECORDS_PER_FAULT = 20  # so that there is always something left to answer
+RECORDS_PER_FAULT = 40  # so that there is always something left to answer
 
 
 def add_options(parser) -> None:
     parser.add_argument("--kills", type=int, default=200, help="kills in all (default %(default)s)")
+    parser.add_argument(
+        "--fault-answers",
+        type=int,
+        default=50_000,
+        help="acknowledged answers between the kills of the server, at least (default %(default)s)",
+    )
     parser.add_argument("--befalls", nargs="*", choices=WHAT, default=WHAT, help="server, commands (default: both)")
     parser.add_argument(
         "--at-once", type=int, default=os.cpu_count(), help="commands at the same time (default: one per core)"
@@ -42,6 +48,8 @@ class Sum:
     kills: int = 0
     acknowledged: int = 0
     lost: int = 0
+    replaced: int = 0
+    too_many: int = 0
     half_written: int = 0
     unrepeatable: int = 0
     bad: list[str] = field(default_factory=list)
@@ -55,21 +63,24 @@ def run(folder: Path, options) -> None:
         print("Full disks are not tested, because mounting a small disk requires root.\n")
     whole, workers = round(options.kills * KILLS_OF_WHOLE), round(options.kills * KILLS_OF_WORKERS)
     if "server" in options.befalls:
-        _server(whole, workers, others, options.seed, total)
+        _server(whole, workers, others, options, total)
     if "commands" in options.befalls:
         _commands(options.kills - whole - workers, others, options.seed, options.at_once, total)
     print(
         f"In {total.kills:,} kills {total.lost:,} of {total.acknowledged:,} acknowledged answers were lost, "
+        f"{total.replaced:,} replaced, {total.too_many:,} units handed out twice, "
         f"{total.half_written:,} files were half-written, and {total.unrepeatable:,} runs could not be repeated.\n"
     )
     if total.bad:
         raise BenchmarkFailed("\n".join(total.bad))
 
 
-def _server(whole: int, workers: int, others: int, seed: str, total: Sum) -> None:
-    chance, rows = random.Random(f"{seed} server"), []
+def _server(whole: int, workers: int, others: int, options, total: Sum) -> None:
+    chance, rows = random.Random(f"{options.seed} server"), []
+    each = -(-options.fault_answers // max(1, whole + workers))
     with new_place() as base:
-        tokens = server.prepare(base, (whole + workers + 4 * others) * RECORDS_PER_FAULT)
+        records = (whole + workers + 4 * others) * RECORDS_PER_FAULT + options.fault_answers // server.REDUNDANCY
+        tokens = server.prepare(base, records)
         on_postgres = base.database == "PostgreSQL"
         # name -> fault, how often, and whether it is a kill
         sorts: dict[str, tuple[server.Fault, int, bool]] = {
@@ -82,10 +93,10 @@ def _server(whole: int, workers: int, others: int, seed: str, total: Sum) -> Non
 
         def note(name: str, times: int, place: Place, notes: server.Notes) -> server.Found:
             found = server.found(place, notes)
-            failed = sum(count for status, count in notes.statuses.items() if status >= 500)
-            rows.append([name, times, found.acknowledged, found.lost, found.unasked, found.too_many, failed])
+            counts = [found.acknowledged, found.lost, found.replaced, found.unasked, found.too_many]
+            rows.append([name, times, *counts, notes.failed])
             print(f"{name}, {times} times: {found}", file=sys.stderr, flush=True)
-            if found.lost or found.unasked or found.too_many:
+            if any(counts[1:]):
                 total.bad.append(f"{name}: {found}")
             return found
 
@@ -94,19 +105,21 @@ def _server(whole: int, workers: int, others: int, seed: str, total: Sum) -> Non
         for name, (fault, times, is_kill) in sorts.items():
             with copy_of(base) as place:
                 with server.at_work(place, tokens, processes) as (running, notes):
-                    server.befallen(running, notes, fault, times, chance)
+                    server.befallen(running, notes, fault, times, chance, *([each] if is_kill else []))
                 found = note(name, times, place, notes)
                 if is_kill:
                     total.kills += times
                     total.acknowledged += found.acknowledged
                     total.lost += found.lost
+                    total.replaced += found.replaced
+                    total.too_many += found.too_many
         if may_mount():
             times = -(-others // 4)
             with small_disk() as disk, copy_of(base, on=disk.folder) as place:
                 with server.at_work(place, tokens, processes) as (running, notes):
                     server.out_of_room(notes, disk, times, chance)
                 note("full disk", times, place, notes)
-        head = ["fault", "times", "acknowledged", "lost", "nobody sent", "too many in a unit", "5xx"]
+        head = ["fault", "times", "acknowledged", "lost", "replaced", "nobody sent", "handed twice", "5xx"]
         show(f"The server, {processes} workers, {server.PEOPLE} people at work, {base.database}", head, rows)
 
 

@@ -51,6 +51,12 @@ class Notes:
             self.acknowledged.append(said)
             self.changed.notify_all()
 
+    @property
+    def failed(self) -> int:
+        """Responses that report a failure of the server, such as 507 for a full disk."""
+        with self.changed:
+            return sum(count for status, count in self.statuses.items() if status >= 500)
+
     def wait_for(self, more: int) -> None:
         """Wait until this many more answers have been acknowledged."""
         with self.changed:
@@ -163,24 +169,27 @@ def _work(port: int, name: str, token: str, notes: Notes) -> None:
             notes.statuses[response.status] += 1
         if response.status == 200:
             return json.loads(text)
-        if response.status not in (429, 503):
+        if response.status not in (429, 503, 507):
             notes.strange.append(f"{path}: {response.status} {text[:200]}")
         time.sleep(0.05)
         return None
 
+    def chosen(taken: dict | None) -> Said | None:
+        if not taken or not taken["lease"]:
+            return None
+        return taken["lease"]["id"], name, "" if chance.random() < 0.05 else chance.choice("01")
+
     waiting: Said | None = None
     while not notes.over:
         if waiting is None:
-            taken = post(f"tasks/{TASK}/next/")
-            if taken and taken["lease"]:
-                waiting = (taken["lease"]["id"], name, "" if chance.random() < 0.05 else chance.choice("01"))
+            waiting = chosen(post(f"tasks/{TASK}/next/"))
             continue
         lease, _, label = waiting
         notes.asked.add(waiting)
         act = {"label": label} if label else {}
-        if post(f"leases/{lease}/{'judge' if label else 'skip'}/", **act):
+        if closed := post(f"leases/{lease}/{'judge' if label else 'skip'}/", take_next=True, **act):
             notes.note(waiting)
-            waiting = None
+            waiting = chosen(closed["next"])
         elif chance.random() < 0.5:
             waiting = None
     connection.close()
@@ -213,13 +222,18 @@ def restarted(server: Server, chance: random.Random) -> None:
     subprocess.run(command, user=server_account(), cwd=data, check=True, stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def befallen(server: Server, notes: Notes, fault: Fault, times: int, chance: random.Random) -> None:
-    """Cause faults while people answer, and wait after each until they can answer again."""
+def befallen(
+    server: Server, notes: Notes, fault: Fault, times: int, chance: random.Random, answers: int = ANSWERS // 2
+) -> None:
+    """Cause faults while people answer, and wait after each until they can answer again.
+
+    answers: the number between two faults, on average
+    """
     for _ in range(times):
-        notes.wait_for(chance.randint(1, ANSWERS))
+        notes.wait_for(chance.randint(1, 2 * answers))
         time.sleep(chance.uniform(0, MOMENT))
         fault(server, chance)
-    notes.wait_for(2 * PEOPLE)
+    notes.wait_for(max(2 * PEOPLE, times * answers - len(notes.acknowledged)))
 
 
 def out_of_room(notes: Notes, disk: Disk, times: int, chance: random.Random) -> None:
@@ -227,9 +241,9 @@ def out_of_room(notes: Notes, disk: Disk, times: int, chance: random.Random) -> 
     for _ in range(times):
         notes.wait_for(chance.randint(1, ANSWERS))
         disk.leave(0)
-        before = notes.statuses[500] + notes.statuses[503]
+        before = notes.failed
         deadline = time.monotonic() + HANGS
-        while notes.statuses[500] + notes.statuses[503] < before + PEOPLE:
+        while notes.failed < before + PEOPLE:
             if time.monotonic() > deadline:
                 raise BenchmarkFailed("No client noticed the full disk.")
             time.sleep(0.02)
@@ -239,28 +253,32 @@ def out_of_room(notes: Notes, disk: Disk, times: int, chance: random.Random) -> 
 
 @dataclass(frozen=True)
 class Found:
-    """acknowledged: answers and skips; lost: those of them that the database lacks; unasked: those that it has and
-    nobody sent; too_many: units with more answers than they ask for."""
+    """acknowledged: answers and skips; lost: those of them that the database lacks; replaced: those that no longer
+    count; unasked: those that it has and nobody sent; too_many: units with more answers than they ask for, because
+    they were handed out twice."""
 
     acknowledged: int
     lost: int
+    replaced: int
     unasked: int
     too_many: int
 
 
 def found(place: Place, notes: Notes) -> Found:
     """What the database has of what was acknowledged, once the people have stopped."""
-    stored = {tuple(said) for said in json.loads(place.manage("django", "shell", "--verbosity=0", "--command", STORED))}
-    answers = place.manage("django", "shell", "--verbosity=0", "--command", TOO_MANY)
-    return Found(
-        len(notes.acknowledged), len(set(notes.acknowledged) - stored), len(stored - notes.asked), int(answers)
-    )
+    rows = json.loads(place.manage("django", "shell", "--verbosity=0", "--command", STORED))
+    stored, live = {tuple(said) for _, *said in rows}, {tuple(said) for is_live, *said in rows if is_live}
+    too_many = int(place.manage("django", "shell", "--verbosity=0", "--command", TOO_MANY))
+    acknowledged = set(notes.acknowledged)
+    lost, replaced = len(acknowledged - stored), len((acknowledged & stored) - live)
+    return Found(len(notes.acknowledged), lost, replaced, len(stored - notes.asked), too_many)
 
 
 STORED = """
 import json
 from annotate.models import Judgment
-print(json.dumps(list(Judgment.objects.values_list("lease_id", "annotator__user__username", "label"))))
+columns = ("voided_at", "lease_id", "annotator__user__username", "label")
+print(json.dumps([(at is None, *said) for at, *said in Judgment.objects.values_list(*columns)]))
 """
 TOO_MANY = f"""
 from django.db.models import Count
