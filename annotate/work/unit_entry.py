@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -115,7 +116,11 @@ def add_units(
     # There is one question per item, unless people compare systems.
     item_questions = _questions(task, items, suggested) if suggested else ((item, 0, None) for item in items)
     questions = enumerate(item_questions, first)
-    for some in batched(questions, CHUNK):
+
+    @transaction.atomic
+    def add_chunk() -> Counter[str]:
+        # The items may be created while they are read. SQLite writes each page once if they are in this transaction.
+        some = list(islice(questions, CHUNK))
         keys = (item.key for _, (item, *_) in some)
         overlap = commitments.draw_independently(task, OVERLAP, keys, overlap_share) if overlap_share else set()
         units = []
@@ -126,10 +131,13 @@ def add_units(
             }
             more |= {"redundancy": 2} if item.key in overlap else {}
             units.append(_Plain(item=item, pair=pair, position=position, **fixed | more))
-        with transaction.atomic():
+        if units:
             _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
             begun(task, units[0].position)
-        counts.update(unit.stage for unit in units)
+        return Counter(unit.stage for unit in units)
+
+    while added := add_chunk():
+        counts += added
     read = sum(control.units_added(task, first) for control in task.hooks["units_added"])
     return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 

@@ -118,7 +118,8 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
     """Return the given number of new primary keys, which no concurrent transaction will use."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            sequence = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+            # The subquery finds the sequence once. Otherwise, PostgreSQL would find it again for each key.
+            sequence = "SELECT nextval((SELECT pg_get_serial_sequence(%s, %s)::regclass)) FROM generate_series(1, %s)"
             cursor.execute(sequence, [f'"{table}"', column, number])
             return [key for (key,) in cursor.fetchall()]
         # SQLite permits one writer at a time, so no other process can insert a row before this transaction ends.

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from corpora.core import CorpusError
 from corpora.core import listed as listing
@@ -445,8 +445,11 @@ def _lock(corpus: Corpus) -> None:
 
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
     """Yield the item of each row, in order. Items that do not exist yet are created."""
+    # On PostgreSQL, the corpus is locked until the last item is created. If there was no item before, none needs to be
+    # looked up. The lookups would be slow, because their plan was made for an empty table.
+    first_draw = connection.vendor == "postgresql" and not Item.objects.filter(corpus=corpus).exists()
     for new_items in batched((_item(corpus, row, of) for row in rows), _BATCH_ROWS):
-        yield from _stored(corpus, new_items)
+        yield from insert(new_items) if first_draw else _stored(corpus, new_items)
 
 
 @transaction.atomic

@@ -7,15 +7,16 @@ import subprocess
 import sys
 
 import pytest
+from django.db import transaction
 
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Judgment, Task, Transition, Unit
 from annotate.work import unit_entry
 from annotate.work.judgments import judge
+from annotate.work.moves import begun
 from annotate.work.queue import take
 from annotate.work.task_creation import open_task
-from corpora.database.bulk_rows import batched
 from corpora.models import Draw, Item
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.corpus import NAME
@@ -38,16 +39,19 @@ def test_answers_are_saved_while_a_task_is_opened_and_nobody_sees_it_before_it_i
     lease = take(ann, make_task([DISPUTED]))
     seen = []
 
-    def batches(rows, size):
-        for number, batch in enumerate(batched(rows, 100)):
-            if number == 1:
-                # Another connection can write now.
-                at_once(lambda: judge(ann, lease.pk, Answer("de")))
-                seen.extend(["large" in set(Task.objects.values_list("name", flat=True)), Judgment.objects.count()])
-                assert Unit.objects.filter(task__name="large").count() == 100
-            yield batch
+    def answer():
+        # Another connection can write now.
+        at_once(lambda: judge(ann, lease.pk, Answer("de")))
+        seen.extend(["large" in set(Task.objects.values_list("name", flat=True)), Judgment.objects.count()])
+        assert Unit.objects.filter(task__name="large").count() == 100
 
-    monkeypatch.setattr(unit_entry, "batched", batches)
+    def begin(task, first):
+        begun(task, first)
+        if first == 1:
+            transaction.on_commit(answer)
+
+    monkeypatch.setattr(unit_entry, "CHUNK", 100)
+    monkeypatch.setattr(unit_entry, "begun", begin)
     open_large(demo_corpus)
     assert seen == [False, 1]
     assert Task.objects.get(name="large").units.count() == POSTS
