@@ -113,6 +113,47 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
 
     marking: values of the table [spans]
     """
+
+    def shown(unit: Unit) -> dict[str, Any]:
+        choices = record_kind.choices(unit.task.labels, kind.answers, unit.item.language)
+        options = [(choice, marking["colours"].get(choice.label, COLOURS[-1])) for choice in choices]
+        return {"options": options, "marking": marking, "marked": json.dumps(unit.item.fields[marking["field"]])}
+
+    def called(code: str) -> str:
+        return _called(code, kind, one=marking["one"])
+
+    def told(label: str, unit: Unit) -> str:
+        if kind.sensitive or unit.disturbing or label == NOTHING:
+            return kind.name(label)
+        text = unit.item.fields[marking["field"]]
+        return "; ".join(_in_words(span, text, kind) for span in spans_in(label))
+
+    kind = replace(kind, defaults=DEFAULTS)
+    return kind.with_parts(
+        rules=_rules(marking),
+        pages={
+            "ask": lambda unit, permit: {**shown(unit), "taken_back": _taken_back(unit, permit)},
+            "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
+            "list_row": _list_row,
+            "called": called,
+            "told": told,
+            "short": kind.name,
+        },
+        publication={
+            "card": "annotate/card_spans.md",
+            "category": "question-answering" if marking["one"] else "token-classification",
+            "columns": COLUMNS,
+            "formats": _formats(kind, marking),
+            "constants": {"marking": dict(marking)},
+        },
+    )
+
+
+def _rules(marking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rules that check marked spans.
+
+    marking: values of the table [spans]
+    """
     one, overlap = marking["one"], marking["overlap"]
 
     def check_label(label: str, task: Task) -> None:
@@ -133,52 +174,21 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
             return "--aggregation characters requires several spans without overlaps. Use majority."
         return record_kind.faults(options)
 
-    def shown(unit: Unit) -> dict[str, Any]:
-        choices = record_kind.choices(unit.task.labels, kind.answers, unit.item.language)
-        options = [(choice, marking["colours"].get(choice.label, COLOURS[-1])) for choice in choices]
-        return {"options": options, "marking": marking, "marked": json.dumps(unit.item.fields[marking["field"]])}
+    return {
+        "offered": lambda unit: [],
+        "check_label": check_label,
+        "check": check,
+        "agrees": lambda answer, correct: SPANS.agrees(answer, correct, marking["right_from"]),
+        "faults": faults,
+    }
 
-    def taken_back(unit: Unit, permit: Permit) -> str:
-        """Return the answer that the person has just taken back; "" if there is none."""
-        if not unit.pk:  # a preview's unit is not stored
-            return ""
-        own = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
-        return own.order_by("pk").values_list("label", flat=True).last() or ""
 
-    def called(code: str) -> str:
-        return _called(code, kind, one=one)
-
-    def told(label: str, unit: Unit) -> str:
-        if kind.sensitive or unit.disturbing or label == NOTHING:
-            return kind.name(label)
-        text = unit.item.fields[marking["field"]]
-        return "; ".join(_in_words(span, text, kind) for span in spans_in(label))
-
-    kind = replace(kind, defaults=DEFAULTS)
-    return kind.with_parts(
-        rules={
-            "offered": lambda unit: [],
-            "check_label": check_label,
-            "check": check,
-            "agrees": lambda answer, correct: SPANS.agrees(answer, correct, marking["right_from"]),
-            "faults": faults,
-        },
-        pages={
-            "ask": lambda unit, permit: {**shown(unit), "taken_back": taken_back(unit, permit)},
-            "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
-            "list_row": _list_row,
-            "called": called,
-            "told": told,
-            "short": kind.name,
-        },
-        publication={
-            "card": "annotate/card_spans.md",
-            "category": "question-answering" if one else "token-classification",
-            "columns": COLUMNS,
-            "formats": _formats(kind, marking),
-            "constants": {"marking": dict(marking)},
-        },
-    )
+def _taken_back(unit: Unit, permit: Permit) -> str:
+    """Return the answer that the person has just taken back; "" if there is none."""
+    if not unit.pk:  # a preview's unit is not stored
+        return ""
+    own = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
+    return own.order_by("pk").values_list("label", flat=True).last() or ""
 
 
 def _formats(kind: Kind, marking: Mapping[str, Any]) -> dict[str, Any]:

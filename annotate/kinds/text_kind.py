@@ -12,11 +12,10 @@ from annotate.core import stages
 from annotate.kinds.control import Permit, Unit
 from annotate.kinds.file_sections import by_language
 from annotate.kinds.forms import register
-from annotate.kinds.forms.free_text import ACCEPTED, REJECTED, Text, Writing, versions
+from annotate.kinds.forms.free_text import ACCEPTED, REJECTED, Text, Writing, differences, versions
 from annotate.kinds.interface_language import interface_language, spoken
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED
-from annotate.kinds.text_difference import differences
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.languages import LANGUAGES
 

@@ -4,14 +4,17 @@ The canonical text is in Unicode's form NFC and on one line, with single spaces.
 the text itself to accept it, with their own version to correct it, or with REJECTED.
 """
 
+import difflib
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotate.core.aggregation.answer_table import majority
 from annotate.core.refusals import Wrong
 from annotate.kinds.forms.labels import Labels
+from corpora.core.graphemes import UNSPACED
 
 # The answer of a reviewer who would not keep the text.
 REJECTED = "<rejected>"
@@ -22,6 +25,13 @@ _UNUSABLE = ("Cc", "Cs")
 # Characters that set the direction of the text after them, until the character that ends it (Unicode Standard Annex 9).
 _ENDED_BY = {"LRE": "PDF", "RLE": "PDF", "LRI": "PDI", "RLI": "PDI", "FSI": "PDI"}
 _OVERRIDES = ("LRO", "RLO")
+# How a part of a text differs between two versions.
+SAME, ADDED, REMOVED = "same", "added", "removed"
+# Characters of scripts without spaces, each with the vowel signs and tone marks that follow it.
+_UNSPACED = f"[{UNSPACED}]"
+_SIGNS = r"[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b6-\u17d3\u3099\u309a]"
+_MARKS = r"""[.,;:!?؟،؛।。！？、¿¡…"“”„«»‹›()\[\]]"""
+_WORD = re.compile(rf"\s+|{_UNSPACED}{_SIGNS}*|{_MARKS}|(?:(?!\s|{_UNSPACED}|{_MARKS}).)+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -166,3 +176,26 @@ def _code(letter: str) -> str:
 def versions(labels: Iterable[str]) -> list[str]:
     """Return the different texts among answers, in order."""
     return [label for label in dict.fromkeys(labels) if label != REJECTED]
+
+
+class Part(NamedTuple):
+    """A part of the new or old text: SAME, ADDED or REMOVED."""
+
+    change: str
+    text: str
+
+
+def differences(old: str, new: str) -> list[Part]:
+    """Return the parts of two versions of a text in order, compared word by word.
+
+    Scripts without spaces are compared by character. Removed parts come before the parts that replace them.
+    """
+    old_words, new_words = _WORD.findall(old), _WORD.findall(new)
+    parts: list[Part] = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, old_words, new_words, autojunk=False).get_opcodes():
+        if tag == "equal":
+            parts.append(Part(SAME, "".join(old_words[i:j])))
+        else:
+            texts = (REMOVED, "".join(old_words[i:j])), (ADDED, "".join(new_words[k:m]))
+            parts += [Part(*part) for part in texts if part[1]]
+    return parts

@@ -8,8 +8,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.kinds.files import read_kind
-from annotate.kinds.forms.free_text import ACCEPTED, REJECTED, canonical
-from annotate.kinds.text_difference import ADDED, REMOVED, SAME, differences
+from annotate.kinds.forms.free_text import ACCEPTED, ADDED, REJECTED, REMOVED, SAME, canonical, differences
 from annotate.kinds.toml_tables import KindError
 from annotate.work.judgments import judge
 from annotate.work.queue import take
