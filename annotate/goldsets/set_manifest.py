@@ -128,22 +128,22 @@ def _sets(export: Export) -> dict[str, Any]:
 def _people(export: Export) -> dict[str, Any]:
     """Count annotators, valid answers, qualified annotators, tests and pauses."""
     task = export.task
-    answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
+    answered = Judgment.objects.answers().filter(unit__task=task, unit__known_answer="").order_by()
     # Count only valid answers, without those that a manager voided.
     live = answered.live()
     by_unit = live.values("unit").annotate(answers=Count("pk"))
-    counts = live.aggregate(answers=Count("pk"), first=Min("answered_at"), last=Max("answered_at"))
-    annotators = list(live.order_by().values_list("annotator", flat=True).distinct())
+    by_person = live.values_list("annotator").annotate(Count("pk"), Min("answered_at"), Max("answered_at"))
+    annotators, numbers, first, last = zip(*by_person, strict=True) if by_person else ((), (), (), ())
     imported = Annotator.objects.filter(pk__in=annotators, user__username__startswith="imported:")
     qualifications = qualified(task).values("annotator").distinct()
     by_test = qualifications.filter(trial__isnull=False)
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
     return {
         "annotators": len(annotators),
-        "answers": counts["answers"],
+        "answers": sum(numbers),
         "answers_each": by_unit.aggregate(least=Min("answers"), most=Max("answers"), mean=Avg("answers")),
         # The first and the last day of the answers; empty if there are none.
-        "answered": [counts[end].date().isoformat() for end in ("first", "last") if counts[end]],
+        "answered": [end.date().isoformat() for end in (*sorted(first)[:1], *sorted(last)[-1:])],
         "levels": _levels(annotators),
         "imported": imported.count(),
         "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
