@@ -84,11 +84,11 @@ def files(write):
 @pytest.mark.parametrize(
     ("at", "imported"),
     [
-        (("open", "/a.jsonl", 10), 0),  # it is read to be staged
+        (("open", "/a.jsonl", 9), 0),  # it is read to be staged
         (("os.mkdir", "/tmp", 1), 0),  # it is staged, and will be sorted
         (("open", "/parts/000001.parquet", 1), 0),  # it is written, and not yet safe on the disk
         (("os.rename", "/manifest.draft", 1), 0),  # all is there, and nothing says so
-        (("open", "/b.jsonl", 11), 1),
+        (("open", "/b.jsonl", 9), 1),
         (("os.rename", "/manifest.draft", 2), 1),
     ],
 )
