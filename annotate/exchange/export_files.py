@@ -1,6 +1,7 @@
 """Reading an export of another tool, and writing it as files that Assay's commands import."""
 
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,7 @@ from annotate.exchange.project import Project
 from annotate.exchange.row_files import write_lines
 from corpora.sources.compression import FORMATS, SUFFIXES, check_file, entries_of, format_of
 from corpora.sources.readers import objects_of
+from corpora.sources.recognition import LONGEST_NAME
 from corpora.sources.text import Fault
 from corpora.sources.workbooks import XLSX
 
@@ -139,7 +141,8 @@ def write(project: Project, folder: Path, name: str) -> None:
 
 
 def predictor_name(model: str) -> str:
-    return "".join(character if character.isalnum() or character in "-_." else "-" for character in model)
+    name = "".join(character if character.isalnum() or character in "-_." else "-" for character in model)
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}-{zlib.crc32(model.encode()):x}"
 
 
 def _kind(project: Project, name: str) -> dict[str, Any]:
