@@ -129,12 +129,12 @@ def write(project: Project, folder: Path, name: str) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_lines(folder / RECORDS, project.records)
-    (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind(project, name)), encoding="utf-8")
+    (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind(project, name)), "utf-8", "backslashreplace")
     names = ("task", "worker", "label", "answered_at")
     write_lines(folder / JUDGMENTS, (dict(zip(names, row, strict=True)) for row in project.judgments))
     if project.form == "labels":
         lines = ["id\tlabel", *(f"{code}\t{answer}" for code, answer in project.answers.items())]
-        (folder / CONCEPTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / CONCEPTS).write_text("\n".join(lines) + "\n", "utf-8", "backslashreplace")
     for model, labels in project.predictions.items():
         rows = ({"id": key, "label": label} for key, label in labels.items())
         write_lines(folder / f"{predictor_name(model)}.jsonl", rows)
