@@ -13,6 +13,7 @@ from django.utils.http import content_disposition_header, urlencode
 from django.utils.translation import get_language, override
 
 from annotate.actions.open_task import ASKED_HERE
+from annotate.core import stages
 from annotate.core.refusals import NotFound
 from annotate.kinds import KINDS, Kind, kind_draft
 from annotate.kinds.files import HERE, KindError, kind_in, read_kind, read_text
@@ -20,6 +21,7 @@ from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.kinds.kind import STYLES
 from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Texts
+from annotate.kinds.kind_summary import value
 from annotate.kinds.options import OPTIONS
 from annotate.manager_pages import inbox
 from annotate.manager_pages.action_forms import label_of
@@ -58,6 +60,7 @@ TEMPLATE_LABELS = {
     "marked_words": "Marked words",
 }
 NEW_ANSWER, NEW_FIELD = "answer", "field"
+CONFLICTS = {stages.ADJUDICATION: "An adjudicator decides", stages.DISCARDED: "The item is left out"}
 
 
 @dataclass(frozen=True)
@@ -314,12 +317,12 @@ def _page(
         "digest": f"{crc32(repr(edited).encode()):x}",
         "is_refused": do == "save",
         "added": do.removeprefix("add-") if do.startswith("add-") else "",
-        **(_form(draft, edited) if draft and edited.view == FORM else {}),
+        **(_form(draft, edited, kind) if draft and edited.view == FORM else {}),
     }
     return manage_page(request, "kind_editor", status=400 if do == "save" else 200, **context)
 
 
-def _form(draft: Draft, edited: Edited) -> dict[str, Any]:
+def _form(draft: Draft, edited: Edited, kind: Kind | None) -> dict[str, Any]:
     """Return the template context of the form. Each text is a list of (code, name of the language, text) tuples."""
 
     def cells(*texts: Texts) -> list[tuple[str, ...]]:
@@ -329,6 +332,7 @@ def _form(draft: Draft, edited: Edited) -> dict[str, Any]:
         "draft": draft,
         "titles": cells(draft.titles),
         "fields": [(row, cells(row.names)) for row in draft.fields],
+        "conflicts": list(_conflicts(draft.on_conflict, kind)),
         "answers": [(row, cells(row.names, row.meanings)) for row in draft.answers],
         "guideline_texts": cells(draft.guidelines),
         "forms": [(name, FORM_LABELS.get(name, name)) for name in FORMS],
@@ -338,6 +342,18 @@ def _form(draft: Draft, edited: Edited) -> dict[str, Any]:
         "more_languages": sorted((label_name(code), code) for code in LANGUAGES if code not in draft.languages),
         "corpus_fields": (_corpus(edited.corpus) or {}).get("fields", ()),
     }
+
+
+def _conflicts(chosen: str, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
+    """Yield (value, text, whether it is selected) for each choice of “On conflict”. The default has no value.
+
+    kind: kind of the draft; None if the draft has an error, so that the default is unknown
+    """
+    usual = value(kind, "on_conflict") if kind and not chosen else ""
+    if not (chosen or usual):
+        yield "", "The default of the answer type", True
+    for code, words in CONFLICTS.items():
+        yield "" if code == usual else code, words, code in (chosen, usual)
 
 
 def _places(draft: Draft) -> Iterator[str]:

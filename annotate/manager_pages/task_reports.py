@@ -106,23 +106,23 @@ def _to_adjudicate(request: UserRequest, task: Task) -> int:
     return waiting_in(annotator, [task]).get(task.pk, 0) if annotator and adjudicates_in(annotator, task) else 0
 
 
-def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the issues that need a manager's attention as (URL, link text, sentence) tuples."""
+def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the issues that need a manager's attention as (URL, subject, sentence, text of the button) tuples."""
     people, quality = reverse("manage-people", args=[task.name]), reverse("manage-quality", args=[task.name])
     if new := sum(row["new"] for row in report["pauses"]):
-        yield f"{people}#paused", f"{many(new, 'annotator')} newly paused", "Review the answers, then decide."
+        yield f"{people}#paused", f"{many(new, 'annotator')} newly paused", "", "Review answers"
     stuck = [row for row in report["states"]["queues"] if row["stuck"]]
     for row in stuck[:FEW]:
-        yield "#waiting", row["name"], row["said"]
+        yield people, row["name"], row["said"], "See people"
     if len(stuck) > FEW:
-        yield "#waiting", f"{many(len(stuck) - FEW, 'more stalled queue')}", ""
+        yield "#waiting", f"{many(len(stuck) - FEW, 'more stalled queue')}", "", "See queues"
     if report["undecidable"]:
-        yield f"{people}#members", "Adjudicator needed", report["undecidable"]
+        yield f"{people}#members", "Adjudicator needed", report["undecidable"], "Add an adjudicator"
     for panel in report["panels"]:
         if panel.over_limit:
-            yield quality, panel.heading, f"Over the task’s limit: {' '.join(panel.over_limit)}."
+            yield quality, panel.heading, f"Over the task’s limit: {' '.join(panel.over_limit)}.", "See quality"
     if flags := Flag.objects.open().filter(unit__task=task).count():
-        yield f"{reverse('manage-questions')}?task={task.name}", f"{many(flags, 'open question or flag')}", ""
+        yield f"{reverse('manage-questions')}?task={task.name}", f"{many(flags, 'open question or flag')}", "", "Answer"
 
 
 @shows_figures
