@@ -271,6 +271,7 @@ ROWS = [ad(f"{language}{n}", language, f"q{n % 5}") for language in ("en", "fr")
 IDS = [row["id"] for row in ROWS]
 
 
+@pytest.mark.slow
 def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(write, import_corpus):
     imported(import_corpus, write("a.jsonl", ROWS))
     corpus = Corpus.objects.get(name="c")

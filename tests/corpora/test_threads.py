@@ -195,6 +195,7 @@ def circles_of(parents):
     return found
 
 
+@pytest.mark.slow
 def test_the_circles_are_those_that_walking_finds(data_dir):
     @settings(max_examples=15)
     @given(st.dictionaries(st.integers(0, 12), st.integers(-1, 14), max_size=12))

@@ -49,6 +49,7 @@ def values(told, *names):
     return tuple(told[name] for name in names)
 
 
+@pytest.mark.slow
 def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_corpus, tmp_path, settings):
     header, ann, ben = "username,name,languages,adjudicates", "ann,Ann,de:5 en:5,no", "ben,Ben,de:4,yes"
     people = asked.file("people.csv", header, ann, ben)

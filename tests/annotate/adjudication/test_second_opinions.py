@@ -209,6 +209,7 @@ def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_sti
 ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "take back"])), max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ACTS)
 @example([(0, "de"), (1, "fr"), (2, "fr"), (0, "take back"), (0, "en")])

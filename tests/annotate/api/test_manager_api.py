@@ -186,6 +186,7 @@ def test_a_manager_of_one_task_exports_closes_and_reopens_it_and_nothing_else(pr
     assert not list(inbox.folder().iterdir())
 
 
+@pytest.mark.slow
 def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(manager, live_server, tmp_path):
     page = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / "api.md").read_text(encoding="utf-8")
     section = page.partition("## Manage")[2].partition("\n## ")[0]

@@ -57,6 +57,7 @@ SIZES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(GROUPED, SIZES, st.text(max_size=3), st.sampled_from(((), (TRAIN,), (TEST, DEV, TRAIN))))
 def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, seed, fill):
     by_id = {document.id: document for document in given_documents}

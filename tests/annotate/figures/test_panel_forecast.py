@@ -192,6 +192,7 @@ def test_earlier_audits_of_the_panel_are_weighted_by_the_labels_of_this_corpus(n
     assert unseen["high"] > earlier["high"] + 0.1
 
 
+@pytest.mark.slow
 def test_after_a_task_its_audit_is_what_the_next_task_expects(tmp_path, person, ada):
     import_topics(tmp_path)
     task = open_topics(tmp_path, audit_limit="1")

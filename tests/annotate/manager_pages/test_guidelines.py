@@ -123,6 +123,7 @@ def test_the_preview_shows_what_annotators_will_see_and_runs_nothing(desk, task)
     assert Guidelines.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_the_preview_follows_what_is_typed(new_page, manager, task):
     page = new_page(user=manager)
     page.goto(PAGE)

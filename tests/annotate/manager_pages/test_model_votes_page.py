@@ -12,6 +12,7 @@ from tests.chat_server import MODEL, serving
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_a_manager_asks_the_endpoint_of_the_server_and_no_other(desk, demo_corpus, settings):
     settings.ENDPOINT_KEY = "sk-made-up"
     prompt = inbox.folder() / "prompt.md"

@@ -699,6 +699,7 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     assert "→ 15.0%" in page
 
 
+@pytest.mark.slow
 def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudicators(desk, demo_corpus, person):
     few, least = "Too few audited items to measure the detectors", {"audit_least": "0"}
     assert f"{few}: 1 of at least 30. Raise “Audit share” under Advanced, or leave it empty." in foreseen(
@@ -760,6 +761,7 @@ def test_a_task_is_opened_with_the_audit_share_that_its_forecast_shows(desk, dem
     assert share == 0.1 if entered else share > 0.15
 
 
+@pytest.mark.slow
 def test_a_reload_restores_the_size_and_its_forecast(new_page, manager, demo_corpus):
     page = new_page(user=manager)
     page.goto(f"{reverse('manage-new-task')}?corpus={demo_corpus.name}&kind=language&design=uniform")

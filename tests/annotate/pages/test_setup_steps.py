@@ -65,6 +65,7 @@ def test_an_import_can_have_the_detectors_label_the_posts_in_the_same_job(desk):
         imported(corpus="ads", fields="text", language="en", prelabel=True)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_job_leads_to_the_next_step_when_the_job_ends(desk):
     given, outcome = imported()
     job = finished("import_corpus", given, corpus="july", said=outcome.said, warned=["Beware."])
@@ -97,6 +98,7 @@ def test_a_dry_run_and_a_failed_job_stay_where_they_are(desk, make_task):
     assert 'aria-current="step"' not in desk.get(reverse("manage-job", args=[tried.pk])).text
 
 
+@pytest.mark.slow
 def test_a_set_up_that_was_left_is_gone_on_with_from_the_first_page(desk, person, make_task):
     def goes_on():
         page = desk.get(FIRST).text

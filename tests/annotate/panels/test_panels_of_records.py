@@ -78,6 +78,7 @@ def test_what_classifiers_agree_on_is_labelled_and_audited_and_the_rest_is_read(
     assert "Three voters (a@1, b@1, c@1)" in card
 
 
+@pytest.mark.slow
 def test_a_voter_is_measured_on_what_people_read_and_audited_rows_stand_for_the_others(tmp_path, people, ada):
     import_topics(tmp_path)
     task = open_topics(tmp_path, audit_limit="1")
@@ -131,6 +132,7 @@ def test_two_of_three_settle_a_label_that_all_three_know(tmp_path):
         assert unit.agreed_label == (label if number >= 2 and label != "health" else "")
 
 
+@pytest.mark.slow
 def test_labels_that_are_no_answers_are_counted_in_the_panel_s_report_and_when_a_task_opens(tmp_path, capsys):
     labels = predictions()
     labels["c"] = {key: label.replace("travel", "travels") for key, label in labels["c"].items()}

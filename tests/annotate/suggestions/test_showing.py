@@ -84,6 +84,7 @@ def test_a_hidden_suggestion_leaves_the_page_as_in_a_task_without_suggestions_an
     assert "mine" not in "".join(pages["zebra"])
 
 
+@pytest.mark.slow
 def test_gold_answers_have_suggestions_and_run_the_same_statements_as_work(diary, ann):
     gold = write(diary / "gold.tsv", [(f"d{n}", LABELS[n % 3], "queue") for n in range(8)])
     task = open_moods(diary, gold=[str(gold)], gold_share="0.5", blind_share="0", redundancy="1")
