@@ -64,7 +64,8 @@ _TAR_MARK = slice(257, 262)  # the bytes of a tar archive that are `ustar`
 START = 8  # number of bytes at the start of a file that identify its format
 # `zstd --long=31` writes files with this window (2 to the power of 31 bytes).
 _ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
-_DAMAGE = (lzma.LZMAError, zstd.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
+BAD_ZIP = (zipfile.BadZipFile, NotImplementedError)  # damaged, or of a version that zipfile cannot read
+_DAMAGE = (lzma.LZMAError, zstd.ZstdError, *BAD_ZIP, zlib.error, EOFError, ValueError)
 
 
 def is_packed(start: bytes) -> bool:
@@ -138,7 +139,7 @@ def members_of(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return _files_in(archive)
-    except (zipfile.BadZipFile, OSError):
+    except (*BAD_ZIP, OSError):
         return []
 
 
@@ -341,7 +342,7 @@ def _is_workbook(path: Path, start: bytes) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return "xl/workbook.xml" in archive.namelist()
-    except zipfile.BadZipFile:
+    except BAD_ZIP:
         return False
 
 

@@ -1,13 +1,12 @@
 """Excel workbooks (.xlsx): the rows of the first sheet, with cells as they would stand in a CSV file."""
 
-import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
 from corpora.core import CorpusError
-from corpora.sources.compression import Bound, Progress, unpacked_file
+from corpora.sources.compression import BAD_ZIP, Bound, Progress, unpacked_file
 from corpora.sources.text import Cells, Fault
 
 XLSX = "xlsx"
@@ -42,7 +41,7 @@ def cells_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
                 else:
                     yield number, cells + [""] * (width - len(cells))
     # Malformed XML is a SyntaxError, with lxml as with the parser of Python.
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, SyntaxError, ValueError, EOFError) as error:
+    except (InvalidFileException, *BAD_ZIP, KeyError, SyntaxError, ValueError, EOFError) as error:
         raise CorpusError(
             f"{path} cannot be read as an Excel workbook ({error}). Save it again in a spreadsheet program, as .xlsx "
             "or as CSV."

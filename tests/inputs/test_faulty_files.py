@@ -305,6 +305,7 @@ VARIANTS: list[Variant] = [
         ("plain.jsonl.gz", LINES, CORPUS, 1, "its content is not gzip. Remove .gz from its name"),
         ("posts.7z", b"7z\xbc\xaf\x27\x1c" + bytes(99), CORPUS, 1, "compressed with 7-Zip.* Unpack it with 7z x"),
         ("damaged.zip", zipped({"a.jsonl": LINES})[:-9], CORPUS, 1, "is truncated or damaged"),
+        ("later.zip", zipped({"a": LINES}).replace(b"\1\2\x14\3\x14", b"\1\2\x14\3c"), CORPUS, 1, "version 9.9"),
     ),
     (
         "removed.jsonl",
