@@ -14,7 +14,8 @@
   const drop = (key) => { try { sessionStorage.removeItem(key); } catch { /* likewise */ } };
 
   const fieldsOf = (form) => [...form.elements].filter((field) => field.matches(TYPED));
-  const post = () => (document.querySelector("#post") || { textContent: "" }).textContent;
+  // Without its white space, which differs between a whole page and what htmx fetches.
+  const post = () => (document.querySelector("#post") || { textContent: "" }).textContent.replace(/\s+/g, " ").trim();
   const keyOf = (field) => {
     const { form } = field;
     const place = new URL(form.getAttribute("action") || location.pathname, location.href).pathname;
