@@ -330,7 +330,8 @@
     if (find("#flag")) event.detail.headers["Assay-Flag"] = "1";
     // The form after a page that is older than the session has a new token, which all later forms need.
     const token = event.detail.parameters.csrfmiddlewaretoken;
-    if (token) find("#work").setAttribute("hx-headers", JSON.stringify({ "X-CSRFToken": token }));
+    const work = find("#work");
+    if (token && work) work.setAttribute("hx-headers", JSON.stringify({ "X-CSRFToken": token }));
     // A button with an address of its own has it once, where browsers without scripts find it.
     const button = event.detail.elt;
     if (button.getAttribute("hx-post") === "") event.detail.path = button.getAttribute("formaction");
