@@ -1,6 +1,6 @@
 """Copies of an exported set for other annotation tools (`export_gold --as`), each in a folder of its own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,12 @@ def write_copies(folder: Path, export: Export, tools: Sequence[str]) -> dict[str
     """Write the copies of a written set. Return a mapping from tool to a description of each of its files."""
     task, kind = export.task, export.kind
     fields = kind.fields or ("text",)
-    rows = partial(export.written_rows, folder, ("id", "language", "label", "judgments", *fields))
+    read = partial(export.written_rows, folder, ("id", "language", "label", "judgments", *fields))
+
+    def rows() -> Iterator[dict[str, Any]]:
+        """Yield the rows. If the question is about the language, they have no other language than their label."""
+        return ({"language": row["label"], **row} for row in read())
+
     gold = GoldSet(
         title=task.title or str(kind.title),
         form=kind.form.slug,

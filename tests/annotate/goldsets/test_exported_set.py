@@ -17,6 +17,7 @@ from django.conf import settings as django_settings
 from annotate.actions.commands import call_command
 from annotate.controls import audit_report
 from annotate.core import stages
+from annotate.exchange.tool_files import WRITERS
 from annotate.goldsets import export as exporting
 from annotate.goldsets import exporter, unit_rows
 from annotate.goldsets.columns import LEFT_OUT
@@ -392,3 +393,11 @@ def test_the_datasets_library_never_gives_the_rows_of_an_earlier_export(finished
     assert len(loaded(out)) == len(first)
     export(finished, out)
     assert loaded(out) == loaded(elsewhere)
+
+
+def test_a_set_of_languages_is_copied_for_other_tools_with_its_labels_as_languages(world, tmp_path):
+    export(world.task, tmp_path / "set", tools=list(WRITERS))
+    rows = {row["id"]: row["label"] for row in json_lines(next((tmp_path / "set").glob("gold*.jsonl")))}
+    [tasks] = (tmp_path / "set").glob("label-studio*/tasks.json")
+    copied = json.loads(tasks.read_text(encoding="utf-8"))
+    assert {task["data"]["id"]: task["data"]["language"] for task in copied} == rows
