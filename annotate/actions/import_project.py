@@ -30,6 +30,7 @@ from annotate.exchange.label_config import read_config
 from annotate.exchange.project import Project, in_words, project_of
 from annotate.models import Task
 from annotate.reports.tables import many
+from corpora.storage import bucket
 from corpora.storage.intake import too_many
 from corpora.storage.layout import check_spelling, corpus_dir, read_manifest
 
@@ -129,6 +130,8 @@ def _imported(project: Project, name: str, values: Values, progress: Progress) -
             listed = corpus_dir(name) / "rejects"
             if listed.is_dir():
                 shutil.copytree(listed, rejects)
+            if settings.CORPORA:
+                bucket.delete(name)
             shutil.rmtree(corpus_dir(name), ignore_errors=True)
             if isinstance(error, ActionError):
                 sentence = str(error).replace(f"{folder}/", "").replace(str(listed), str(rejects))

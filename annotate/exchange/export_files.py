@@ -17,6 +17,7 @@ from annotate.exchange.doccano import DOCCANO
 from annotate.exchange.huggingface import HUGGING_FACE, decoder, files_of, is_dataset
 from annotate.exchange.inception import INCEPTION
 from annotate.exchange.items import FILE_NAME, Object, ProjectError, Tool
+from annotate.exchange.label_config import FILES as CONFIGURATIONS
 from annotate.exchange.label_studio import LABEL_STUDIO
 from annotate.exchange.light_tag import LIGHT_TAG
 from annotate.exchange.llm_traces import LANGFUSE, LANGSMITH
@@ -73,7 +74,11 @@ def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Obje
         for file, decode in files_of(path):
             yield from _rows(file, "", faults, decode)
     elif path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file() and format_of(file) in ("jsonl", "parquet"))
+        files = sorted(
+            file
+            for file in path.rglob("*")
+            if file.is_file() and format_of(file) in ("jsonl", "parquet") and file.name not in CONFIGURATIONS
+        )
         if not files:
             raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
         yield from chain.from_iterable(_objects(file, faults, of_people=len(files) > 1) for file in files)

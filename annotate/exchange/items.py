@@ -102,4 +102,4 @@ def as_text(value: Any) -> str:
         return "\n".join(map(as_text, value))
     if isinstance(value, dict):
         return "\n".join(f"{key}: {as_text(content)}" for key, content in value.items())
-    return "" if value is None else str(value)
+    return "" if value is None or value != value else str(value)  # only NaN differs from itself

@@ -14,6 +14,7 @@ from annotate.exchange.items import ProjectError
 from annotate.exchange.project import LabelConfig
 from corpora.sources.documents import XmlError, check_xml
 
+FILES = ("label_config.json", "settings.json")  # in the folder of an export, which are no rows of it
 # Tags of Label Studio that ask a question -> the tag of their labels.
 _QUESTIONS = {"Choices": "Choice", "Labels": "Label", "HyperTextLabels": "Label", "Rating": ""}
 

@@ -33,6 +33,7 @@ _OF_ROWS = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time
 # Types of results that are ranges or one of some labels -> the key of their labels.
 _KINDS = {"choices": "choices", "labels": "labels", "hypertextlabels": "hypertextlabels", "rating": "rating"}
 _FEW_ROWS = 10  # In fewer rows, no label may be repeated.
+MISPLACED = "marks whose words do not stand at their place"
 _PAIRWISE = {"left": "first", "right": "second", "none": "tie"}
 
 
@@ -56,14 +57,20 @@ def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str
         yield from _of_storage(everything, lost)
         return
     if not isinstance(first.get("data"), dict):
-        yield from _of_rows(list(everything), stated)
+        yield from _of_rows(list(everything), stated, lost)
         return
+    keys = set[str]()
     for number, task in enumerate(everything, 1):
-        item = Item(str(task.get("id", number)), task["data"])
+        data, key = task["data"], str(task.get("id", number))
+        # The data's own id is the one that other files know. Label Studio numbers its tasks anew in each project.
+        if (own := str(data.get("id") or "")) and own not in keys:
+            data, key = {name: value for name, value in data.items() if name != "id"}, own
+        keys.add(key)
+        item = Item(key, data)
         for annotation in task.get("annotations") or task.get("completions") or ():
             _annotate(item, annotation, lost)
         for prediction in task.get("predictions") or ():
-            item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), lost)
+            item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), data, lost)
         lost["drafts"] += len(task.get("drafts") or ())
         yield item
 
@@ -83,7 +90,7 @@ def _annotate(item: Item, annotation: Object, lost: Counter[str]) -> None:
     by = _person(annotation)
     lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
     lost["answers without a result"] += not annotation.get("result")
-    (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, lost))
+    (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, item.texts, lost))
 
 
 def _written_by_assay(annotation: Mapping[str, Any], name: str) -> Any:
@@ -96,7 +103,7 @@ def _person(annotation: Mapping[str, Any]) -> str:
     return person_of(_written_by_assay(annotation, "annotator") or annotation.get("completed_by"))
 
 
-def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iterator[Said]:
+def _results(annotation: Mapping[str, Any], by: str, texts: Mapping[str, Any], lost: Counter[str]) -> Iterator[Said]:
     """Yield what an annotation or a prediction says about each question. Ranges of one question become one answer."""
     labels: dict[tuple[str, str], list[Any]] = {}
     graded: set[str] = set()
@@ -106,8 +113,9 @@ def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iter
         if kind in _KINDS and "start" in value and not str(value["start"]).isdecimal():
             lost["marks in HTML, which count the characters of the page"] += 1
         elif kind in _KINDS and "start" in value:
-            names = value.get(_KINDS[kind]) or ()
-            labels.setdefault(place, []).extend(Span(int(value["start"]), int(value["end"]), name) for name in names)
+            marks = [Span(*range_, name) for range_ in _ranges(value, texts) for name in value.get(_KINDS[kind]) or ()]
+            lost[MISPLACED] += not marks
+            labels.setdefault(place, []).extend(marks)
         elif kind in _KINDS:
             chosen = value.get(_KINDS[kind])
             chosen = chosen if isinstance(chosen, list) else [] if chosen is None else [chosen]
@@ -123,7 +131,30 @@ def _results(annotation: Mapping[str, Any], by: str, lost: Counter[str]) -> Iter
         yield Said(by, question, tuple(chosen), is_grade=question in graded, at=at)
 
 
-def _of_rows(rows: Sequence[Object], stated: Collection[str]) -> Iterator[Item]:
+def _ranges(mark: Mapping[str, Any], texts: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Return the range of characters of a mark, or nothing if it contains other words than the mark says.
+
+    Label Studio counts as JavaScript does, where an emoji has the length 2.
+    """
+    start, end, words = int(mark["start"]), int(mark["end"]), _plain(mark.get("text"))
+    if not words:
+        return [(start, end)]
+    for text in (text for text in texts.values() if isinstance(text, str)):
+        if _plain(text[start:end]) == words:
+            return [(start, end)]
+        units = text.encode("utf-16-le")
+        before, inside = (units[2 * a : 2 * b].decode("utf-16-le", "replace") for a, b in ((0, start), (start, end)))
+        if _plain(inside) == words:
+            return [(len(before), len(before) + len(inside))]
+    return []
+
+
+def _plain(text: Any) -> str:
+    """Return a text without white space, which Label Studio writes in several ways."""
+    return "".join(text.replace("\\n", "").split()) if isinstance(text, str) else ""
+
+
+def _of_rows(rows: Sequence[Object], stated: Collection[str], lost: Counter[str]) -> Iterator[Item]:
     """Yield the items of JSON_MIN or CSV, which have one row for each annotation.
 
     stated: the names of questions that the user stated
@@ -136,7 +167,7 @@ def _of_rows(rows: Sequence[Object], stated: Collection[str]) -> Iterator[Item]:
         key = str(row.get("id") or number)
         texts = {name: value for name, value in values.items() if name not in questions}
         item, by = item_in(by_key, key, texts), person_of(_cell(row.get("annotator")))
-        answers = ((name, _labels(values.get(name))) for name in questions)
+        answers = [(name, _labels(values.get(name), texts, lost)) for name in questions]
         item.answers += [Said(by, name, labels, at=row.get("created_at")) for name, labels in answers if labels]
     yield from by_key.values()
 
@@ -199,15 +230,22 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _labels(value: Any) -> tuple[Any, ...]:
+def _labels(value: Any, texts: Mapping[str, Any], lost: Counter[str]) -> tuple[Any, ...]:
     """Return the labels in a cell of an answer."""
     if isinstance(value, dict) and isinstance(value.get("choices"), list):
         return tuple(map(str, value["choices"]))
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "start" in mark for mark in value):
-        return tuple(Span(int(mark["start"]), int(mark["end"]), name) for mark in value for name in mark["labels"])
+        marks = [Span(*range_, name) for mark in value for range_ in _ranges(mark, texts) for name in mark["labels"]]
+        lost[MISPLACED] += sum(not _ranges(mark, texts) for mark in value)
+        return tuple(marks)
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "rating" in mark for mark in value):
         return tuple(str(mark["rating"]) for mark in value)
-    return () if is_missing(value) or value == [] else (str(value),)
+    if value in (None, "", []):
+        return ()
+    # People choose None or N/A. The other words are what other programs write where nobody has answered.
+    is_lost = is_missing(value) and str(value).strip().casefold() not in ("none", "n/a", "na")
+    lost["answers that say nothing, such as nan"] += is_lost
+    return () if is_lost else (str(value),)
 
 
 LABEL_STUDIO = Tool("Label Studio", _is_export, _items, takes_questions=True)

@@ -88,7 +88,7 @@ def project_of(
 
     question: name of the question to import; "" if there is only one
     configs: the configuration of the project's questions, if it is known
-    language: code of the items' language; "" if the items state it
+    language: code of the language of items that do not state it
 
     Raise ProjectError if the question or the language must be stated, or if the export contains no texts.
     """
@@ -253,7 +253,7 @@ def _read_records(project: Project, items: Sequence[Item], language: str) -> Non
             project.lost["items without a text"] += 1
             continue
         stated = {name.casefold(): value for name, value in item.texts.items()}
-        written = language or next((stated[name] for name in LANGUAGE_NAMES if stated.get(name)), "")
+        written = next((stated[name] for name in LANGUAGE_NAMES if stated.get(name)), language)
         if not written:
             raise ProjectError(
                 f"The export does not state the language of item {item.key}. Add --language with its code, such as "

@@ -452,7 +452,7 @@ def test_two_items_of_an_id_are_refused(imported, tmp_path):
 
 def test_a_list_of_rejected_rows_remains_where_the_message_says(imported):
     with pytest.raises(CommandError, match="All rejected rows are listed in") as refused:
-        imported("label_studio.json", language="qqx")
+        imported("doccano_classes.jsonl", language="qqx")
     path = Path(re.search(r"listed in (\S+\.jsonl)", str(refused.value))[1])
     assert path.exists()
     assert read_manifest("kettle") is None

@@ -177,3 +177,45 @@ def test_a_damaged_configuration_is_refused(imported, tmp_path, content, refusal
     (tmp_path / "c.json").write_bytes(content)
     with pytest.raises(CommandError, match=re.escape(refusal)):
         imported(jsonl(tmp_path / "a.jsonl", *doccano("good", "bad")), config=tmp_path / "c.json")
+
+
+def mark(start, end, words, label):
+    value = {"start": start, "end": end, "text": words, "labels": [label]}
+    return {"from_name": "who", "to_name": "text", "type": "labels", "value": value}
+
+
+def test_marks_count_an_emoji_as_label_studio_does_and_never_stand_on_other_words(imported, tmp_path):  # noqa: F811
+    text = "\U0001f600 Bob met Ann"
+    marks = [mark(3, 6, "Bob", "PER"), mark(11, 14, "Ann", "PER"), mark(3, 6, "Eve", "PER")]
+    task = {"id": 1, "data": {"text": text}, "annotations": [{"result": marks, "completed_by": 1}]}
+    said = imported(jsonl(tmp_path / "a.jsonl", task))
+    assert answers() == {("1", "1", "2:5:PER 10:13:PER")}
+    assert "marks whose words do not stand at their place (1)" in said
+
+
+def test_a_choice_named_none_is_a_label_and_nan_is_reported(imported, tmp_path):  # noqa: F811
+    rows = [
+        {"id": n, "text": text, "mood": mood, "annotator": 1, "annotation_id": n, "created_at": "2026-01-01T00:00:00Z"}
+        for n, (text, mood) in enumerate(zip(TEXTS, ("None", "good", "nan"), strict=True), 1)
+    ]
+    said = imported(jsonl(tmp_path / "a.jsonl", *rows))
+    assert answers() == {("1", "1", "None"), ("2", "1", "good")}
+    assert "answers that say nothing, such as nan (1)" in said
+
+
+def test_ids_and_languages_of_the_data_go_before_numbers_of_tasks_and_the_option(imported, tmp_path):  # noqa: F811
+    tasks = label_studio()
+    for task, key, language in zip(tasks, ("x", "y", "z"), ("de", "fr", ""), strict=True):
+        task["data"] |= {"id": key, "language": language}
+    imported(jsonl(tmp_path / "a.jsonl", *tasks), language="en")
+    items = Task.objects.get().units.values_list("item__key", "item__language")
+    assert set(items) == {("x", "de"), ("y", "fr"), ("z", "en")}
+
+
+def test_configurations_in_the_folder_of_an_export_are_no_items(imported, tmp_path):  # noqa: F811
+    folder = tmp_path / "export"
+    folder.mkdir()
+    jsonl(folder / "gold.jsonl", *doccano("good", "bad"))
+    (folder / "label_config.json").write_text(json.dumps([{"text": "good"}, {"text": "bad"}]))
+    imported(folder)
+    assert answers() == UNKNOWN
