@@ -64,7 +64,7 @@ def parcel_of(folder: Path) -> Parcel:
     manifest = manifest_of(folder)
     section = next((section for section in SECTIONS.values() if section in manifest), "")
     if section not in ("task", "pairs", "imported"):
-        raise PublishError(f"{folder} is the result of an evaluation. Publish the folder of a gold set.")
+        raise PublishError(f"{folder} is not the folder of a gold set. Name one that export_gold has written.")
     notes = _check_rights(folder, manifest)
     listed = manifest["files"]
     for what, names in zip(("was changed after", "is missing since"), differing(folder, listed), strict=True):
