@@ -24,7 +24,7 @@ class Said:
     """What a person or a model said about an item.
 
     by: the person or the model
-    question: name of the question; "" if the tool has only one
+    question: name of the question; "" if the tool has only one; None if the answer is empty, so that it names none
     labels: the chosen labels, or the labelled ranges
     field: name of the text that the ranges mark; "" if unknown
     is_grade: whether the label is a number on a scale
@@ -32,7 +32,7 @@ class Said:
     """
 
     by: str
-    question: str
+    question: str | None
     labels: tuple[str, ...] | tuple[Span, ...]
     field: str = ""
     is_grade: bool = False

@@ -89,7 +89,8 @@ def _annotate(item: Item, annotation: Object, lost: Counter[str]) -> None:
         return
     by = _person(annotation)
     lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
-    lost["answers without a result"] += not annotation.get("result")
+    if not annotation.get("result") and by != GOLD:
+        item.answers.append(Said(by, None, (), at=annotation.get("created_at")))
     (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, item.texts, lost))
 
 

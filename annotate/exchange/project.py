@@ -97,10 +97,15 @@ def project_of(
     if not items:
         raise ProjectError(f"The export from {tool.name} contains no items.")
     question = _question(items, question, lost)
+    empty = [(item, said) for item in items for said in item.answers if said.question is None]
     answers = [(item, said) for item in items for said in item.answers if said.question == question]
     predicted = [(item, said) for item in items for said in item.predictions if said.question == question]
     config = next((config for config in configs if config.question in ("", question)), LabelConfig(question, {}))
     form = _form([*answers, *predicted], is_multiple=config.is_multiple)
+    if form == "spans":  # The person has found nothing to mark.
+        answers += empty
+    else:
+        lost["answers without a result"] += len(empty)
     _check_labels(form, answers)
     project = Project(tool.name, question, form, _fields(items), [], config.title, config.guidelines, lost=lost)
     _leave_gaps_out(project, items)
@@ -160,7 +165,8 @@ def _check(item: Item) -> None:
 
 
 def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
-    found = dict.fromkeys(said.question for item in items for said in [*item.answers, *item.predictions])
+    said = (said.question for item in items for said in [*item.answers, *item.predictions])
+    found = dict.fromkeys(name for name in said if name is not None)
     if wanted and wanted not in found:
         raise ProjectError(f"The export has no question {wanted!r}. Its questions are: {', '.join(found) or 'none'}.")
     if len(found) > 1 and not wanted:

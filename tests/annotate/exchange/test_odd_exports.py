@@ -184,12 +184,12 @@ def mark(start, end, words, label):
     return {"from_name": "who", "to_name": "text", "type": "labels", "value": value}
 
 
-def test_marks_count_an_emoji_as_label_studio_does_and_never_stand_on_other_words(imported, tmp_path):  # noqa: F811
+def test_marks_count_an_emoji_as_label_studio_does_never_stand_on_other_words_and_may_be_none(imported, tmp_path):  # noqa: F811
     text = "\U0001f600 Bob met Ann"
     marks = [mark(3, 6, "Bob", "PER"), mark(11, 14, "Ann", "PER"), mark(3, 6, "Eve", "PER")]
-    task = {"id": 1, "data": {"text": text}, "annotations": [{"result": marks, "completed_by": 1}]}
-    said = imported(jsonl(tmp_path / "a.jsonl", task))
-    assert answers() == {("1", "1", "2:5:PER 10:13:PER")}
+    given = [{"result": marks, "completed_by": 1}, {"result": [], "completed_by": 2}]
+    said = imported(jsonl(tmp_path / "a.jsonl", {"id": 1, "data": {"text": text}, "annotations": given}))
+    assert answers() == {("1", "1", "2:5:PER 10:13:PER"), ("1", "2", "none")}
     assert "marks whose words do not stand at their place (1)" in said
 
 
