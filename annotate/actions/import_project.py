@@ -130,9 +130,9 @@ def _imported(project: Project, name: str, values: Values, progress: Progress) -
             listed = corpus_dir(name) / "rejects"
             if listed.is_dir():
                 shutil.copytree(listed, rejects)
+            shutil.rmtree(corpus_dir(name), ignore_errors=True)
             if settings.CORPORA:
                 bucket.delete(name)
-            shutil.rmtree(corpus_dir(name), ignore_errors=True)
             if isinstance(error, ActionError):
                 sentence = str(error).replace(f"{folder}/", "").replace(str(listed), str(rejects))
                 raise ProjectError(f"The project, converted to files of Assay, was refused: {sentence}") from error

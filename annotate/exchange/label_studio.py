@@ -61,10 +61,7 @@ def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str
         return
     keys = set[str]()
     for number, task in enumerate(everything, 1):
-        data, key = task["data"], str(task.get("id", number))
-        # The data's own id is the one that other files know. Label Studio numbers its tasks anew in each project.
-        if (own := str(data.get("id") or "")) and own not in keys:
-            data, key = {name: value for name, value in data.items() if name != "id"}, own
+        key, data = _identified(task, number, keys)
         keys.add(key)
         item = Item(key, data)
         for annotation in task.get("annotations") or task.get("completions") or ():
@@ -75,11 +72,24 @@ def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str
         yield item
 
 
+def _identified(task: Object, number: int, taken: Collection[str]) -> tuple[str, Object]:
+    """Return the id of a task, and its data without the id.
+
+    The data's own id is the one that other files have, because Label Studio numbers its tasks anew in each project.
+
+    taken: own ids of earlier tasks, in place of which the task's number is the id
+    """
+    data = task["data"]
+    own = "" if is_missing(data.get("id")) else str(data["id"])
+    if not own or own in taken:
+        return str(task.get("id", number)), data
+    return own, {name: value for name, value in data.items() if name != "id"}
+
+
 def _of_storage(annotations: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
     by_key: dict[str, Item] = {}
-    for annotation in annotations:
-        task = annotation["task"]
-        _annotate(item_in(by_key, str(task["id"]), task["data"]), annotation, lost)
+    for number, annotation in enumerate(annotations, 1):
+        _annotate(item_in(by_key, *_identified(annotation["task"], number, ())), annotation, lost)
     yield from by_key.values()
 
 
@@ -143,7 +153,7 @@ def _ranges(mark: Mapping[str, Any], texts: Mapping[str, Any]) -> list[tuple[int
     for text in (text for text in texts.values() if isinstance(text, str)):
         if _plain(text[start:end]) == words:
             return [(start, end)]
-        units = text.encode("utf-16-le")
+        units = text.encode("utf-16-le", "surrogatepass")
         before, inside = (units[2 * a : 2 * b].decode("utf-16-le", "replace") for a, b in ((0, start), (start, end)))
         if _plain(inside) == words:
             return [(len(before), len(before) + len(inside))]
@@ -236,9 +246,9 @@ def _labels(value: Any, texts: Mapping[str, Any], lost: Counter[str]) -> tuple[A
     if isinstance(value, dict) and isinstance(value.get("choices"), list):
         return tuple(map(str, value["choices"]))
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "start" in mark for mark in value):
-        marks = [Span(*range_, name) for mark in value for range_ in _ranges(mark, texts) for name in mark["labels"]]
-        lost[MISPLACED] += sum(not _ranges(mark, texts) for mark in value)
-        return tuple(marks)
+        placed = [(range_, mark["labels"]) for mark in value for range_ in _ranges(mark, texts)]
+        lost[MISPLACED] += len(value) - len(placed)
+        return tuple(Span(*range_, name) for range_, names in placed for name in names)
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "rating" in mark for mark in value):
         return tuple(str(mark["rating"]) for mark in value)
     if value in (None, "", []):

@@ -28,8 +28,11 @@ _SUFFIX = ".json"
 
 
 @cache
-def _opened(address: str) -> tuple[Any, str]:
-    """Return the file system of an address such as s3://bucket/prefix, and the path in it."""
+def _opened(address: str, process: int) -> tuple[Any, str]:
+    """Return the file system of an address such as s3://bucket/prefix, and the path in it.
+
+    process: id of this process, because a client does not work in a process that was forked from its own
+    """
     from pyarrow import fs  # imported here because it takes 50 ms, and few installations use it
 
     file_system, path = fs.FileSystem.from_uri(address)
@@ -40,7 +43,7 @@ def _opened(address: str) -> tuple[Any, str]:
 def _explained(doing: str) -> Iterator[tuple[Any, str]]:
     """Yield the file system and the path of the setting. Errors become a CorpusError in one line."""
     try:
-        yield _opened(settings.CORPORA)
+        yield _opened(settings.CORPORA, os.getpid())
     except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
         reason = str(error).split("\n")[0].rstrip(". ")
         raise CorpusError(
