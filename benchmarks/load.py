@@ -135,9 +135,8 @@ def at_assay(
                 place.run(LOAD_WORK, "analyze")
             if moment == "pilot":
                 readers = [_reader(address, way, line, label) for line in invited]
-            before, used = _stored(place)[0], cpu_seconds()
-            done = work(readers, answers=units, seconds=seconds)
-            done.cpu = [now - then for then, now in zip(used, cpu_seconds(), strict=True)]
+            before = _stored(place)[0]
+            done = work(readers, answers=units, seconds=seconds, cpu_seconds=cpu_seconds)
         stored, too_many = _stored(place)
         if too_many:
             raise BenchmarkFailed(f"{too_many} units have two answers")
