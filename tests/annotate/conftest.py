@@ -85,6 +85,18 @@ def as_ann(client, ann):
     return client
 
 
+@pytest.fixture
+def as_ada(client, ada):
+    client.force_login(ada.user)
+    return client
+
+
+@pytest.fixture
+def as_eve(client, eve):
+    client.force_login(eve.user)
+    return client
+
+
 def make_manager():
     return User.objects.create_superuser("manager", password="a long password")
 

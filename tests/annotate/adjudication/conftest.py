@@ -1,4 +1,4 @@
-"""Tasks with pending cases for an adjudicator."""
+"""Tasks with pending cases for an adjudicator, and functions that look up cases."""
 
 import pytest
 
@@ -8,8 +8,19 @@ from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED
 
+LIST = "/tasks/task/adjudication/"
 
-def say(reader, task, unit, word):
+
+def where(unit):
+    unit.refresh_from_db()
+    return unit.stage, unit.label
+
+
+def positions(task, annotator, *cut):
+    return [unit.position for unit in to_adjudicate(task, annotator, *cut)]
+
+
+def _say(reader, task, unit, word):
     lease = take(reader, task)
     if lease is None or lease.unit_id != unit.pk:  # the skip by the other person has already sent it to the adjudicator
         if lease:
@@ -31,7 +42,7 @@ def two_say(make_task, person):
         readers = [person(f"{name}-{number}", "de") for number in range(2)]
         for unit, words in zip(task.units.order_by("position"), said, strict=True):
             for reader, word in zip(readers, words.split(), strict=True):
-                say(reader, task, unit, word)
+                _say(reader, task, unit, word)
         return task
 
     return make

@@ -16,7 +16,7 @@ from annotate.work.interventions import lift, void
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import running
 from annotate.work.queue import release, take
-from tests.annotate.adjudication.acts import where
+from tests.annotate.adjudication.conftest import where
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 from tests.annotate.journeys import follow
@@ -225,20 +225,6 @@ def test_keys_go_on_and_back_without_deciding_and_after_a_decision_comes_what_fo
     assert where(units[2])[0] == stages.ADJUDICATION
 
 
-def test_a_suggested_reason_is_chosen_by_its_key_in_the_empty_field(skipped, ada, new_page):
-    [unit] = skipped(1).units.all()
-    page = new_page(user=ada.user)
-    page.goto(f"{ADDRESSES['page']}{unit.pk}/")
-    let_guard_pass(page)
-    page.keyboard.press("1")
-    expect(page.locator("[name=reason]")).to_be_focused()
-    page.keyboard.press("Shift+Digit1")
-    expect(page.locator("[name=reason]")).to_have_value("I read the language")
-    with page.expect_navigation():
-        page.keyboard.press("1")
-    assert Judgment.objects.latest("pk").reason == "I read the language"
-
-
 def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
     first, second = skipped(2).units.order_by("position")
     page = new_page(user=ada.user)
@@ -258,3 +244,11 @@ def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
         page.keyboard.press("1")
     assert where(first) == (stages.LABELLED, first.candidates[0])
     assert at(page, second)
+    let_guard_pass(page)
+    page.keyboard.press("1")
+    expect(page.locator("[name=reason]")).to_be_focused()
+    page.keyboard.press("Shift+Digit1")  # a suggested reason, in the empty field
+    expect(page.locator("[name=reason]")).to_have_value("I read the language")
+    with page.expect_navigation():
+        page.keyboard.press("1")
+    assert Judgment.objects.latest("pk").reason == "I read the language"

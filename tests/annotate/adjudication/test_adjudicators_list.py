@@ -1,48 +1,47 @@
-"""The adjudicator's list: what it may be cut to, in which order it stands, and one's own reasons."""
+"""The adjudicator's list: what it may be cut to, its order, one's own reasons, and cases that are settled together."""
 
 import re
 
+import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.urls import reverse
 
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
-from annotate.models import Annotator
-from annotate.pages import adjudicators
+from annotate.models import Annotator, Judgment
+from annotate.pages import adjudicators, case_order
 from annotate.pages.case_summary import COMMON, usual_languages
+from annotate.work import interventions
 from annotate.work.adjudication import (
     AGREEING,
     BLIND,
     CASES,
     DIFFERING,
     UNANSWERED,
+    agreed,
+    discard,
     own_reasons,
     settle,
+    settle_together,
     to_adjudicate,
     unsettle,
 )
-from annotate.work.judgments import skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
-from tests.annotate.adjudication.acts import LIST, positions
+from tests.annotate.adjudication.conftest import LIST, positions, where
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import let_guard_pass
 
-# --- what the list may be cut to
 
-
-def test_the_list_says_why_cases_are_checked_blind(checked, eve, client):
-    client.force_login(eve.user)
-    assert "a second look at random, so that the error rate is known" in client.get(LIST).text
-
-
-def test_an_empty_list_leads_a_manager_on_to_the_task_and_its_export(two_say, ada, client):
+def test_an_empty_list_leads_a_manager_on_to_the_task_and_its_export(two_say, ada, as_ada):
     two_say("de de")
     overview, export = reverse("manage-task", args=["task"]), reverse("manage-export", args=["task"])
-    client.force_login(ada.user)
-    assert overview not in client.get(LIST).text
+    assert overview not in as_ada.get(LIST).text
     ada.user.is_staff = ada.user.is_superuser = True
     ada.user.save()
-    page = client.get(LIST).text
+    page = as_ada.get(LIST).text
     assert f'href="{overview}"' in page
     assert f'action="{export}"' in page
 
@@ -70,12 +69,11 @@ def test_the_list_can_be_cut_to_what_people_answered(two_say, ada):
     assert positions(task, ada, "fr", DIFFERING) == []
 
 
-def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(two_say, ada, client):
+def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(two_say, as_ada):
     two_say("de en", "de -", "- -", "fr en")
-    client.force_login(ada.user)
     for query in ("?case=seconded", "?case=doubted", "?case=%00", "?language=xx&case="):  # cut nothing
-        assert client.get(LIST + query).text.count('<td dir="auto" class="text">') == 4
-    page = client.get(LIST).text
+        assert as_ada.get(LIST + query).text.count('<td dir="auto" class="text">') == 4
+    page = as_ada.get(LIST).text
     found = re.findall(r'<a href="(\?[^"]*)"[^>]*>([^<]*) <small>(\d+)</small>', page)
     assert found == [
         ("?", "all", "4"),
@@ -84,30 +82,29 @@ def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(tw
         ("?case=unanswered", "skipped by all", "1"),
         ("?language=de", "German", "4"),
     ]
-    page = client.get(LIST + "?case=differing").text
+    page = as_ada.get(LIST + "?case=differing").text
     assert '<a href="?language=de&amp;case=differing">German <small>2</small></a>' in page
     first, second = re.findall(r'<td dir="auto" class="text"><a href="([^"]*)"', page)
     assert first.endswith("/?case=differing")
-    answer = client.post(first, {"label": "de", "reason": "I read it"})
+    answer = as_ada.post(first, {"label": "de", "reason": "I read it"})
     assert answer.url.startswith(f"{second}&decided=")
-    assert "case 1 of 1" in client.get(answer.url).text
+    assert "case 1 of 1" in as_ada.get(answer.url).text
 
 
-def test_a_long_list_is_current_although_the_numbers_of_its_filters_are_kept(two_say, ada, client, monkeypatch):
+def test_a_long_list_is_current_although_the_numbers_of_its_filters_are_kept(two_say, ada, as_ada, monkeypatch):
     monkeypatch.setattr(adjudicators, "LONG", 3)
     task = two_say("de en", "de -", "fr en")
-    client.force_login(ada.user)
     filters = lambda page: re.findall(r"<small>(\d+)</small></a>", page)  # noqa: E731
-    numbers = filters(client.get(LIST).text)
+    numbers = filters(as_ada.get(LIST).text)
     settle(ada, task.units.get(position=1).pk, Answer("de", "I read it"))
-    page = client.get(LIST).text
+    page = as_ada.get(LIST).text
     assert page.count('<td dir="auto" class="text"><a') == 3  # two cases and the decision
     assert filters(page) == numbers
     cache.clear()
-    assert filters(client.get(LIST).text)[0] == "2"
+    assert filters(as_ada.get(LIST).text)[0] == "2"
 
 
-def test_no_cut_order_or_row_tells_blind_cases_of_one_origin_from_those_of_another(checked, eve, client):
+def test_no_cut_order_or_row_tells_blind_cases_of_one_origin_from_those_of_another(checked, eve, as_eve):
     task, everything = checked, list(to_adjudicate(checked, eve))
     blind = {unit.pk for unit in everything if unit.blind}
     events = {
@@ -124,8 +121,8 @@ def test_no_cut_order_or_row_tells_blind_cases_of_one_origin_from_those_of_anoth
     assert [unit.pk for unit in everything][: len(blind)] == [
         unit.pk for unit in task.units.filter(pk__in=blind).order_by("position")
     ]
-    client.force_login(eve.user)
-    page = client.get(LIST + "?case=blind").text
+    assert "a second look at random, so that the error rate is known" in as_eve.get(LIST).text
+    page = as_eve.get(LIST + "?case=blind").text
     rows = re.findall(r"<tr>\s*<td dir=\"auto\" class=\"text\">.*?</tr>", page, re.DOTALL)
     units = list(to_adjudicate(task, eve, "", BLIND))
     assert len(rows) == len(units) > 4
@@ -156,10 +153,8 @@ def test_after_what_is_blind_comes_what_has_waited_longest(make_task, person, ad
 def test_ones_own_reasons_of_this_task_are_offered_again_the_most_used_first(two_say, ada, eve):
     task, other = two_say(*["- -"] * 5), two_say("- -", name="other")
     units = list(task.units.order_by("position"))
-    for unit, who, reason in zip(
-        units, (ada, ada, ada, eve, ada), ("Bible", "Slang", "Slang", "Hers", "Gone"), strict=True
-    ):
-        settle(who, unit.pk, Answer("de", reason))
+    for unit, reason in zip(units, ("Bible", "Slang", "Slang", "Hers", "Gone"), strict=True):
+        settle(eve if reason == "Hers" else ada, unit.pk, Answer("de", reason))
     settle(ada, other.units.get().pk, Answer("de", "Elsewhere"))
     unsettle(ada, units[4].pk)
     assert own_reasons(ada, task) == ["Slang", "Bible"]
@@ -178,3 +173,183 @@ def test_no_more_of_ones_own_reasons_are_offered_than_there_are_keys(two_say, ad
     let_guard_pass(page)
     page.keyboard.press("Shift+Digit7")
     assert page.input_value("[name=reason]") == "reason 11"
+
+
+# --- the order that a process keeps
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    monkeypatch.setattr(case_order, "LONG", 1)
+    case_order._kept.clear()
+    yield case_order._kept
+    case_order._kept.clear()
+
+
+def orders(task, *people):
+    for person in people:
+        listed = [key for _, key in case_order.order(task, person)]
+        assert listed == [unit.pk for unit in to_adjudicate(task, person)]
+    return len(listed)
+
+
+def test_it_follows_decisions_second_opinions_and_cases_that_are_taken_back(checked, ada, eve, kept):
+    before = orders(checked, ada, eve)
+    for unit in list(to_adjudicate(checked, ada))[:3]:
+        settle(ada, unit.pk, Answer("de", "I read it"))
+        orders(checked, ada, eve)
+    last = to_adjudicate(checked, eve).last()
+    discard(eve, last.pk, "nobody can tell")
+    assert orders(checked, ada, eve) < before
+    unsettle(eve, last.pk)
+    orders(checked, ada, eve)
+    assert set(kept) == {(checked.pk, ada.pk), (checked.pk, eve.pk)}
+
+
+def test_a_list_that_lost_count_is_read_again(two_say, ada, kept):
+    task = two_say("de en", "- -", "de fr")
+    assert orders(task, ada) == 3
+    [(key, (last, cases))] = kept.items()
+    kept[key] = last, cases[1:]
+    assert orders(task, ada) == 3
+
+
+def test_only_the_lists_that_were_used_last_are_kept(two_say, ada, kept, monkeypatch, as_ada):
+    monkeypatch.setattr(case_order, "KEPT", 1)
+    tasks = [two_say("de en", name=name) for name in ("task", "other")]
+    for task in tasks:
+        assert as_ada.get(LIST.replace("/task/", f"/{task.name}/")).status_code == 200
+    assert [*kept] == [(tasks[1].pk, ada.pk)]
+
+
+# --- cases that are settled together
+
+
+def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_own_label(two_say, ada):
+    task = two_say("de -", "fr -", "de en", "- -")
+    waiting = list(to_adjudicate(task, ada))
+    chosen = agreed(waiting, ada)
+    assert sorted(chosen.values()) == ["de", "fr"]
+    found = settle_together(ada, task, chosen, " Their readers agree ")
+    assert (len(found.settled), found.refused) == (2, [])
+    waits = (stages.ADJUDICATION, "")
+    came_to = [(stages.LABELLED, "de"), (stages.LABELLED, "fr"), waits, waits]
+    assert list(map(where, task.units.order_by("position"))) == came_to
+    reasons = Judgment.objects.decisions().values_list("kind", "reason", "annotator")
+    assert set(reasons) == {("settle", "Their readers agree", ada.pk)}
+    # A retry is no second decision.
+    again = settle_together(ada, task, chosen, "Their readers agree")
+    assert (again.settled, again.refused) == (found.settled, [])
+
+
+def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, ada, eve):
+    task = two_say("de -", "fr -", "en -", "de -", "de en")
+    units = list(task.units.order_by("position"))
+    chosen = agreed(to_adjudicate(task, ada), ada)
+    settle(eve, units[0].pk, Answer("de", "I read it"))
+    Judgment.objects.answers().filter(unit=units[1]).update(label="he")
+    chosen |= {units[4].pk: "de", 10**9: "de"}
+    found = settle_together(ada, task, chosen, "Their readers agree")
+    assert [where(unit) for unit in units[2:4]] == [(stages.LABELLED, "en"), (stages.LABELLED, "de")]
+    assert len(found.settled) == 2
+    told = {unit and unit.pk: str(why) for unit, why in found.refused}
+    assert "Another adjudicator may have decided it" in told[units[0].pk]
+    assert "no longer be decided together" in told[units[1].pk]
+    assert "no longer be decided together" in told[units[4].pk]
+    assert "no longer waiting" in told[None]
+
+
+def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, eve):
+    task = two_say("de -", check_share=1.0)
+    unit = task.units.get()
+    chosen = agreed(to_adjudicate(task, ada), ada)
+    assert chosen == {unit.pk: "de"}
+    settle(eve, unit.pk, Answer("fr", "I read it"))
+    assert agreed(to_adjudicate(task, ada), ada) == {}
+    found = settle_together(ada, task, chosen, "Their readers agree")
+    [(_, why)] = found.refused
+    assert str(why) == "This case can no longer be decided together with others. Decide it separately."
+    assert not ada.judgments.exists()
+
+
+def test_what_readers_still_have_is_neither_settled_nor_told_of(make_task, as_ada):
+    unit = make_task([DISPUTED]).units.get()
+    sent = {"case": [f"{unit.pk} de", "999999 de", "x"], "reason": "I read it"}
+    answer = as_ada.post(LIST + "together/", sent)
+    sentence = "One of the cases is no longer waiting for an adjudicator."
+    assert (answer.status_code, answer.text.count(sentence), unit.item.text in answer.text) == (409, 2, False)
+    assert where(unit)[0] == stages.QUEUED
+
+
+def test_marks_and_reason_stay_where_something_lacks_and_nothing_is_settled(two_say, ada, as_ada):
+    task = two_say("de -")
+    unit = task.units.get()
+    for reason, marked, sentence in (
+        ("I read it", False, "Select the cases"),
+        (" ", True, "Enter a short reason"),
+        ("x" * 201, True, "longer than 200 characters"),
+        ("a\x00b", True, "NUL"),
+    ):
+        with pytest.raises(InvalidAnswer, match=sentence):
+            settle_together(ada, task, {unit.pk: "de"} if marked else {}, reason)
+        sent = {"reason": reason} | ({"case": f"{unit.pk} de"} if marked else {})
+        answer = as_ada.post(LIST + "together/", sent)
+        assert answer.status_code == 400
+        assert sentence in answer.text
+        assert (f'value="{unit.pk} de" checked' in answer.text) == marked
+    assert where(unit)[0] == stages.ADJUDICATION
+
+
+def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, ada):
+    task = make_records_task("toxic_pairs", 1, skip_limit=1, on_conflict="ADJUDICATION")
+    ann, bea = person("ann", "en"), person("bea", "en")
+    for someone in (ann, bea, ada):
+        interventions.agree(someone, task.name)
+    judge(ann, take(ann, task).pk, Answer("toxic"))
+    skip(bea, take(bea, task).pk)
+    assert positions(task, ada, "", AGREEING) == [1]
+    assert agreed(to_adjudicate(task, ada), ada) == {}
+
+
+@pytest.mark.slow
+def test_without_javascript_cases_are_settled_together_and_every_language_can_be_chosen(two_say, ada, new_page):
+    task = two_say("de -", "de en", "fr -")
+    units = list(task.units.order_by("position"))
+    page = new_page(user=ada.user, java_script_enabled=False)
+    page.goto(LIST)
+    for box in page.locator("[name=case]").all():
+        box.check()
+    page.fill("[name=reason]", "Both say so")
+    page.click("text=Decide on the selected")
+    assert page.inner_text("[role=status]") == "2 cases have been decided."
+    assert [where(unit)[1] for unit in units] == ["de", "", "fr"]
+    page.goto(f"{LIST}{units[1].pk}/")
+    page.fill("[name=reason]", "Dictionary")
+    page.click("summary:has-text('Another language')")
+    page.click("button:has-text('Hebrew')")
+    assert where(units[1]) == (stages.LABELLED, "he")
+
+
+def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
+    task = two_say("de -", "fr -", "en -", "de en")
+    first, second, *_ = task.units.order_by("position")
+    page = new_page(user=ada.user)
+    # Enter on a mark opens its case, and elsewhere the first.
+    for focused, unit in (("[name=case] >> nth=1", second), (None, first)):
+        page.goto(LIST)
+        if focused:
+            page.focus(focused)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url.endswith(f"/{unit.pk}/")
+    page.goto(LIST)
+    for key in ("j", "x", "j", "j", "x", "k", "x", "x", "Shift+Digit1"):
+        page.keyboard.press(key)
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    assert page.inner_text("[role=status]") == "2 cases have been decided."
+    assert [where(unit)[1] for unit in task.units.order_by("position")] == ["de", "", "en", ""]
+    page.keyboard.press("a")
+    assert page.locator("[name=case]:checked").count() == 1
+    page.keyboard.press("a")
+    assert page.locator("[name=case]:checked").count() == 0

@@ -1,16 +1,26 @@
-"""The page of a case: why it waits, how its answers differ, and where its buttons are."""
+"""The page of a case: why it waits, how its answers differ, cases of one text, and decisions by keys alone."""
 
 import re
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
 
+from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.pages.case_summary import MOST_SHOWN, comparison, shortened
-from annotate.work.adjudication import settle, to_adjudicate
-from tests.annotate.adjudication.acts import LIST, where
+from annotate.work.adjudication import discard, of_one_text, settle, to_adjudicate
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
+from tests.annotate.acts import NO_CHECKS
+from tests.annotate.adjudication.conftest import LIST, where
+from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
+from tests.looks import sticks_out
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -32,29 +42,27 @@ def test_the_line_has_the_beginning_of_a_long_answer_with_every_isolate_closed()
     assert shortened("German") == "German"
 
 
-def test_a_line_states_why_a_case_waits_and_who_answered_what_by_names_of_languages(two_say, ada, client):
+def test_a_line_states_why_a_case_waits_and_who_answered_what_by_names_of_languages(two_say, as_ada):
     units = two_say("de en", "de -", "- -").units.order_by("position")
     first, second = (
         Judgment.objects.filter(annotator__user__username=f"task-{number}").first().annotator.pseudonym
         for number in range(2)
     )
-    client.force_login(ada.user)
     detectors = "Detectors: German 2, English 1."
-    assert [why(client, unit) for unit in units] == [
+    assert [why(as_ada, unit) for unit in units] == [
         f"Answers differ. German: {first} (German). English: {second} (German). {detectors}",
         f"No reader left. German: {first} (German). Skipped by {second} (German). {detectors}",
         f"No reader left. Skipped by {first} (German). {detectors}",
     ]
-    page = client.get(f"{LIST}{units[0].pk}/").text
+    page = as_ada.get(f"{LIST}{units[0].pk}/").text
     assert "task-0" not in page
     assert not re.search(r"<b>(?:de|en|fr)</b>", page)
-    assert "<td>German, English</td>" in client.get(LIST).text
+    assert "<td>German, English</td>" in as_ada.get(LIST).text
 
 
-def test_answers_are_compared_label_by_label_first_those_that_differ(two_say, ada, client):
+def test_answers_are_compared_label_by_label_first_those_that_differ(two_say, as_ada):
     unit = two_say("de en").units.get()
-    client.force_login(ada.user)
-    page = client.get(f"{LIST}{unit.pk}/").text
+    page = as_ada.get(f"{LIST}{unit.pk}/").text
     table = re.search(r'<table class="rows compared">.*?</table>', page, re.DOTALL)[0]
     assert re.findall(r'<th scope="row"><bdi>(\w+)', table) == ["German", "English"]
     assert table.count('class="differs"') == 2
@@ -62,38 +70,22 @@ def test_answers_are_compared_label_by_label_first_those_that_differ(two_say, ad
 
 
 def test_sets_of_labels_are_compared_label_by_label():
-    class Said:
-        voided_at, kind = None, Judgment.ANSWER
-
-        def __init__(self, seen):
-            self.seen = seen
-
-    class Labels:
-        facets = staticmethod(str.split)
-
-    class Kind:
-        form = Labels
-        in_words = staticmethod(lambda label, _unit: label.upper())
-
-    class Something:
-        language, kind = "en", Kind
-
-    unit = Something()
+    kind = SimpleNamespace(form=SimpleNamespace(facets=str.split), in_words=lambda label, _unit: label.upper())
+    unit = SimpleNamespace(language="en", kind=kind)
     unit.item = unit.task = unit
-    found = comparison(unit, [Said("a b"), Said("b c"), Said("b c")])["compared"]
-    assert [(row.name, row.given, row.differs) for row in found] == [
+    said = [SimpleNamespace(voided_at=None, kind=Judgment.ANSWER, seen=seen) for seen in ("a b", "b c", "b c")]
+    assert [(row.name, row.given, row.differs) for row in comparison(unit, said)["compared"]] == [
         ("C", [False, True, True], True),
         ("A", [True, False, False], True),
         ("B", [True, True, True], False),
     ]
 
 
-def test_cases_that_are_checked_blind_show_no_line_about_answers_and_no_comparison(checked, eve, client):
-    client.force_login(eve.user)
+def test_cases_that_are_checked_blind_show_no_line_about_answers_and_no_comparison(checked, eve, as_eve):
     blind = [unit for unit in to_adjudicate(checked, eve) if unit.blind]
-    lines = {why(client, unit) for unit in blind}
+    lines = {why(as_eve, unit) for unit in blind}
     assert lines == {"Blind check: votes and answers are hidden so that they do not influence you."}
-    pages = [client.get(f"{LIST}{unit.pk}/").text for unit in blind]
+    pages = [as_eve.get(f"{LIST}{unit.pk}/").text for unit in blind]
     assert not any(re.search("compared|Detectors|Skipped by|No reader|annotator-", page) for page in pages)
     assert len({tuple(re.findall(r'name="label" value="([\w-]+)"', page)) for page in pages}) == 1
 
@@ -122,16 +114,115 @@ def test_nothing_moves_when_the_last_decision_is_shown_and_buttons_are_above_the
         assert max(row.bounding_box()["height"] for row in page.locator(".filter").all()) <= 56
 
 
+# --- cases of one text
+
+
+def test_cases_of_one_text_stand_beside_each_other_and_copies_are_counted(make_task, person, ada, as_ada):
+    same = {"text": "the very same text of a post, long enough", "votes": DISPUTED}
+    task = make_task([{**same, "key": "a"}, {**same, "key": "b"}, DISPUTED], rounds=1)
+    original = task.units.exclude(stage=stages.COPIED).order_by("position").first()
+    # The same post is asked about elsewhere too.
+    other = make_task([DISPUTED], name="other", rounds=1)
+    twin = other.units.get()
+    twin.item = task.units.get(stage=stages.COPIED).item
+    twin.save()
+    ann = person("ann", "de")
+    for each in (task, other):
+        while lease := take(ann, each):
+            skip(ann, lease.pk)
+    assert [unit for unit, _ in of_one_text(original, ada)] == [twin]
+    page = as_ada.get(reverse("adjudicate", args=[task.name, original.pk])).text
+    assert "1 copy gets the same label." in page
+    assert f'href="/tasks/other/adjudication/{twin.pk}/"' in page
+    discard(ada, twin.pk, "Nothing found")
+    assert of_one_text(original, ada) == []
+
+
+@pytest.fixture
+def twins(make_task, person):
+    """Two cases of one post, in two tasks. knobs: of the second, in which a reader has answered."""
+
+    def make(**knobs):
+        first, second = make_task([DISPUTED], rounds=1), make_task([DISPUTED], name="second", rounds=1, **knobs)
+        second.units.update(item=first.units.get().item)
+        ann, bea = person("ann", "de"), person("bea", "de")
+        skip(ann, take(ann, first).pk)
+        judge(ann, take(ann, second).pk, Answer("de"))
+        if lease := take(bea, second):
+            skip(bea, lease.pk)
+        return first.units.get(), second.units.get()
+
+    return make
+
+
+def test_a_case_that_is_checked_blind_stands_beside_no_other_and_no_other_beside_it(twins, ada, as_ada):
+    plain, blind = twins(**NO_CHECKS | {"check_share": 1.0})
+    assert (where(plain)[0], where(blind)[0]) == (stages.ADJUDICATION, stages.ADJUDICATION)
+    assert of_one_text(plain, ada) == []
+    for unit in (plain, blind):
+        page = as_ada.get(reverse("adjudicate", args=[unit.task.name, unit.pk])).text
+        assert "The same text" not in page
+
+
+def test_a_task_in_which_an_adjudicator_is_paused_is_not_led_to(twins, ada, manager):
+    plain, other = twins(redundancy=2, skip_limit=1)
+    assert [unit for unit, _ in of_one_text(plain, ada)] == [other]
+    pause(ada, other.task, by=manager, reason="asleep")
+    assert of_one_text(plain, ada) == []
+
+
+# --- on a phone, and by keys alone
+
+
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_a_blind_case_is_decided_by_a_digit(checked, eve, new_page):
-    unit = next(unit for unit in to_adjudicate(checked, eve) if unit.blind)
-    page = new_page(user=eve.user)
-    page.goto(f"{LIST}{unit.pk}/")
-    second = page.locator("[name=label][data-key=Digit2]").get_attribute("value")
-    let_guard_pass(page)
-    page.keyboard.press("Shift+Digit1")
+def test_nothing_sticks_out_of_a_phone_however_long_names_are(two_say, ada, new_page):
+    task = two_say("de en", "de -")
+    User.objects.update(first_name="Bartholomäus Maximilian", last_name="Wolkenstein-Trostburg")
+    page = new_page(user=ada.user, viewport={"width": 320, "height": 568})
+    for address in (LIST, *(f"{LIST}{unit.pk}/" for unit in task.units.all())):
+        page.goto(address)
+        assert not sticks_out(page), address
+
+
+# The keys pressed for a case, and the label that they give.
+BY_FIRST_REASON, BY_OWN_REASON = ["Shift", "Digit1"], ["Shift", "Digit7"]
+BY_KEYS = [
+    ([*BY_FIRST_REASON, "Digit1"], "de"),
+    ([*BY_FIRST_REASON, "Digit2"], "en"),
+    (["Shift", "Digit5", "KeyQ"], "und"),
+    (["Shift", "Digit6", "Digit0"], ""),
+    *(([*BY_FIRST_REASON, "KeyW", *letters, "Enter"], code) for letters, code in (("fre", "fr"), ("עבר", "he"))),
+    ([*BY_OWN_REASON, "Digit1"], "de"),
+]
+
+
+@pytest.mark.slow
+def test_every_decision_is_made_by_at_most_seven_keys(two_say, ada, new_page):
+    """Enter begins with the first case. A reason and a label are three keys, Shift among them; a language that is not
+    among the first is found by as many letters as tell it from others.
+    """
+    task = two_say(*["- -"] * (1 + len(BY_KEYS)))
+    first, *units = task.units.order_by("position")
+    settle(ada, first.pk, Answer("de", "A friend reads it"))
+    page = new_page(user=ada.user)
+    page.goto(LIST)
     with page.expect_navigation():
-        page.keyboard.press("2")
-    assert eve.judgments.get(unit=unit).label == second
-    assert where(unit)
+        page.keyboard.press("Enter")
+    for keys, _ in BY_KEYS:
+        let_guard_pass(page)
+        *before, last = keys
+        for key in before:
+            if key == "Shift":
+                page.keyboard.down(key)
+            elif key.isascii():
+                page.keyboard.press(key)
+            else:
+                page.keyboard.insert_text(key)
+            if key.startswith("Digit"):
+                page.keyboard.up("Shift")
+        with page.expect_navigation():
+            page.keyboard.press(last)
+    assert [where(unit)[1] for unit in units] == [label for _, label in BY_KEYS]
+    reasons = list(Judgment.objects.decisions().filter(unit__in=units).order_by("pk").values_list("reason", flat=True))
+    assert (reasons[3], reasons[-1]) == ("Nothing found", "A friend reads it")
+    assert max(len(keys) for keys, _ in BY_KEYS) == 7

@@ -15,7 +15,7 @@ from annotate.core.draws import hash_order
 from annotate.core.refusals import NotAllowed, NothingToUndo, Refusal, WrongStage
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
-from annotate.models import Pause
+from annotate.models import Judgment, Pause, Unit
 from annotate.work.adjudication import (
     discard,
     for_others,
@@ -24,7 +24,8 @@ from annotate.work.adjudication import (
     unsettle,
     waiting_in,
 )
-from tests.annotate.adjudication.acts import where
+from tests.annotate.adjudication.conftest import where
+from tests.together import at_once
 
 
 def say(annotator, unit, label):
@@ -42,8 +43,8 @@ def counted(task):
 
 
 @pytest.fixture
-def kim(person):
-    return person("kim", adjudicates=True)
+def judges(person):
+    return [person(f"judge{number}", adjudicates=True) for number in range(3)]
 
 
 @pytest.fixture
@@ -113,41 +114,32 @@ def test_nobody_is_waited_for_who_has_left_is_paused_or_has_read_the_unit(second
     assert say(ada, third, "de")[0] == stages.LABELLED
 
 
-def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(seconded, ada, eve, client):
+def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(seconded, ada, eve, as_eve):
     task, (unit,) = seconded()
     settle(ada, unit.pk, Answer("fr", "the word baguette", comment="quite sure"))
     assert not to_adjudicate(task, ada).exists()
     assert (waiting_in(ada, [task]), for_others(task, ada)) == ({}, 1)
     assert [(each.pk, each.blind) for each in to_adjudicate(task, eve)] == [(unit.pk, True)]
     assert not to_adjudicate(task, eve, "de").exists()
-    client.force_login(eve.user)
     address, api = "/tasks/task/adjudication/", "/api/v1/tasks/task/adjudication/"
-    told = "".join(client.get(f"{at}{rest}").text for at in (address, api) for rest in ("", f"{unit.pk}/"))
+    told = "".join(as_eve.get(f"{at}{rest}").text for at in (address, api) for rest in ("", f"{unit.pk}/"))
     for word in ("baguette", "quite sure", "Votes", "seconded", "another adjudicator", ada.pseudonym, str(ada)):
         assert word not in told, word
-    known = client.get(f"{api}{unit.pk}/").json()
-    assert known["open"]
-    assert [known[key] for key in ("blind", "own", "outcome", "votes", "judgments", "history")] == [
-        True,
-        None,
-        None,
-        {},
-        [],
-        [],
-    ]
+    known = as_eve.get(f"{api}{unit.pk}/").json()
+    hidden = {"own": None, "outcome": None, "votes": {}, "judgments": [], "history": []}
+    assert known | hidden | {"open": True, "blind": True} == known
 
 
 @pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
-def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(seconded, ada, eve, client, name):
+def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(seconded, ada, eve, as_ada, name):
     task, units = seconded(16, check_share=0.5)
-    client.force_login(ada.user)
     address = "/api/v1/tasks/task/adjudication/" if name == "api" else "/tasks/task/adjudication/"
     seen = {True: set(), False: set()}
     for number, unit in enumerate(units):
         if number == 15:
             continue  # after the last one nothing is left
         say(ada, unit, "fr")
-        texts = [client.get(f"{address}{unit.pk}/"), client.get(address)]
+        texts = [as_ada.get(f"{address}{unit.pk}/"), as_ada.get(address)]
         texts = [re.sub(rf'value="\w{{64}}"|{unit.item.text}|\d+', "", page.text) for page in texts[:1]]
         unsettle(ada, unit.pk)
         listed = [(each.pk == unit.pk, each.blind) for each in to_adjudicate(task, ada)]
@@ -214,23 +206,22 @@ ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "t
 @given(ACTS)
 @example([(0, "de"), (1, "fr"), (2, "fr"), (0, "take back"), (0, "en")])
 @example([(0, "de"), (0, "take back"), (0, "fr"), (1, "fr"), (0, "take back"), (1, "take back")])
-def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(seconded, ada, eve, kim, acts):
+def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(seconded, judges, acts):
     """Each stands by what they said last; the unit has its label, or somebody may decide it."""
-    three = [ada, eve, kim]
     with transaction.atomic():
         task, (unit,) = seconded(name=f"task-{next(NUMBERS)}")
         stands = {}
         for who, label in acts:
             with suppress(Refusal):
                 if label == "take back":
-                    unsettle(three[who], unit.pk)
+                    unsettle(judges[who], unit.pk)
                     stands.pop(who)
                 else:
-                    say(three[who], unit, label)
+                    say(judges[who], unit, label)
                     stands[who] = label
         stage, label = where(unit)
         live = unit.judgments.live().decisions()
-        assert {three.index(each.annotator): each.label for each in live} == stands
+        assert {judges.index(each.annotator): each.label for each in live} == stands
         decided, seconded, _, waits = counted(task)
         assert (decided, seconded) == (bool(stands), len(stands) > 1)
         assert waits == (stage == stages.ADJUDICATION and bool(stands))
@@ -239,5 +230,55 @@ def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(se
             assert label in said
             assert said.count(label) == max(map(said.count, said))
         else:
-            assert [to_adjudicate(task, each).exists() for each in three] == [n not in stands for n in range(3)]
+            assert [to_adjudicate(task, each).exists() for each in judges] == [n not in stands for n in range(3)]
             assert len(stands) < 3
+
+
+# --- at once, each with their own connection
+
+
+def on_locks(test):
+    return pytest.mark.django_db(transaction=True)(pytest.mark.postgres_only(test))
+
+
+def settling(annotator, unit, label="de"):
+    return lambda: settle(annotator, unit.pk, Answer(label, "I read it"))
+
+
+@on_locks
+@pytest.mark.parametrize(
+    ("labels", "kept", "counts"),
+    [
+        pytest.param("de de", 2, [1, 1, 0, 0], id="two who agree label it"),
+        pytest.param("de fr en", 3, [1, 1, 1, 0], id="of three who differ the last decides"),
+        pytest.param("de fr en he", 3, [1, 1, 1, 0], id="of four three at most are counted"),
+    ],
+)
+def test_decisions_at_once_are_kept_until_one_settles_the_unit(seconded, judges, ada, labels, kept, counts):
+    task, (unit,) = seconded()
+    said = at_once(*(settling(who, unit, label) for who, label in zip([*judges, ada], labels.split(), strict=False)))
+    assert sum(isinstance(each, Judgment) for each in said) == kept, said
+    decisions = unit.judgments.decisions()
+    assert (where(unit), decisions.count()) == ((stages.LABELLED, decisions.last().label), kept)
+    assert counted(task) == counts
+
+
+@on_locks
+def test_who_takes_back_while_another_agrees_loses_neither_decision(seconded, judges):
+    (task, (unit,)), (first, second, *_) = seconded(), judges
+    settling(first, unit)()
+    said = at_once(lambda: unsettle(first, unit.pk), settling(second, unit))
+    assert [type(each) for each in said] == [Unit, Judgment], said
+    assert where(unit) == WAITS
+    assert [each.annotator for each in unit.judgments.live().decisions()] == [second]
+    assert counted(task) == [1, 0, 0, 1]
+
+
+@on_locks
+def test_a_decision_taken_back_twice_at_once_is_taken_back_once(seconded, judges):
+    _, (unit,) = seconded()
+    for each in judges[:2]:
+        settling(each, unit)()
+    said = at_once(*[lambda: unsettle(judges[0], unit.pk)] * 2)
+    assert sorted(type(each).__name__ for each in said) == ["NothingToUndo", "Unit"], said
+    assert unit.transitions.filter(event="unsettled").count() == 1
