@@ -272,6 +272,8 @@ ASKED = {
     "Dawid and Skene": "explanation/agreement/#dawid-and-skene",
     "keyboard shortcuts": "reference/keys/",
     "jupyter": "how-to/api/#notebooks",
+    "webhooks": "how-to/api/#webhooks",
+    "free text": "how-to/own-kind/#texts-that-people-write",
     "add an option": "how-to/develop/#add-an-option",
     "how many annotators do I need": "how-to/campaign/#how-many-annotators-do-you-need",
     "export to Hugging Face": "how-to/publish/#export-to-hugging-face",
@@ -346,7 +348,6 @@ def test_what_is_not_offered_is_said_with_what_to_do_instead():
         "annotate relations": "relations between spans",
         "label images": "images, audio or video",
         "is there active learning": "active learning",
-        "webhook": "webhooks",
         "S3": "cloud storage",
     }.items():
         html = get(f"/docs/?q={asked}").text
