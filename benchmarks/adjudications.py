@@ -1,7 +1,7 @@
 """The time of twenty adjudications in a row, with few and with many waiting cases.
 
 No data are needed. One process requests the list, opens its first case, decides it and receives the next, with Django's
-test client. Only the server's time is measured. test_bench.py counts the key presses in a browser.
+test client. Only the server's time is measured. test_case_page.py decides by keys in a browser.
 """
 
 import json

@@ -1,10 +1,12 @@
-"""The log-in: wrong passwords, from where they come, and how a wait is ended; and the tokens of programs."""
+"""The log-in: wrong passwords, from where they come, and forms that it carries; and the tokens of programs."""
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.core.management import CommandError
 from django.test import Client, RequestFactory
@@ -13,11 +15,13 @@ from django.utils import timezone
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
+from annotate.models import Guidelines, Judgment, Lease
 from annotate.pages.access import address_of
 from annotate.work import accounts
 from annotate.work.people_file import Row
 from tests.annotate.accounts.acts import ELSEWHERE, HERE, NEW, OLD, PAGES, is_in, log_in, tasks_by, type_wrong_passwords
 from tests.annotate.acts import signed_in
+from tests.annotate.conftest import DISPUTED
 
 # --- wrong passwords
 
@@ -171,17 +175,21 @@ def test_unlock_lets_somebody_log_in_at_once_unless_a_manager_locked_them_out(an
 # --- tokens of the API
 
 
-def test_a_token_works_for_ninety_days_and_its_owner_alone_renews_it_before_they_are_over(ann, person):
+def test_a_token_is_shown_once_and_works_for_ninety_days_and_its_owner_alone_renews_and_revokes_it(ann, person):
     client = signed_in(ann)
     [key] = re.findall("[0-9a-f]{64}", client.post(reverse("account"), {"make": "1"}).text)
     token = AuthToken.objects.get()
+    assert key not in {str(value) for value in vars(token).values()}
+    assert len(token.token_key) < len(key) / 2 < len(token.digest)  # of which the first part is shown
     assert timedelta(days=89) < token.expiry - timezone.now() <= timedelta(days=90)
     renew = {"renew": token.token_key}
     page = client.get(reverse("account")).text
-    assert f"{token.expiry:%Y-%m-%d}" in page
+    assert (f"{token.expiry:%Y-%m-%d}" in page, key in page) == (True, False)
     assert "A token is valid for 90 days" in page
     soon = timezone.now() + timedelta(days=1)
-    for sender, is_renewed in ((signed_in(person("bea", "de")), False), (client, True)):
+    other = signed_in(person("bea", "de"))
+    other.post(reverse("account"), {"revoke": token.token_key})
+    for sender, is_renewed in ((other, False), (client, True)):
         AuthToken.objects.update(expiry=soon)
         sender.post(reverse("account"), renew)
         token.refresh_from_db()
@@ -193,3 +201,99 @@ def test_a_token_works_for_ninety_days_and_its_owner_alone_renews_it_before_they
     assert tasks_by(key) == 401
     client.post(reverse("account"), {"revoke": token.token_key})
     assert not AuthToken.objects.exists()
+
+
+# --- a form that is sent after the session has ended: the log-in carries it for its sender alone
+
+
+def fields_of(page):
+    """The hidden fields of a page, as its form would send them."""
+    found = re.findall(r'<input type="hidden" name="([^"]*)"[^>]* value="([^"]*)"', page.partition("</main>")[0])
+    return {name: unescape(value) for name, value in found}
+
+
+@pytest.fixture
+def expired(client, make_task, person):
+    """A reader with a unit in hand, whose session has ended."""
+    ann = person("ann", "de")
+    make_task([DISPUTED] * 2)
+    client.force_login(ann.user)
+    client.post("/tasks/task/start/", {"read": 1})
+    client.get("/tasks/task/")
+    del client.cookies[settings.SESSION_COOKIE_NAME]
+    return client
+
+
+def send(client, address, fields):
+    """Send a form as a browser does, which follows to the log-in with the form."""
+    reply = client.post(address, fields)
+    return client.post(reply["Location"], fields) if reply.status_code == 307 else reply
+
+
+def log_in_from(client, page, name="ann"):
+    return client.post("/login/", {**fields_of(page.text), "username": name, "password": OLD})
+
+
+def test_it_leads_back_to_the_page_on_which_the_form_stood(client, person, make_task):
+    make_task([DISPUTED])
+    page = "/manage/tasks/task/guidelines/?language=he"
+    told = client.post(
+        "/manage/tasks/task/guidelines/add/", {"text": "x"}, headers={"Referer": f"http://testserver{page}"}
+    )
+    assert told["Location"] == "/login/?next=/manage/tasks/task/guidelines/%3Flanguage%3Dhe"
+    htmx = {"HX-Request": "true", "Referer": "http://testserver/tasks/task/"}
+    assert client.post("/tasks/task/judge/", {"lease": 1}, headers=htmx)["Location"] == "/login/?next=/tasks/task/"
+
+
+def test_an_answer_is_carried_through_the_log_in_and_sent_again(expired):
+    lease = Lease.objects.get()
+    told = send(expired, "/tasks/task/judge/", {"lease": lease.pk, "answer": "de", "comment": "a comment"})
+    assert (told.status_code, "Log in" in told.text, Judgment.objects.count()) == (200, True, 0)
+    wrong = expired.post("/login/", {**fields_of(told.text), "username": "ann", "password": "wrong"})
+    again = log_in_from(expired, wrong)
+    assert "Your session has expired" in again.text
+    assert 'action="/tasks/task/judge/"' in again.text
+    expired.post("/tasks/task/judge/", fields_of(again.text))
+    assert (Judgment.objects.get().label, Judgment.objects.get().comment) == ("de", "a comment")
+
+
+def test_another_person_is_not_offered_it(expired, person):
+    person("bea", "de")
+    told = send(expired, "/tasks/task/judge/", {"lease": 1, "comment": "a comment of Ann's"})
+    assert "a comment of Ann" not in told.text
+    assert log_in_from(expired, told, "bea")["Location"] == "/tasks/task/"
+    assert "a comment of Ann" not in expired.get("/tasks/task/").text
+
+
+def test_a_stranger_s_form_and_a_forged_one_are_not_carried(client, expired, person):
+    told = send(expired, "/tasks/task/judge/", {"comment": "a comment"})
+    carried = fields_of(told.text)["carried"]
+    forged = {"next": "/", "username": "ann", "password": OLD, "carried": carried[:-3] + "abc"}
+    assert expired.post("/login/", forged)["Location"] == "/"
+    client.cookies.clear()
+    assert client.post("/tasks/task/judge/", {"comment": "a comment"}).status_code == 302
+    assert "carried" not in client.post("/login/?form=/tasks/task/judge/", {"comment": "a comment"}).text
+    assert "carried" not in expired.post("/login/?form=https://evil.example/", {"comment": "a comment"}).text
+
+
+def test_neither_passwords_nor_tokens_nor_what_is_too_large_are_carried(expired):
+    secret = {"old_password": "secret one", "new_password1": "secret two", "csrfmiddlewaretoken": "x" * 64}
+    told = send(expired, "/account/password/", {**secret, "other": "1"})
+    again = log_in_from(expired, told).text
+    assert "secret" not in again
+    assert {"old_password", "new_password1"}.isdisjoint(fields_of(again))
+    del expired.cookies[settings.SESSION_COOKIE_NAME]
+    assert expired.post("/account/password/", secret).status_code == 302
+    assert expired.post("/tasks/task/judge/", {"comment": "x" * (1 << 20)}).status_code == 302
+
+
+def test_new_guidelines_are_carried(desk, manager, make_task):
+    make_task([DISPUTED])
+    desk.get("/manage/tasks/task/guidelines/")
+    del desk.cookies[settings.SESSION_COOKIE_NAME]
+    typed = {"language": "en", "text": 'Read <better>.\nAnd "so" on.', "change": "minor", "after": ""}
+    typed["after"] = str(Guidelines.objects.get().pk)
+    told = send(desk, "/manage/tasks/task/guidelines/add/", typed)
+    again = log_in_from(desk, told, "manager")
+    desk.post("/manage/tasks/task/guidelines/add/", fields_of(again.text))
+    assert Guidelines.objects.order_by("-pk")[0].text == typed["text"]

@@ -1,7 +1,9 @@
-"""What a password must be, changing and forgetting one, and what a new one ends."""
+"""What a password must be, changing and forgetting one, what a new one ends, and the first manager's."""
 
+import os
 import re
 import threading
+import time
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +17,7 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
+from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.work import accounts
 from deploy.settings import mail_server, whole_number
 from tests.annotate.accounts.acts import NEW, OLD, is_in, log_in, tasks_by, type_wrong_passwords
@@ -124,12 +127,6 @@ def test_however_a_password_is_set_it_ends_sessions_tokens_and_the_wait(ann, per
 # --- a forgotten one
 
 
-@pytest.fixture
-def mailing(settings):
-    settings.MAIL = True
-    settings.SITE = "https://assay.example.org"
-
-
 def ask(name, client=None, **headers):
     """The page's answer, once all mail that it sends is sent."""
     reply = (client or Client()).post(reverse("forgotten"), {"email": name}, **headers)
@@ -144,13 +141,14 @@ def link_of(message):
 
 
 @pytest.fixture
-def with_mail(ann):
+def with_mail(ann, settings):
+    """Ann, who has a mail address, at a site that sends mail."""
+    settings.MAIL, settings.SITE = True, "https://assay.example.org"
     ann.email = "ann@example.org"
     ann.save()
     return ann
 
 
-@pytest.mark.usefixtures("mailing")
 @pytest.mark.parametrize("typed", ["ann", "ANN@example.org"])
 def test_a_mail_brings_a_link_that_sets_a_password_once(with_mail, typed):
     token, session = AuthToken.objects.create(with_mail)[1], signed_in(with_mail)
@@ -171,7 +169,6 @@ def test_a_mail_brings_a_link_that_sets_a_password_once(with_mail, typed):
     assert (again.status_code, "This link has been used" in again.text) == (404, True)
 
 
-@pytest.mark.usefixtures("mailing")
 def test_the_page_says_the_same_whether_a_name_exists_or_not_and_floods_nobody_with_mail(with_mail, person):
     person("bea", "de")  # no address
     # The form for the language of the page has a token of its own each time.
@@ -180,7 +177,6 @@ def test_the_page_says_the_same_whether_a_name_exists_or_not_and_floods_nobody_w
     assert len(mail.outbox) == 1
 
 
-@pytest.mark.usefixtures("mailing")
 def test_the_answer_does_not_wait_for_the_mail(with_mail, monkeypatch):
     may_send, sent = threading.Event(), threading.Event()
 
@@ -195,7 +191,6 @@ def test_the_answer_does_not_wait_for_the_mail(with_mail, monkeypatch):
     assert sent.wait(HANGS)
 
 
-@pytest.mark.usefixtures("mailing")
 def test_no_link_goes_to_whoever_is_locked_out_or_opens_after_that_or_after_an_hour(with_mail, settings):
     ask("ann")
     link = link_of(mail.outbox[0])
@@ -211,7 +206,6 @@ def test_no_link_goes_to_whoever_is_locked_out_or_opens_after_that_or_after_an_h
     assert len(mail.outbox) == 1
 
 
-@pytest.mark.usefixtures("mailing")
 def test_the_link_leads_to_the_site_and_not_to_where_the_request_says(with_mail, settings):
     settings.ALLOWED_HOSTS = ["*"]
     ask("ann", HTTP_HOST="evil.example.net")
@@ -219,7 +213,8 @@ def test_the_link_leads_to_the_site_and_not_to_where_the_request_says(with_mail,
     assert "https://assay.example.org/forgotten/" in mail.outbox[0].body
 
 
-def test_where_no_mail_can_be_sent_the_page_says_who_helps_and_takes_nothing(with_mail):
+def test_where_no_mail_can_be_sent_the_page_says_who_helps_and_takes_nothing(with_mail, settings):
+    settings.MAIL = False
     for reply in (Client().get(reverse("forgotten")), ask("ann")):
         assert "Ask your manager for a new invite link." in reply.text
         assert "<input" not in reply.text.partition("<footer")[0]
@@ -264,3 +259,92 @@ def test_the_table_of_people_takes_mail_addresses_and_an_empty_one_wipes_none(db
         table.write_text(f"username,name,languages,email\n{line}\n")
         call_command("add_annotators", str(table))
         assert User.objects.get().email == "ann@example.org"
+
+
+# --- the link by which the first manager's account is made in the browser
+
+
+FORM = {"username": "mo", "password1": NEW, "password2": NEW}
+
+
+@pytest.fixture
+def client(client, db, data_dir):
+    return client
+
+
+def address(token=None):
+    return reverse("first-manager", args=[token or accounts.invite_first_manager()])
+
+
+def test_the_link_makes_the_first_manager_who_is_logged_in_and_works_once(client):
+    link = address()
+    page = client.get(link)
+    assert page["Referrer-Policy"] == "strict-origin"
+    assert "at least" in page.text
+    assert "API tokens" not in page.text
+    assert client.post(link, FORM)["Location"] == reverse("manage")
+    mo = User.objects.get()
+    assert (mo.username, mo.is_superuser, mo.check_password(NEW)) == ("mo", True, True)
+    assert client.get(reverse("manage")).status_code == 200
+    other = Client()
+    assert other.post(link, FORM | {"username": "eve"}).status_code == 404
+    assert User.objects.count() == 1
+    assert not is_in(other)
+
+
+def test_the_login_page_shows_the_text_of_the_installation(client, data_dir):
+    assert "welcome" not in client.get("/login/").content.decode()
+    (data_dir / "welcome.md").write_text("Write to **Maria** <script>for an account.")
+    assert "Write to <strong>Maria</strong> &lt;script&gt;for an account." in client.get("/login/").content.decode()
+
+
+def test_the_login_page_refers_to_the_link_while_there_is_no_manager(client):
+    assert "There is no manager yet." in client.get(reverse("login")).text
+    accounts.add_manager("meg")
+    assert "There is no manager yet." not in client.get(reverse("login")).text
+
+
+def test_a_first_password_is_not_said_to_end_anything(client):
+    [(_, token)] = accounts.add_annotators([accounts.Row("ann", "Ann", {"de": 5})])
+    assert "API tokens" not in client.get(reverse("invite", args=[token])).text
+
+
+def test_a_weak_password_or_a_taken_name_leaves_the_link_as_it_was(client, person):
+    person("ann", "de")
+    link = address()
+    for wrong, told in (
+        ({"password1": "123", "password2": "123"}, "too short"),
+        ({"username": "ann"}, "already exists"),
+    ):
+        assert told in client.post(link, FORM | wrong).text
+    assert client.post(link, FORM).status_code == 302
+
+
+def test_the_link_ends_with_time_with_a_newer_one_and_with_any_manager(client, data_dir):
+    old = address()
+    new = address()
+    assert [client.get(link).status_code for link in (old, new, address("guessed"))] == [404, 200, 404]
+    assert accounts.token_digest(new.split("/")[-2]) == (data_dir / "first-manager").read_text()
+    assert (data_dir / "first-manager").stat().st_mode & 0o077 == 0
+    past = time.time() - accounts.FIRST_MANAGER_HOURS * 3600
+    os.utime(data_dir / "first-manager", (past, past))
+    assert client.get(new).status_code == 404
+    link = address()
+    accounts.add_manager("meg")
+    assert client.post(link, FORM).status_code == 404
+
+
+def test_of_two_who_follow_the_link_at_once_one_is_refused(db, data_dir, monkeypatch):
+    token = accounts.invite_first_manager()
+    create = User.objects.create_superuser
+
+    def overtaken(*args, **fields):
+        (data_dir / "first-manager").unlink()
+        return create(*args, **fields)
+
+    monkeypatch.setattr(User.objects, "create_superuser", overtaken)
+    with pytest.raises(InvalidAnswer):
+        accounts.create_first_manager(token, "mo", NEW)
+    assert not User.objects.exists()
+    with pytest.raises(NotFound):
+        accounts.create_first_manager(token, "mo", NEW)

@@ -320,11 +320,6 @@ def test_serving_says_when_its_port_cannot_be_used_and_sets_nothing_up(db, data_
     ("environment", "sentence"),
     [
         ({"DATABASE_URL": "postgresql://x:y@h:port/x"}, r"DATABASE_URL cannot be read"),
-        (
-            {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"},
-            r"The database cannot be used: .*127\.0\.0\.1.*refus",
-        ),
-        ({"DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}, r"The database cannot be used: .*"),
         ({"ASSAY_DEBUG": "yes"}, r"ASSAY_DEBUG is 'yes'\. It must be 1 or 0\."),
     ],
 )

@@ -36,11 +36,15 @@ def differing(*systems):
     return {key for key in KEYS if one[key] != other[key]}
 
 
+def predict(folder, name, rows, corpus="reviews"):
+    path = written(folder / f"{name}.csv", rows)
+    call_command("import_predictions", corpus, path, name=name, version="1", verbosity=0)
+
+
 def import_predictor(tmp_path, name, wrong):
     """Right but for every so manieth post, where it says English."""
     rows = [(key, "en" if number % wrong == 0 else TRUTH[key]) for number, key in enumerate(KEYS)]
-    path = written(tmp_path / f"{name}.csv", [("id", "label"), *rows])
-    call_command("import_predictions", NAME, path, name=name, version="1", verbosity=0)
+    predict(tmp_path, name, [("id", "label"), *rows], NAME)
 
 
 def open_compared(*systems, name="duel", **options):
@@ -105,11 +109,13 @@ def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(demo_corpus
     assert own["low"] <= accuracy_of(said("good@1")) <= own["high"]
 
 
+def contrasted(corpus, *systems, size):
+    return sample_contrasted(corpus, None, systems=systems, size=size, seed="1", labels=(), of_records=False)
+
+
 def test_a_label_and_one_that_it_stands_for_are_no_difference(demo_corpus, tmp_path):
     import_predictor(tmp_path, "good", 60)
-    [sample] = sample_contrasted(
-        demo_corpus, None, systems=["good@1", "langid"], size=500, seed="1", labels=(), of_records=False
-    )
+    [sample] = contrasted(demo_corpus, "good@1", "langid", size=500)
     one, other = said("langid"), said("good@1")
     chinese = {key for key in KEYS if (one[key], other[key]) == ("zh", "zh-CN")}
     assert chinese
@@ -117,18 +123,13 @@ def test_a_label_and_one_that_it_stands_for_are_no_difference(demo_corpus, tmp_p
 
 
 def test_a_larger_draw_has_the_posts_of_a_smaller_one(demo_corpus):
-    small, large = (
-        {
-            row["id"]
-            for sample in sample_contrasted(
-                demo_corpus, None, systems=["langid", "cld2"], size=size, seed="1", labels=(), of_records=False
-            )
-            for row in sample.rows
-        }
-        for size in (20, 60)
-    )
+    draws = (contrasted(demo_corpus, "langid", "cld2", size=size) for size in (20, 60))
+    small, large = ({row["id"] for sample in samples for row in sample.rows} for samples in draws)
     assert len(small) == 20
     assert small < large
+
+
+TWO = ("cld2", "langid")
 
 
 @pytest.mark.parametrize(
@@ -137,34 +138,14 @@ def test_a_larger_draw_has_the_posts_of_a_smaller_one(demo_corpus):
         (("cld2", "cld2"), {}, "--systems contains cld2 twice. Specify two different predictors"),
         (("cld2", "langid", "fasttext"), {}, "--systems has 3 predictors. Specify the two"),
         (("cld2", "good@2"), {}, "Corpus demo has no predictor 'good@2'. Available predictors: "),
-        (
-            ("good@1", "same@1"),
-            {},
-            "good@1 and same@1 assign the same labels to all 1,525 posts, so they cannot be compared",
-        ),
-        (("cld2", "langid"), {"size": None}, "--size is needed to open a task by the compare design"),
+        (("good@1", "same@1"), {}, "good@1 and same@1 assign the same labels to all 1,525 posts, so they cannot be"),
+        (TWO, {"size": None}, "--size is needed to open a task by the compare design"),
         ((), {}, "--systems is needed to open a task by the compare design"),
-        (
-            ("cld2", "langid"),
-            {"design": "uniform"},
-            "--systems is not an option of language tasks drawn by the uniform",
-        ),
-        (
-            ("cld2", "langid"),
-            {"audit_share": "0.1"},
-            "--audit-share is not an option of language tasks drawn by the com",
-        ),
-        (
-            ("cld2", "langid"),
-            {"languages": "de"},
-            "--languages is not an option of language tasks drawn by the compare",
-        ),
-        (("cld2", "langid"), {"labels": "de xx"}, "'xx': unknown language code"),
-        (
-            ("cld2", "langid"),
-            {"kind": "verify"},
-            "verify tasks are not drawn by the compare design. Set --design to",
-        ),
+        (TWO, {"design": "uniform"}, "--systems is not an option of language tasks drawn by the uniform"),
+        (TWO, {"audit_share": "0.1"}, "--audit-share is not an option of language tasks drawn by the compare"),
+        (TWO, {"languages": "de"}, "--languages is not an option of language tasks drawn by the compare"),
+        (TWO, {"labels": "de xx"}, "'xx': unknown language code"),
+        (TWO, {"kind": "verify"}, "verify tasks are not drawn by the compare design. Set --design to"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(demo_corpus, tmp_path, systems, options, refusal):
@@ -194,12 +175,11 @@ def test_the_draw_is_not_enlarged_and_has_no_preferences(demo_corpus):
         call_command("extend_task", "duel", size="100", verbosity=0)
 
 
-def test_the_page_of_a_new_task_offers_it_with_the_predictors(demo_corpus, tmp_path, manager, client):
+def test_the_page_of_a_new_task_offers_it_with_the_predictors(demo_corpus, tmp_path, desk):
     import_predictor(tmp_path, "good", 60)
-    client.force_login(manager)
     where = f"/manage/new-task/?corpus={NAME}"
-    assert "kind=language&amp;design=compare" in client.get(where).content.decode()
-    page = client.get(f"{where}&kind=language&design=compare").content.decode()
+    assert "kind=language&amp;design=compare" in desk.get(where).content.decode()
+    page = desk.get(f"{where}&kind=language&design=compare").content.decode()
     assert 'value="good@1"' in page
     assert 'value="cld2"' in page
     assert "audit_share" not in page
@@ -225,9 +205,8 @@ def reviews(tmp_path):
     made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
     call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
     for system in ("first", "second", "same"):
-        said = [("id", "label"), *((f"r{n}", label_of(system.replace("same", "first"), n)) for n in range(NUMBER))]
-        path = written(tmp_path / f"{system}.csv", said)
-        call_command("import_predictions", "reviews", path, name=system, version="1", verbosity=0)
+        labels = [(f"r{n}", label_of(system.replace("same", "first"), n)) for n in range(NUMBER)]
+        predict(tmp_path, system, [("id", "label"), *labels])
     (tmp_path / "mood.toml").write_text(KIND)
     return str(tmp_path / "mood.toml")
 
@@ -270,9 +249,7 @@ def test_the_difference_on_records_is_that_of_the_whole_corpus(reviews, person, 
 
 @pytest.mark.parametrize(("label", "meant"), [("22", r" \(similar to '2'\)"), ("great", "")])
 def test_a_system_whose_labels_are_no_answers_of_the_task_is_refused(reviews, tmp_path, label, meant):
-    said = [("id", "label"), *((f"r{n}", label if n == 7 else truth(n)) for n in range(NUMBER))]
-    path = written(tmp_path / "third.csv", said)
-    call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
+    predict(tmp_path, "third", [("id", "label"), *((f"r{n}", label if n == 7 else truth(n)) for n in range(NUMBER))])
     refusal = f"third@1 has labels that the task does not have: '{label}'{meant}. Import .*(3, 2, 1)"
     with pytest.raises(CommandError, match=refusal):
         open_of_records(reviews, "first@1", "third@1", size="20")
@@ -280,15 +257,12 @@ def test_a_system_whose_labels_are_no_answers_of_the_task_is_refused(reviews, tm
 
 
 def test_a_file_of_scores_is_not_imported_but_measured(reviews, tmp_path):
-    path = written(tmp_path / "scores.csv", [("id", "1", "2", "3"), ("r0", 0.1, 0.2, 0.7)])
     with pytest.raises(CommandError, match="If the columns are scores of labels, use the file with `assay evaluate`"):
-        call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
+        predict(tmp_path, "third", [("id", "1", "2", "3"), ("r0", 0.1, 0.2, 0.7)])
 
 
 def test_an_empty_label_of_a_record_is_imported_as_a_refusal(reviews, tmp_path):
-    said = [("id", "label"), *((f"r{n}", "" if n < 10 else truth(n)) for n in range(NUMBER))]
-    path = written(tmp_path / "third.csv", said)
-    call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
+    predict(tmp_path, "third", [("id", "label"), *((f"r{n}", "" if n < 10 else truth(n)) for n in range(NUMBER))])
     found = predicted_labels("reviews", find_predictor("reviews", "third@1"), [f"r{n}" for n in range(NUMBER)])
     assert [key for key, label in found.items() if label == "und"] == [f"r{n}" for n in range(10)]
     assert open_of_records(reviews, "first@1", "third@1", size="20").units.count() == 20

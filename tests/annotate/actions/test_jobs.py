@@ -82,14 +82,6 @@ def running(installed, tmp_path):
     ours.wait()
 
 
-def test_an_impossible_option_is_refused_before_anything_waits(installed):
-    with pytest.raises(ActionError, match=r"--max-rejects: 'many' is not a share"):
-        importing(max_rejects="many")
-    with pytest.raises(ActionError, match=r"corpus is required\."):
-        importing(corpus="")
-    assert not Job.objects.exists()
-
-
 def begun_again(job):
     """The same file with fewer rows, so that it does not last."""
     long_file(Path(job.given["files"][0]).parent, rows=10)

@@ -121,8 +121,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert told == json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
     asked("close", "t")
     asked("export_gold", "t", out=tmp_path / "told", tell_secret=True)
-    told = asked("verify_lots", tmp_path / "told")
-    assert values(told, "task", "secret_fits", "differ") == ("t", True, 0)
+    assert values(asked("verify_lots", tmp_path / "told"), "task", "secret_fits", "differ") == ("t", True, 0)
     told = asked("publish", tmp_path / "told", archive=tmp_path / "told.zip")
     assert values(told, "name", "archive") == ("t", str(tmp_path / "told.zip"))
     told = asked("evaluate", "mine@1", gold=[tmp_path / "gold"], unfinished=True, out=tmp_path / "report")
@@ -140,8 +139,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert told["rejects_file"].endswith(".rejects.jsonl")
 
     law = asked.file("law.json", '{"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}}')
-    told = asked("import_vocabulary", "law", law)
-    assert values(told, "vocabulary", "version", "concepts") == ("law", 1, 2)
+    assert values(asked("import_vocabulary", "law", law), "vocabulary", "version", "concepts") == ("law", 1, 2)
     assert [row["vocabulary"] for row in asked("vocabularies")["vocabularies"]] == ["law"]
     acts = asked.file("acts.jsonl", '{"id": "1", "language": "en", "title": "A law on fish", "concept": ["1"]}')
     asked("import_corpus", "acts", acts, licence="CC0-1.0", fields="title", labels="concept")

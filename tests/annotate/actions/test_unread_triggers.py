@@ -140,9 +140,8 @@ def test_precision_is_known_once_the_unread_triggers_are_read(stream, people, ru
 
 def test_some_by_lot_are_as_many_as_are_asked_for_in_each_language(stream, people, run, tmp_path):
     task = opened(size=4)
-    assert {draw.language: (draw.size, draw.frame_size) for draw in task.draws.all()} == {
-        language: (4, len(unread(language))) for language in ("eu", "nl")
-    }
+    drawn = {draw.language: (draw.size, draw.frame_size) for draw in task.draws.all()}
+    assert drawn == {language: (4, len(unread(language))) for language in ("eu", "nl")}
     whole, some = read(stream, people, tmp_path), read(task, people, tmp_path)
     alone, both = run(whole), run(whole, some)
     for language in ("eu", "nl"):
@@ -173,11 +172,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(stream, make_task):
         ("of", "none", r"There is no task 'none'\. Specify a uniform task of few\."),
         ("of", "asked", r"People read all posts of asked, because it is drawn by the unread-triggers design\. Specify"),
         ("of", "other", r"other is drawn from corpus corpus, not few\. Specify a uniform task of few\."),
-        (
-            "predictor",
-            "cld2",
-            r"cld2 voted in the task stream, so it has the same label as the other voters where they agree",
-        ),
+        ("predictor", "cld2", "cld2 voted in the task stream, so it has the same label as the other voters where they"),
         ("languages", "sw", r"No post of corpus few fits .* any of the languages. People have already read every post"),
         ("window", "2014-07-01..2014-07-02", r"--window is not an option of verify tasks drawn by the unread-trig"),
     ):

@@ -39,12 +39,8 @@ def test_the_whole_way(make_task, program):
     assert program.next() == lease
     said = program.post(f"leases/{lease['id']}/judge/", label="de", comment="plain", active_seconds=0.001)
     assert said.status_code == 200
-    assert {key: said.json()[key] for key in ("kind", "label", "reason", "comment")} == {
-        "kind": "answer",
-        "label": "de",
-        "reason": "",
-        "comment": "plain",
-    }
+    kept = {"kind": "answer", "label": "de", "reason": "", "comment": "plain"}
+    assert said.json() | kept == said.json()
     assert 0 < said.json()["active_seconds"] <= 0.001
 
     skipped = program.post(f"leases/{program.next()['id']}/skip/").json()
@@ -61,16 +57,10 @@ def test_the_whole_way(make_task, program):
     assert program.post(f"leases/{third['id']}/release/").status_code == 204
     for _ in range(2):
         program.post(f"leases/{program.next()['id']}/judge/", label="de")
-    assert program.post("tasks/task/next/").json() == {
-        "lease": None,
-        "why": "All done. All items of this task have been read.",
-    }
-    labels = list(task.units.values_list("stage", "label"))
-    assert labels == [
-        (stages.LABELLED, "de"),
-        (stages.LABELLED, "und"),
-        (stages.LABELLED, "de"),
-        (stages.LABELLED, "de"),
+    done = "All done. All items of this task have been read."
+    assert program.post("tasks/task/next/").json() == {"lease": None, "why": done}
+    assert list(task.units.values_list("stage", "label")) == [
+        *((stages.LABELLED, label) for label in ("de", "und", "de", "de")),
         (stages.AGREED, "de"),
     ]
 
@@ -163,25 +153,30 @@ def test_what_is_not_there_is_reported_in_our_words(make_task, program, client):
     assert "<h1>Page not found</h1>" in client.get("/apis/").text
 
 
-def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, ann, live_server, tmp_path):
-    task = make_task([DISPUTED] * 4, name="demo")
-    page = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / "api.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^curl (?:.*\\\n)*.*$", page.partition("## Manage")[0], re.MULTILINE)
-    assert len(lines) == 7
-    told = AuthToken.objects.create(ann.user)[1]
+PAGE = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / "api.md").read_text(encoding="utf-8")
+
+
+def lines_of(section):
+    return re.findall(r"^curl (?:.*\\\n)*.*$", section, re.MULTILINE)
+
+
+def runner(user, server, folder):
+    """Return a function that runs a line of the page against a server, as this user, and returns what it prints."""
+    env = {"PATH": os.environ["PATH"], "TOKEN": AuthToken.objects.create(user)[1], "SITE": f"{server.url}/api/v1"}
 
     def run(line):
-        env = {"PATH": os.environ["PATH"], "TOKEN": told, "SITE": f"{live_server.url}/api/v1"}
-        done = subprocess.run(
-            ["bash", "-c", line.replace("curl", "curl --silent --show-error --fail-with-body --noproxy '*'", 1)],
-            env=env,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
+        command = line.replace("curl", "curl --silent --show-error --fail-with-body --noproxy '*'", 1)
+        done = subprocess.run(["bash", "-c", command], env=env, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, (line, done.stdout, done.stderr)
-        return json.loads(done.stdout)
+        return json.loads(done.stdout) if done.stdout else {}
 
+    return run
+
+
+def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, ann, live_server, tmp_path):
+    task, run = make_task([DISPUTED] * 4, name="demo"), runner(ann.user, live_server, tmp_path)
+    lines = lines_of(PAGE.partition("## Manage")[0])
+    assert len(lines) == 7
     (take_next,) = (line for line in lines if "/next/" in line)
     found = [run(line.replace("ID", str(run(take_next)["lease"]["id"]))) for line in lines]
     assert found[0][0]["name"] == found[1]["name"] == task.name
@@ -255,15 +250,14 @@ def test_the_schema_is_valid_and_whole(tmp_path):
     }
 
 
-def test_the_documentation_needs_no_other_host(client, ann):
-    client.force_login(ann.user)
-    page = client.get("/api/v1/")
+def test_the_documentation_needs_no_other_host(as_ann):
+    page = as_ann.get("/api/v1/")
     loaded = re.findall(r"(?:src|href)=\"([^\"]+)\"", page.text)
     assert loaded
-    script = client.get("/api/v1/?script=")
+    script = as_ann.get("/api/v1/?script=")
     assert re.findall(r"https?://(?!testserver)[^\"'\s]+", page.text + script.text) == []
     for address in loaded:
-        response = client.get(address)
+        response = as_ann.get(address)
         assert response.status_code == 200, address
         assert b"".join(response)
 

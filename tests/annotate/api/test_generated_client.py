@@ -1,4 +1,4 @@
-"""A client that openapi-python-client generates from the API's description, and that does a whole campaign."""
+"""What is generated from the API's description: a client that does a whole campaign, and requests of every kind."""
 
 import importlib
 import io
@@ -14,6 +14,8 @@ import pytest
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
+from tests.annotate import api_cases
+from tests.annotate.access.world import World
 from tests.annotate.api.test_manager_api import KIND, ROWS, run_next
 
 pytestmark = pytest.mark.slow
@@ -102,3 +104,12 @@ def test_a_generated_client_uploads_opens_answers_exports_and_downloads(
     assert [row["label"] for row in rows] == ["glad", "glad"]
     file = generated.manage_job_file(job.id, "manifest.json", client=mine).parsed.payload
     assert json.load(file)["task"]["name"] == "mood"
+
+
+def test_every_operation_answers_made_up_requests_as_it_is_described_and_most_of_them_past_404(db, data_dir):
+    found = list(api_cases.run(World(), 20))
+    assert [fault for each in found for fault in each.faults] == []
+    # Of the actions, only one has valid options in this world.
+    tried = [each for each in found if "/actions/" not in each.operation or "/import_corpus/" in each.operation]
+    assert [each.operation for each in tried if not each.between(200, 300)] == []
+    assert sum(each.statuses[404] for each in found) < sum(each.statuses.total() for each in found) / 3

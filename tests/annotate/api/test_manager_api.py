@@ -2,16 +2,11 @@
 
 import io
 import json
-import os
-import re
-import subprocess
 import zipfile
 
 import pytest
-from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from knox.models import AuthToken
 
 from annotate.actions import job_worker
 from annotate.actions.open_task import extend_task_action
@@ -20,6 +15,7 @@ from annotate.manager_pages.action_forms import DEEDS
 from annotate.models import Job, Membership, Task
 from annotate.work import job_store
 from corpora.storage.layout import manifest_of
+from tests.annotate.api.test_api import PAGE, lines_of, runner
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.programs import Program
 
@@ -118,10 +114,7 @@ def test_one_request_uploads_a_file_and_imports_it(program):
         ({"corpus": "july", "files": ["/etc/passwd"]}, "files: '/etc/passwd' does not exist. Available: july.jsonl."),
         ({"corpus": "july", "coprus": "july"}, "import_corpus has no option 'coprus'. Options: corpus, files"),
         ({"corpus": {"name": "july"}}, "corpus: The value must be a text, a number, true, false, or a list of these."),
-        (
-            {"corpus": "july", "files": ["july.jsonl"], "max_rejects": "many", "licence": "CC"},
-            "“max_rejects”: 'many'",
-        ),
+        ({"corpus": "july", "files": ["july.jsonl"], "max_rejects": "many", "licence": "CC"}, "“max_rejects”: 'many'"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(program, options, sentence):
@@ -188,19 +181,11 @@ def test_a_manager_of_one_task_exports_closes_and_reopens_it_and_nothing_else(pr
 
 @pytest.mark.slow
 def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(manager, live_server, tmp_path):
-    page = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / "api.md").read_text(encoding="utf-8")
-    section = page.partition("## Manage")[2].partition("\n## ")[0]
-    lines = re.findall(r"^curl (?:.*\\\n)*.*$", section, re.MULTILINE)
+    lines = lines_of(PAGE.partition("## Manage")[2].partition("\n## ")[0])
     (tmp_path / "july.jsonl").write_text(ROWS)
-    token, number, told = AuthToken.objects.create(manager)[1], "", {}
-    env = {"PATH": os.environ["PATH"], "TOKEN": token, "SITE": f"{live_server.url}/api/v1"}
+    run, number = runner(manager, live_server, tmp_path), ""
     for line in lines:
-        quiet = line.replace("curl", "curl --silent --show-error --fail-with-body --noproxy '*'", 1)
-        command = ["bash", "-c", quiet.replace("ID", number)]
-        done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, (line, done.stdout, done.stderr)
-        told = json.loads(done.stdout) if done.stdout else {}
-        if told.get("state") == Job.WAITING:
+        if run(line.replace("ID", number)).get("state") == Job.WAITING:
             number = str(run_next().pk)
     assert len(lines) == 5
     assert "gold.unfinished.jsonl" in zipfile.ZipFile(tmp_path / "july.zip").namelist()
