@@ -17,7 +17,7 @@ from annotate.work.permit import permit_of, running
 from annotate.work.queue import open_lease, take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import follow, journeys
-from tests.annotate.pauses.answering import KNOWN, NO, WATCHED, YES, asked, live, work, wrong
+from tests.annotate.pauses.conftest import KNOWN, NO, WATCHED, YES, asked, live, work, wrong
 
 
 def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_records_task, watched, person):
@@ -74,9 +74,8 @@ def test_who_is_paused_already_stays_so_and_each_reason_is_noted_once(watched, p
     assert found.reason == f"looked at it; {'x' * 200}; proved to be a bot"
 
 
-def test_a_reason_that_says_nothing_or_cannot_be_stored_is_refused(three, manager, client):
+def test_a_reason_that_says_nothing_or_cannot_be_stored_is_refused(three, manager, desk):
     task, ann, *_ = three
-    client.force_login(manager)
     for reason, sentence in (
         ("", "Enter a short reason"),
         ("   ", "Enter a short reason"),
@@ -87,7 +86,7 @@ def test_a_reason_that_says_nothing_or_cannot_be_stored_is_refused(three, manage
             with pytest.raises(InvalidAnswer, match=sentence):
                 action(ann, task, by=manager, reason=reason)
             address = f"/manage/tasks/{task.name}/people/{ann.pk}/{action.__name__}/"
-            posted = client.post(address, {"reason": reason})
+            posted = desk.post(address, {"reason": reason})
             assert (posted.status_code, sentence in posted.text) == (400, True)
     assert live(ann).count() == 6
     assert not Pause.objects.exists()
@@ -96,7 +95,7 @@ def test_a_reason_that_says_nothing_or_cannot_be_stored_is_refused(three, manage
 # --- lifted
 
 
-def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager):
+def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager, django_user_model):
     ann = person("ann", "en")
     before = work(ann, watched, wrong)
     bea = person("bea", "en")
@@ -111,16 +110,9 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager)
     assert len(before) < len({judgment.unit_id for judgment in before + after}) == len(before) + len(after)
     newest, first = Pause.objects.filter(annotator=ann)
     assert [(each.right, each.asked) for each in (newest, first)] == [(0, 3), (0, 3)]
+    lift(first, by=django_user_model.objects.create_superuser("other"))  # a pause names who lifted it first
+    first.refresh_from_db()
     assert first.lifted_by == manager
-
-
-def test_lifted_twice_a_pause_names_who_lifted_it_first(watched, person, manager, django_user_model):
-    ann = person("ann", "en")
-    found = pause(ann, watched, by=manager, reason="a break")
-    for by in (manager, django_user_model.objects.create_superuser("other")):
-        lift(found, by=by)
-    found.refresh_from_db()
-    assert found.lifted_by == manager
 
 
 # --- voiding what somebody answered
@@ -187,11 +179,22 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     assert running(ann, other) is None
 
 
-def test_what_an_adjudicator_decided_stands(make_records_task, person, manager):
+@pytest.fixture
+def three_say(person):
+    """three_say(task, "420") has three people answer all of a task with a label each, and returns them."""
+
+    def answer(task, labels):
+        people = [person(name, "en") for name in ("ann", "bea", "cem")]
+        for annotator, label in zip(people, labels, strict=True):
+            work(annotator, task, lambda unit, label=label: Answer(label))
+        return people
+
+    return answer
+
+
+def test_what_an_adjudicator_decided_stands(make_records_task, three_say, person, manager):
     task = make_records_task(count=2, redundancy=3, on_conflict="ADJUDICATION", task_type="web_ranking")
-    people = [person(name, "en") for name in ("ann", "bea", "cem")]
-    for annotator, label in zip(people, "420", strict=True):
-        work(annotator, task, lambda unit, label=label: Answer(label))
+    people = three_say(task, "420")
     first, second = task.units.all()
     settle(person("ada", adjudicates=True), first.pk, Answer("3", "read the page"))
     would = {"answers": 2, "known": 0, "skips": 0, "reopened": 1, "settled": 0, "waiting": 0, "decided": 1, "reused": 0}
@@ -203,11 +206,9 @@ def test_what_an_adjudicator_decided_stands(make_records_task, person, manager):
     assert not Judgment.objects.filter(annotator=people[0], voided_at=None).exists()
 
 
-def test_units_that_people_dropped_are_asked_again(make_records_task, person, manager):
+def test_units_that_people_dropped_are_asked_again(make_records_task, three_say, person, manager):
     task = make_records_task(count=1, task_type="web_ranking", redundancy=3)
-    people = [person(name, "en") for name in ("ann", "bea", "cem")]
-    for annotator, label in zip(people, "440", strict=True):
-        work(annotator, task, lambda unit, label=label: Answer(label))
+    people = three_say(task, "440")
     assert task.units.get().label == "4"
     void(people[1], task, by=manager, reason="sleeps")
     work(person("dan", "en"), task, lambda unit: Answer("2"))
@@ -217,11 +218,9 @@ def test_units_that_people_dropped_are_asked_again(make_records_task, person, ma
     assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "4")
 
 
-def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, person, manager):
+def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, three_say, person, manager):
     task = make_records_task(count=1, redundancy=3, stop_early=True)
-    people = [person(name, "en") for name in ("ann", "bea", "cem")]
-    for annotator, label in zip(people, "101", strict=True):
-        work(annotator, task, lambda unit, label=label: Answer(label))
+    people = three_say(task, "101")
     would = would_void(people[1], task)
     assert (would["settled"], would["reopened"]) == (1, 0)
     assert void(people[1], task, by=manager, reason="sleeps") == Voided(1, 0)

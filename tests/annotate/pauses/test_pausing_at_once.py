@@ -16,7 +16,7 @@ from annotate.work.judgments import judge
 from annotate.work.permit import running
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.pauses.answering import YES, live, work, wrong
+from tests.annotate.pauses.conftest import YES, live, work, wrong
 from tests.together import HANGS, at_once, until, until_others_wait_or_end, waiting_for_locks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]

@@ -104,17 +104,16 @@ def test_a_question_stands_the_same_until_it_is_answered_and_cannot_be_answered_
         answer(ann, question.pk, "first")
 
 
-def test_practice_explains_by_sides_on_the_page(world, ann, client):
+def test_practice_explains_by_sides_on_the_page(world, as_ann):
     world()
-    client.force_login(ann.user)
     address = "/tasks/talk/qualification/en/"
-    client.post(f"{address}practice/")
-    page = client.get(address).text
+    as_ann.post(f"{address}practice/")
+    page = as_ann.get(address).text
     question = TrialAnswer.objects.get(pk=re.search(r'name="question" value="(\d+)"', page)[1])
     shown = re.findall(r"<li dir=\"auto\">(\w+)", page)
     assert shown == [MARKS[question.first]] * 3 + [MARKS["bert" if question.first == "mt5" else "mt5"]] * 3
     sent = {"question": question.pk, "answer": "first"}
-    reply = client.post(f"{address}answer/", sent, headers={"HX-Request": "true"}).text
+    reply = as_ann.post(f"{address}answer/", sent, headers={"HX-Request": "true"}).text
     name = {"first": "Set 1", "second": "Set 2", "tie": "No difference"}
     side = right_side(question)
     assert ("Right: Set 1" if side == "first" else f"Correct: {name[side]} <small>Your answer: Set 1") in reply

@@ -122,6 +122,15 @@ def test_the_size_is_of_each_language_and_a_larger_draw_holds_the_smaller(tmp_pa
     assert small.languages == ["ar", "en"]
 
 
+def test_the_order_of_work_is_the_same_whoever_suggested_what(tmp_path):
+    pear, plum = (lambda row: [f"Pear {row['id']}"]), (lambda row: [f"Plum {row['id']}"])
+    same = open_comparison(tmp_path, name="same", number=30, replies={"mt5": plum, "bert": pear})
+    swapped = open_comparison(tmp_path, name="swapped", number=30, replies={"mt5": pear, "bert": plum})
+    orders = [[*task.units.order_by("position").values_list("item__key", flat=True)] for task in (same, swapped)]
+    assert orders[0] == orders[1]
+    assert Task.objects.count() == 2
+
+
 def test_the_size_is_of_different_messages_which_are_counted_on_card_and_manifest(tmp_path, capsys):
     """Six messages, of which number n has n + 1 records; every second record has other replies."""
     rows = [

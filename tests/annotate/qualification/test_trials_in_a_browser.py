@@ -6,7 +6,7 @@ from annotate.controls.qualification import next_question
 from annotate.models import Judgment, TrialAnswer
 from annotate.quality.guideline_versions import new_version
 from corpora.models import Item
-from tests.annotate.acts import answer, begin
+from tests.annotate.acts import answer
 from tests.annotate.hands import FRENCH, Hands, let_guard_pass, lose_reply, move_clock, worst_contrast
 from tests.annotate.qualification.trials import OTHER, PATH, go_through, practised
 from tests.looks import set_look, sticks_out
@@ -53,31 +53,6 @@ def test_by_keyboard_one_reads_practises_fails_passes_and_works(new_page, task, 
     assert Judgment.objects.get().label == "1"
 
 
-@pytest.mark.slow
-def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is_taken_anew(
-    new_page, task, ann, console_errors
-):
-    practised(ann, task)
-    page = new_page(user=ann.user)
-    page.goto(PATH)
-    hands = Hands(page, FRENCH)
-    hands.press_and_wait("Digit1")
-    new_version(task, "en", "Now otherwise.", major=True)
-    let_guard_pass(page)
-    hands.press("Digit1")
-    page.wait_for_selector("text=The guidelines have changed since you began")
-    console_errors.clear()  # the refusal
-    page.click("text=Go on")
-    assert "did not use up a try" in page.inner_text("#work")
-    assert "Now otherwise." in page.inner_text("#work")
-    page.click("text=I have read them")
-    page.wait_for_selector("#answers")
-    for _ in range(2):
-        hands.press_and_wait("Digit1")
-        hands.press_and_wait("Enter")
-    assert "You have 2 tries" in page.inner_text("#work")
-
-
 def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is_behind_is_refused_in_its_place(
     new_page, task, ann, console_errors
 ):
@@ -104,42 +79,6 @@ def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is
     with page.expect_navigation():
         hands.press("Enter")
     assert "question 3 of 4" in page.inner_text(".tally")
-
-
-RIGHT_TO_LEFT = "كم عدد أوتار الكمان؟", "للكمان أربعة أوتار. number 4", "العدد مذكور: أربعة."
-
-
-@pytest.mark.slow
-def test_records_and_explanations_from_right_to_left(new_page, make_tested, person):
-    language, (question, passage, why) = "ar", RIGHT_TO_LEFT
-    task, bea = make_tested(languages=(language,)), person("bea", language)
-    Item.objects.update(fields={"question": question, "passage": passage})
-    task.gold_answers.update(explanation=why)
-    begin(bea, task, language, "practice")
-    page = new_page(user=bea.user)
-    page.goto(f"/tasks/crowd/qualification/{language}/")
-
-    def directions(selector):
-        return page.locator(selector).evaluate_all("nodes => nodes.map(node => getComputedStyle(node).direction)")
-
-    assert directions("#post dd p") == ["rtl", "rtl"]
-    Hands(page, FRENCH).press_and_wait("Digit2")
-    assert directions("#post dd p") == ["rtl", "rtl"]
-    assert directions(".explained p") == ["rtl"]
-    # What we say ourselves stays in its order.
-    said = page.locator(".explained h2 bdi")
-    assert said.evaluate("node => getComputedStyle(node).unicodeBidi") == "isolate"
-    left = said.evaluate(
-        """node => {
-          const range = document.createRange();
-          return [...node.childNodes].map(child => (range.selectNode(child), range.getBoundingClientRect().left));
-        }"""
-    )
-    assert left == sorted(left)
-    go_through(bea, task, "practice", language=language)
-    go_through(bea, task, "test", language=language, wrong=4)
-    page.goto(f"/tasks/crowd/qualification/{language}/")
-    assert set(directions(".missed dd p") + directions(".missed .explained p")) == {"rtl"}
 
 
 LONG = "Donaudampfschifffahrtsgesellschaft" * 6
