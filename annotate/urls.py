@@ -29,12 +29,12 @@ from annotate.manager_pages import (
     webhook_pages,
 )
 from annotate.manual import views
-from annotate.pages import account, adjudicators, annotators, middleware, qualification_test, self_service
+from annotate.pages import account, adjudicators, annotators, qualification_test, self_service
 from annotate.pages.access import Guard, View, with_permit, with_right
 
-handler400 = "annotate.pages.middleware.bad_request"
-handler404 = "annotate.pages.middleware.page_not_found"
-handler500 = "annotate.pages.middleware.server_error"
+handler400 = "annotate.pages.error_responses.bad_request"
+handler404 = "annotate.pages.error_responses.page_not_found"
+handler500 = "annotate.pages.error_responses.server_error"
 
 # This is called here rather than in AppConfig.ready, so that commands that serve no pages need not load the admin. They
 # start in two thirds of the time without it.
@@ -69,7 +69,7 @@ OF_ANNOTATORS = [
     page("history/", self_service.history, "history", "annotate"),
     page("rest/", annotators.rest, "rest", "annotate"),
     path("login/", account.LogIn.as_view(), name="login"),
-    path("language/", middleware.choose, name="tongue"),
+    path("language/", account.choose_language, name="tongue"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("welcome/<str:token>/", account.first_manager, name="first-manager"),

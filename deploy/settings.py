@@ -154,7 +154,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "annotate.pages.account.LogInMiddleware",
+    "annotate.pages.middleware.LogInMiddleware",
     "annotate.pages.middleware.PreferencesMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -261,7 +261,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 PASSWORD_RESET_TIMEOUT = 3600  # A password-reset link is valid for this many seconds.
-CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
+CSRF_FAILURE_VIEW = "annotate.pages.error_responses.csrf_failure"
 
 # For each scheme of ASSAY_MAIL: the port, whether the connection uses TLS, and whether it uses STARTTLS.
 MAIL_SCHEMES = {"smtps": (465, True, False), "smtp+starttls": (587, False, True), "smtp": (25, False, False)}
@@ -351,7 +351,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.access.PerMinute"],
     "DEFAULT_METADATA_CLASS": "annotate.pages.access.NoMetadata",
-    "EXCEPTION_HANDLER": "annotate.pages.middleware.api_exception_handler",
+    "EXCEPTION_HANDLER": "annotate.pages.error_responses.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
 # The maximum number of requests per minute. A client that requests and answers one unit at a time stays below it: in

@@ -1,8 +1,8 @@
 """Exceptions for refused operations, with a message for the user.
 
-Operations raise these exceptions without depending on HTTP. annotate/pages/middleware.py converts them to responses. In
-each docstring, the first paragraph states when the exception is raised, and the second what to do. The documentation
-shows both.
+Operations raise these exceptions without depending on HTTP. annotate/pages/error_responses.py converts them to
+responses. In each docstring, the first paragraph states when the exception is raised, and the second what to do. The
+documentation shows both.
 """
 
 from typing import Any

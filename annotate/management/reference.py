@@ -42,7 +42,7 @@ from annotate.goldsets.form_extras import PREFERRED, REPLIES, SUPPORT
 from annotate.kinds import KINDS, concept_kind, file_sections, files, span_kind, text_kind
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import status_of
-from annotate.pages.middleware import OTHER_CODES
+from annotate.pages.error_responses import OTHER_CODES
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
 PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)

@@ -34,7 +34,8 @@ from annotate.manager_pages import action_forms, setup_steps
 from annotate.models import Task
 from annotate.pages.access import Guard, UserRequest, View, may, status_of
 from annotate.pages.account import nearest
-from annotate.pages.middleware import NOT_KEPT, refusal_page
+from annotate.pages.error_responses import refusal_page
+from annotate.pages.middleware import NOT_KEPT
 from annotate.reports.tables import Table, as_csv
 from annotate.work import membership
 from annotate.work.accounts import managers

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import ceil
 from threading import Thread
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from axes.helpers import get_client_ip_address, get_client_username
 from django import forms
@@ -23,18 +23,17 @@ from django.contrib.auth.forms import (
     SetPasswordForm,
     UserCreationForm,
 )
-from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import (
     get_default_password_validators,
     password_validators_help_text_html,
 )
-from django.contrib.auth.views import LoginView, PasswordResetConfirmView, redirect_to_login
+from django.contrib.auth.views import LoginView, PasswordResetConfirmView
 from django.core.cache import cache
 from django.core.signing import BadSignature, Signer, dumps, loads
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve, reverse, reverse_lazy
 from django.utils import timezone
@@ -42,12 +41,13 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language, gettext_lazy, override
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
+from django.views.i18n import set_language
 from knox.models import AuthToken
 from knox.settings import knox_settings
 
 from annotate.core.refusals import Refusal
-from annotate.pages.access import API, UserRequest, View, status_of
+from annotate.pages.access import UserRequest, status_of
 from annotate.pages.item_view import rendered
 from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
@@ -121,6 +121,10 @@ class Reset(PasswordResetConfirmView):
 
     def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
         return super().render_to_response(context, status=200 if self.validlink else 404, **options)
+
+
+# Sets the interface language before the login. The view stores the language in a cookie and redirects back.
+choose_language = login_not_required(require_POST(set_language))
 
 
 # --- Setting a password
@@ -258,47 +262,7 @@ CARRIED_FOR = 24 * 3600  # lifetime of a carried form, in seconds
 CARRIED_MOST = 1 << 20  # maximum length of a carried form, in characters
 NOT_CARRIED = re.compile("csrfmiddlewaretoken|.*password.*|next|carried")
 PERSON = "person"  # cookie with the signed primary key of the last user
-DRAFT, ACCEPTED = "draft", "accepted"  # form field with a draft's number, and cookie with a saved draft's number
-NUMBER = re.compile(r"[0-9]{2,20}")
-# Suffixes of the names of views that save nothing. After a request to such a view, drafts.js must keep the draft.
-STEPS = ("preview", "choose")
-
-
-class LogInMiddleware(LoginRequiredMiddleware):
-    """Redirect users without a session to the login, and afterwards back to their page.
-
-    Also set two cookies. One identifies the user to whom a carried form may be shown again. The other contains the
-    number of the saved draft, for drafts.js.
-    """
-
-    def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseRedirect:
-        if request.method != "POST" or request.path_info.startswith(API):
-            return super().handle_no_permission(request, view_func)
-        response = redirect_to_login(way_back(request))
-        if not request.headers.get("HX-Request") and _carried(request, request.path):
-            # Status 307 makes the browser submit the form again, now to the login page.
-            response["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
-            response.status_code = 307
-        return response
-
-    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        user = getattr(request, "_cached_user", None)
-        # Cacheable pages, such as the documentation, must contain no personal data, so do not set a cookie there.
-        if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
-            return response
-        person = _signed(user.pk)
-        if request.COOKIES.get(PERSON) != person:
-            response.set_cookie(PERSON, person, httponly=True, samesite="Lax", secure=request.is_secure())
-        if request.method == "POST" and response.status_code < 400:
-            number, address = request.POST.get(DRAFT, ""), request.resolver_match
-            if NUMBER.fullmatch(number) and not (address and (address.url_name or "").endswith(STEPS)):
-                response.set_cookie(ACCEPTED, number, samesite="Lax", secure=request.is_secure())
-        return response
-
-
-@lru_cache
-def _signed(user: int) -> str:
-    return Signer(salt=PERSON).sign(str(user))
+DRAFT = "draft"  # form field with the number of a draft
 
 
 def welcome() -> str:
@@ -335,7 +299,7 @@ class LogIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         posted, form_url = self.request.POST, self.request.GET.get(FORM, "")
-        carried = _carried(self.request, form_url) if form_url else posted.get(CARRIED, "")
+        carried = carried_form(self.request, form_url) if form_url else posted.get(CARRIED, "")
         return super().get_context_data(**kwargs) | {
             CARRIED: carried,
             DRAFT: posted.get(DRAFT, ""),
@@ -402,7 +366,12 @@ def _accepts_get(view: Any) -> bool:
     return True
 
 
-def _carried(request: HttpRequest, path: str) -> str:
+@lru_cache
+def signed_person(user: int) -> str:
+    return Signer(salt=PERSON).sign(str(user))
+
+
+def carried_form(request: HttpRequest, path: str) -> str:
     """Return the form in the request as signed text.
 
     The text is empty if the user is unknown, or if the form is empty, is too large or contains files.

@@ -32,7 +32,7 @@ from annotate.kinds.kind import STYLES
 from annotate.kinds.text_kind import TEXT_KEYS
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
-from annotate.pages.middleware import OTHER_CODES
+from annotate.pages.error_responses import OTHER_CODES
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
 
 # --- what is generated
