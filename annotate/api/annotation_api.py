@@ -50,6 +50,7 @@ from annotate.models import Annotator, Flag, Judgment, Lease, Task, Trial
 from annotate.pages import concept_picker
 from annotate.pages.concept_picker import Listing
 from annotate.work import answer_changes, flags, judgments, queue
+from annotate.work.backlog import Progress, progress_in, progress_of
 from annotate.work.permit import Permit, acting, open_permits, permit_of
 from corpora.vocabulary.thesaurus import VocabularyError
 
@@ -96,19 +97,19 @@ def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
 @resource("GET", "annotate", "List your open tasks with your progress", TaskSerializer, many=True)
 def tasks(request: Request, annotator: Annotator) -> list[dict[str, Any]]:
     own_permits = open_permits(annotator)
-    progress = personal_progress.progress_in(own_permits)
+    progress = progress_in(own_permits)
     return [TaskSerializer.row(permit.task, done) for permit, done in zip(own_permits, progress, strict=True)]
 
 
 @resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
 def task_in_full(request: Request, permit: Permit) -> dict[str, Any]:
     """Request the task once, before the first unit, because units do not repeat the possible answers."""
-    return TaskInFullSerializer.row(permit.task, personal_progress.progress_of(permit))
+    return TaskInFullSerializer.row(permit.task, progress_of(permit))
 
 
 @resource("GET", "permit", "Get your progress in a task", ProgressSerializer)
-def own_progress(request: Request, permit: Permit) -> personal_progress.Progress:
-    return personal_progress.progress_of(permit)
+def own_progress(request: Request, permit: Permit) -> Progress:
+    return progress_of(permit)
 
 
 # --- Units

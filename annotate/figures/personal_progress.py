@@ -4,8 +4,8 @@ The queries use the index of the annotator's own judgments, so their speed does 
 module only reads data.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
@@ -18,7 +18,6 @@ from annotate.controls.qualification import FAILED, Standing, states
 from annotate.core import stages
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Task
-from annotate.work.backlog import backlogs
 from annotate.work.eligible import waiting, with_free_place
 from annotate.work.permit import Permit, midnight
 from corpora.models import Item
@@ -174,40 +173,6 @@ def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dic
     )
     decisions = settled.select_related("unit__item").order_by("-pk")
     return {decision.unit_id: decision for decision in decisions if decision.label != latest_labels[decision.unit_id]}
-
-
-# --- Progress
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of one annotator.
-
-    answered_today, skipped_today: number of answers and of skips today.
-    waiting: number of units in the annotator's queues, see work/backlog.py.
-    behind_tests: for each language whose test the annotator has not passed, number of units that would wait after
-        passing.
-    """
-
-    answered_today: int
-    skipped_today: int
-    waiting: int
-    behind_tests: dict[str, int] = field(default_factory=dict)
-
-
-def progress_of(permit: Permit) -> Progress:
-    [progress] = progress_in([permit])
-    return progress
-
-
-def progress_in(permits: Sequence[Permit]) -> list[Progress]:
-    """Return the progress in several tasks. The number of queries does not depend on the number of tasks."""
-    results, today = [], midnight().date()
-    for permit, backlog in zip(permits, backlogs(permits), strict=True):
-        of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
-        waiting = backlog.waiting if permit.left is None else min(backlog.waiting, permit.left)
-        results.append(Progress(*of_today, waiting, backlog.behind_tests))
-    return results
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:

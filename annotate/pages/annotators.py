@@ -20,7 +20,6 @@ from django.utils.translation import gettext as _
 from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound, QuotaReached
 from annotate.figures import personal_progress
-from annotate.figures.personal_progress import Progress
 from annotate.kinds import Answer
 from annotate.models import Annotator, Guidelines, Judgment, Lease, Membership, Task, Trial
 from annotate.pages import concept_picker, item_view
@@ -36,6 +35,7 @@ from annotate.pages.access import (
 from annotate.work import adjudication as adjudicating
 from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as handing_out
+from annotate.work.backlog import Progress, progress_in, progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, open_permits, permit_of
 
@@ -102,7 +102,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
     """
     tasks = [permit.task for permit in own_permits]
     trials = _by_task(annotator, [task for task in tasks if task.test_items])
-    done = personal_progress.progress_in(own_permits)
+    done = progress_in(own_permits)
     adjudicated = [permit.task for permit in own_permits if permit.adjudicates]
     waiting = adjudicating.waiting_in(annotator, adjudicated) if adjudicated else {}
     used, titles = personal_progress.last_used(annotator), Counter(task.title for task in tasks)
@@ -180,7 +180,7 @@ def _work(
     """
     task = permit.task
     unit = leases[0].unit if leases else None
-    progress = personal_progress.progress_of(permit)
+    progress = progress_of(permit)
     last = _undoable(permit, closed)
     [last_said] = item_view.said([last], permit.annotator, task.kind)
     context = {
@@ -227,7 +227,7 @@ def _goal(request: UserRequest, permit: Permit) -> dict[str, int]:
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
     """Return the annotator's last judgment if it can be undone, otherwise None."""
     last = closed.judgment if closed and closed.is_new else answer_changes.last_judgment(permit.annotator, permit.task)
-    if not (last and answer_changes.may_be_taken_back(last, permit.task)):
+    if not (last and judgments.may_be_taken_back(last)):
         return None
     last.unit.task = permit.task
     return last
@@ -382,7 +382,7 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Return the annotator's current unit or sheet to the queue, and show a summary of today's work."""
     handing_out.release_all(annotator, task)
-    progress = personal_progress.progress_of(permit_of(annotator, task))
+    progress = progress_of(permit_of(annotator, task))
     if progress.answered_today or progress.skipped_today:
         sentence = _("Finished. Today in “%(title)s”: %(answered)s answered, %(skipped)s skipped.")
         messages.success(

@@ -8,12 +8,12 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from pyarrow.parquet import ParquetFile
 
-from annotate.figures.personal_progress import Progress
 from annotate.kinds import Kind
 from annotate.kinds.kind import DOCUMENT
 from annotate.models import Lease, Task, Unit
 from annotate.pages import item_view
 from annotate.quality.guideline_versions import in_language
+from annotate.work.backlog import Progress
 from annotate.work.permit import Permit, Reading
 from annotate.work.routes import Routes
 from corpora.core.languages import LANGUAGES

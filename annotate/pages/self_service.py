@@ -26,7 +26,8 @@ from annotate.pages.access import UserRequest, status_of, text_of, whole_number
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
 from annotate.work import accounts, answer_changes
-from annotate.work.judgments import posted_answer
+from annotate.work.backlog import progress_of
+from annotate.work.judgments import may_be_taken_back, posted_answer
 from annotate.work.moves import seen
 from annotate.work.permit import Permit, permits
 from corpora.core.languages import LANGUAGES, UND
@@ -55,7 +56,7 @@ def history(request: UserRequest, annotator: Annotator) -> HttpResponse:
 def answers(request: UserRequest, permit: Permit) -> HttpResponse:
     """Show the annotator's answers in one task."""
     task = permit.task
-    may = may_do(permit, personal_progress.progress_of(permit))
+    may = may_do(permit, progress_of(permit))
     return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may})
 
 
@@ -130,7 +131,7 @@ def _row(
 ) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.to_revise().stopped
-    may_undo = answer_changes.may_be_taken_back(judgment, task)
+    may_undo = may_be_taken_back(judgment)
     may_change = may_act and not may_undo and judgment.kind == Judgment.ANSWER
     return {
         "judgment": judgment,

@@ -11,7 +11,6 @@ the unit of work that the gold answer replaced. For the gold answer itself, the 
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from datetime import timedelta
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import F, Q, QuerySet
@@ -25,7 +24,8 @@ from annotate.kinds import Answer
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
 from annotate.models.work import Judgments
-from annotate.work.judgments import check, count_answers
+from annotate.work.backlog import count_answers
+from annotate.work.judgments import UNDO_MINUTES, check, may_be_taken_back
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, acting, midnight
 from annotate.work.queue import close_open, open_again
@@ -34,8 +34,6 @@ from corpora.database.statements import insert_one, update_one
 
 # This limits the number of cases that one annotator's changes create for adjudicators.
 CHANGES_A_DAY = 50
-# Undo is possible during this time, while people remember their answer. Later, they can still change the answer.
-UNDO_MINUTES = 10
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -46,14 +44,6 @@ def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
     return judgments.select_related("unit__item").order_by("-lease").first()
-
-
-def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
-    """Return whether a judgment is recent enough to be taken back.
-
-    The result does not depend on the unit's stage, because it would reveal the stage.
-    """
-    return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
 
 def _check_open(permit: Permit) -> None:
@@ -109,7 +99,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
     lease = judgment.lease
     assert lease is not None
     _check_queue(permit, lease)
-    if not may_be_taken_back(judgment, task):
+    if not may_be_taken_back(judgment):
         raise refusals.TooLateToUndo(
             ngettext(
                 "You gave this answer more than %(number)s minute ago, so it cannot be undone.",

@@ -16,21 +16,22 @@ from annotate.core import refusals, stages
 from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
+from annotate.work.backlog import count_answers
 from annotate.work.eligible import in_own_queues, is_over
 from annotate.work.moves import seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import free_place
 from annotate.work.routing import after_judgment
-from annotate.work.sql import sql
 from corpora.database import bulk_rows
-from corpora.database.statements import insert_one, new_row, prepared, tell, update_one
+from corpora.database.statements import insert_one, new_row, prepared, update_one
 
-_COUNT = sql("said")
 _answers = count(1)  # counts the judgments that this process stores
 COMMENT = 2000  # maximum length of a comment, in characters
 LONGEST = 10_000  # maximum length of an answer, in characters; an answer may list the ids of many labels
 GONE_ON = gettext_noop("This item no longer needs your answer, so it was not counted. Please take the next one.")
 
+# Undo is possible during this time, while people remember their answer. Later, they can still change the answer.
+UNDO_MINUTES = 10
 # An answer still counts during this time after the lease has expired, unless somebody else has the unit.
 GRACE_MINUTES = 120
 
@@ -264,19 +265,6 @@ def _store(
     return judgment
 
 
-def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
-    """Update the backlog after an answer, a skip or a flag. A flag counts neither as an answer nor as a skip.
-
-    number: 1, or -1 if the judgment is taken back.
-    """
-    zone = timezone.get_default_timezone()
-    today = timezone.localdate(timezone=zone)
-    of_today = number if timezone.localdate(judgment.answered_at, zone) == today else 0
-    answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
-    parameters = [permit.annotator.pk, permit.task.pk, max(number, 0)]
-    tell(_COUNT, [number, today, answered, today, skipped, today, *parameters])
-
-
 def _mark_disturbing(shown: Unit, work: Unit) -> None:
     """Mark the unit that was shown as disturbing, so that only people who accept disturbing texts get it.
 
@@ -368,6 +356,14 @@ def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> J
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
     raise refusals.AlreadyAnswered(_(STANDS[first.kind]) % answered)
+
+
+def may_be_taken_back(judgment: Judgment) -> bool:
+    """Return whether a judgment is recent enough to be taken back.
+
+    The result does not depend on the unit's stage, because it would reveal the stage.
+    """
+    return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
 
 def read_answer(

@@ -10,7 +10,7 @@ from annotate.figures import personal_progress
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
 from annotate.models import Judgment, Unit
-from annotate.work import adjudication, eligible, judgments, queue, task_creation
+from annotate.work import adjudication, backlog, eligible, judgments, queue, task_creation
 from annotate.work.permit import acting, permit_of
 
 # By default, the answers of readers and adjudicators count immediately, without checks.
@@ -49,12 +49,12 @@ def states(annotator, task):
 
 def progress_of(annotator, task):
     """Return the progress of an annotator as a dict."""
-    found = personal_progress.progress_of(permit_of(annotator, task))
+    found = backlog.progress_of(permit_of(annotator, task))
     return {name: getattr(found, name) for name in ("answered_today", "skipped_today", "waiting")}
 
 
 def behind_tests(annotator, task):
-    return personal_progress.progress_of(permit_of(annotator, task)).behind_tests
+    return backlog.progress_of(permit_of(annotator, task)).behind_tests
 
 
 def why_empty(annotator, task):

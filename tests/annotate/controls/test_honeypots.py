@@ -15,7 +15,7 @@ from annotate.core import stages
 from annotate.figures import personal_progress
 from annotate.kinds import Answer
 from annotate.models import Backlog, Judgment, Task
-from annotate.work import judgments
+from annotate.work import backlog, judgments
 from annotate.work.answer_changes import undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
@@ -146,7 +146,7 @@ def test_counting_them_costs_the_same_however_many_units_wait(make_records_task,
     task.units.filter(language="de", honeypot=False).update(stage=stages.DISCARDED)
     permit = permit_of(ann, task)
     with django_assert_max_num_queries(7):
-        assert personal_progress.progress_of(permit).waiting == 150 + 8
+        assert backlog.progress_of(permit).waiting == 150 + 8
 
 
 def test_where_they_run_out_is_known_beforehand(make_records_task, person):

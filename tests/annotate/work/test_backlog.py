@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from annotate.controls.qualification import grant
 from annotate.core import stages
-from annotate.figures.personal_progress import progress_in
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
 from annotate.work.answer_changes import undo
+from annotate.work.backlog import progress_in
 from annotate.work.eligible import beyond, in_own_queues
 from annotate.work.judgments import judge, skip
 from annotate.work.moves import move

@@ -17,7 +17,7 @@ from annotate.quality.guideline_versions import current
 from annotate.work import flags
 from annotate.work.adjudication import settle, to_adjudicate, unsettle
 from annotate.work.answer_changes import undo
-from annotate.work.backlog import backlogs
+from annotate.work.backlog import progress_of
 from annotate.work.closure import delete_task
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting, permit_of
@@ -40,7 +40,7 @@ def stage_of(unit):
 
 
 def waiting(annotator, task):
-    return backlogs([permit_of(annotator, task)])[0].waiting
+    return progress_of(permit_of(annotator, task)).waiting
 
 
 # --- what is disturbing
@@ -79,8 +79,8 @@ def test_it_counts_as_no_answer_and_no_skip_of_the_person_and_not_towards_the_li
     assert (stage_of(lease.unit), lease.unit.round) == (stages.QUEUED, 1)
     [own] = people(task)
     assert (own["answers"], own["skips"]) == (0, 0)
-    backlog = backlogs([permit_of(ann, task)])[0]
-    assert (backlog.answered, backlog.skipped, backlog.waiting) == (0, 0, 1)
+    progress = progress_of(permit_of(ann, task))
+    assert (progress.answered_today, progress.skipped_today, progress.waiting) == (0, 0, 1)
     closed = Lease.objects.get(pk=lease.pk)
     assert (closed.outcome, closed.place) == ("flagged", None)
     assert Judgment.objects.get().kind == Judgment.FLAG

@@ -9,7 +9,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Membership
 from annotate.work import adjudication, eligible, membership
 from annotate.work.answer_changes import change, undo
-from annotate.work.backlog import backlogs
+from annotate.work.backlog import progress_of
 from annotate.work.judgments import judge, skip
 from annotate.work.moves import move
 from annotate.work.permit import open_permits, permit_of
@@ -192,7 +192,7 @@ def test_people_are_not_asked_about_what_they_could_have_read_even_when_their_ro
     left = list(eligible.waiting(permit))
     assert left
     assert case not in left
-    assert backlogs([permit])[0].waiting == len(left)
+    assert progress_of(permit).waiting == len(left)
 
 
 @pytest.mark.parametrize(("text", "quota"), [("", None), ("none", None), ("1,200", 1200), ("50%", 9), ("1%", 1)])
