@@ -29,7 +29,7 @@ from annotate.manager_pages import (
     webhook_pages,
 )
 from annotate.manual import views
-from annotate.pages import account, adjudicators, annotators, qualification_test, self_service
+from annotate.pages import account, adjudicators, annotators, qualification_test, self_service, start_page
 from annotate.pages.access import Guard, View, with_permit, with_right
 
 handler400 = "annotate.pages.error_responses.bad_request"
@@ -65,23 +65,23 @@ def page(
 
 
 OF_ANNOTATORS = [
-    page("", annotators.home, "home", OWN),
+    page("", start_page.home, "home", OWN),
     page("history/", self_service.history, "history", "annotate"),
-    page("rest/", annotators.rest, "rest", "annotate"),
+    page("rest/", start_page.rest, "rest", "annotate"),
     path("login/", account.LogIn.as_view(), name="login"),
     path("language/", account.choose_language, name="tongue"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("welcome/<str:token>/", account.first_manager, name="first-manager"),
     path("account/", account.account, name="account"),
-    page("account/disturbing/", annotators.take_disturbing, "disturbing", "annotate", POST),
+    page("account/disturbing/", start_page.take_disturbing, "disturbing", "annotate", POST),
     path("account/password/", account.change_password, name="password"),
     page("account/preferences/", self_service.preferences, "preferences", OWN, BOTH),
     page("account/languages/", self_service.languages, "languages", "annotate", BOTH),
     path("forgotten/", account.forgotten, name="forgotten"),
     path("forgotten/<uidb64>/<token>/", account.Reset.as_view(), name="reset"),
-    page("replies/<int:flag>/read/", annotators.put_reply_away, "reply-read", "annotate", POST),
-    page("notes/<int:note>/read/", annotators.put_note_away, "note-read", "annotate", POST),
+    page("replies/<int:flag>/read/", start_page.put_reply_away, "reply-read", "annotate", POST),
+    page("notes/<int:note>/read/", start_page.put_note_away, "note-read", "annotate", POST),
 ]
 IN_A_TASK = [
     page("", annotators.queue, "queue", PERMIT),
@@ -89,7 +89,7 @@ IN_A_TASK = [
     page("judge/", annotators.judge, "judge", OWN, POST),
     page("flag/", annotators.flag, "flag", OWN, POST),
     page("undo/", annotators.undo, "undo", OWN, POST),
-    page("pause/", annotators.pause, "pause", "annotate", POST),
+    page("pause/", start_page.pause, "pause", "annotate", POST),
     page("sheet/", annotators.sheet, "sheet", PERMIT),
     page("sheet/start/", annotators.start_sheet, "sheet-start", OWN, POST),
     page("sheet/judge/", annotators.judge_sheet, "sheet-judge", "annotate", POST),

@@ -23,8 +23,8 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Lease, Preferences, Task, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import UserRequest, status_of, text_of, whole_number
-from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
+from annotate.pages.start_page import may_do
 from annotate.work import accounts, answer_changes
 from annotate.work.backlog import progress_of
 from annotate.work.judgments import may_be_taken_back, posted_answer

@@ -7,7 +7,7 @@ import pytest
 
 from annotate.manual.pages import address
 from annotate.models import Annotator
-from annotate.pages import annotators as home
+from annotate.pages import start_page as home
 from tests.docs.markdown import PAGES
 from tests.looks import A4, faults, lay_on_paper, too_wide
 

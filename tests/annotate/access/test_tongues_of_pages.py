@@ -42,7 +42,6 @@ def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monk
     assert "Seite nicht gefunden" in ann.get("/nothing/").text
     refused = world.client("guest", headers=GERMAN).get(world.address("queue"))
     assert "Ihr Konto ist nicht zum Annotieren eingerichtet." in refused.text
-    monkeypatch.setattr("annotate.pages.annotators.home", None)
     monkeypatch.setattr("annotate.pages.annotators.progress_of", None)
     broken = ann.get(world.address("queue"))
     assert (broken.status_code, "Hier ist etwas schiefgegangen." in broken.text) == (500, True)

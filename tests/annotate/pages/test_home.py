@@ -6,7 +6,7 @@ import pytest
 
 from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
-from annotate.pages import annotators
+from annotate.pages import start_page
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import PAUSED
@@ -258,7 +258,7 @@ def test_a_manager_who_logs_in_lands_on_the_managers_pages(client, manager):
 
 
 def test_of_many_tasks_the_first_are_shown_and_all_on_request(make_task, as_ann, ann, monkeypatch):
-    monkeypatch.setattr(annotators, "LISTED", 2)
+    monkeypatch.setattr(start_page, "LISTED", 2)
     for number in range(4):
         make_task([DISPUTED], name=f"task-{number}")
     shown, everything = as_ann.get("/").text, as_ann.get("/?all=1").text
