@@ -33,10 +33,10 @@ from annotate.api.serializers import (
     strings,
     text_of,
 )
+from annotate.controls.pair_order import sides_of
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import adjudicators
-from annotate.pages.item_view import sides_of
 from annotate.reports.tables import many
 from annotate.work import adjudication
 from annotate.work.routes import is_language, language_named, unknown_code

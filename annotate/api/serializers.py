@@ -20,13 +20,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotate.controls import qualification
-from annotate.controls.pair_order import Sides, sides_of_question
+from annotate.controls.pair_order import Sides, sides_of, sides_of_question
 from annotate.controls.suggestions import seen_by
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Flag, Judgment, Lease, Task, Trial, TrialAnswer, Unit
 from annotate.pages.access import View, with_permit, with_right
-from annotate.pages.item_view import sides_of
 from annotate.quality.guideline_versions import current
 from annotate.work.backlog import Progress
 from annotate.work.flags import MOST_WORDS

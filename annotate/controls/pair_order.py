@@ -20,11 +20,13 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer, Kind
 from annotate.kinds.compared_draw import Replies
 from annotate.kinds.control import QualityControl, register
-from annotate.kinds.forms.choice import TIE, Pair
+from annotate.kinds.forms.choice import FIRST, SECOND, TIE, Pair
 from annotate.kinds.interface_language import translated
 from annotate.kinds.preference_kind import compared, labels_of
-from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
+from annotate.kinds.record_kind import Choice, choices
+from annotate.models import Annotator, Comparison, GoldAnswer, Judgment, Side, Task, TrialAnswer, Unit
 from corpora.database.bulk_rows import insert
+from corpora.models import Item
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,62 @@ def sides_of_question(question: TrialAnswer) -> Sides | None:
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
 
 
+def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
+    """Return a mapping from unit id to the order in which the annotator sees the two sets of replies.
+
+    Units without two sets of replies are left out.
+    """
+    of_control: dict[QualityControl, list[Unit]] = {}
+    for unit in units:
+        for control in unit.task.hooks["sides_of"]:
+            of_control.setdefault(control, []).append(unit)
+    return {
+        pk: sides
+        for control, units_of_control in of_control.items()
+        for pk, sides in control.sides_of(annotator, units_of_control).items()
+    }
+
+
+def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
+    """Return the order in which the annotator sees the two sets of replies, or None if the unit has no such sets."""
+    return sides_in(annotator, [unit]).get(unit.pk)
+
+
+def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
+    """Return the context of _record.html for the comparison of two sets of replies.
+
+    `sets` in the context has an (answer, replies) tuple for each set, in the order that the annotator sees. If `sides`
+    is None, there is nothing to compare, and the context is empty.
+    """
+    if sides is None:
+        return {}
+    options = {option.label: option for option in choices(kind.answers, kind.answers, item.language)}
+    options_with_replies = zip((options[side] for side in (FIRST, SECOND)), sides.sets, strict=True)
+    return {"sets": [(option, replies) for option, replies in options_with_replies], "set_language": item.language}
+
+
+Chosen = tuple[Choice, list[str], bool]  # (answer, replies, is_chosen)
+
+
+def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[Chosen]]:
+    """Return the two sets of replies for each judgment, in the order that the annotator saw.
+
+    For a unit without two sets of replies, the list is empty.
+    """
+    judgment_list = list(judgments)
+    sides = sides_in(annotator, (judgment.unit for judgment in judgment_list))
+    return [
+        _sets_answered(sides[judgment.unit_id], judgment, kind) if judgment.unit_id in sides else []
+        for judgment in judgment_list
+    ]
+
+
+def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
+    chosen_label = sides.seen(judgment.label)
+    options = sets(sides, judgment.unit.item, kind)["sets"]
+    return [(option, replies, option.label == chosen_label) for option, replies in options]
+
+
 # The categories by which agreement is measured in a task with three or more systems: the first of the two compared
 # systems in alphabetical order, the second one, and a tie.
 PLACES = ("first by name", "second by name", TIE)
@@ -121,6 +179,9 @@ class PairOrder(QualityControl):
         """Store which system the person sees first, unless this is already stored."""
         first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
         Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
+
+    def beside(self, unit: Unit, annotator: Annotator) -> dict[str, Any]:
+        return sets(self.sides_of(annotator, [unit]).get(unit.pk), unit.item, unit.task.kind)
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
         """Return the sides of each unit for a person, using a single statement.

@@ -16,13 +16,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from annotate.controls.pair_order import sets, sides_of
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.pages import case_order, case_summary, concept_picker, item_view
+from annotate.pages import case_order, case_summary, concept_picker
 from annotate.pages.access import CONFLICT, UserRequest, may, status_of, whole_number
-from annotate.pages.item_view import record, sets, sides_of
+from annotate.pages.item_view import record
+from annotate.pages.keyboard_shortcuts import adjudication_keys
 from annotate.work import adjudication, answer_changes
 from annotate.work.moves import seen
 from annotate.work.permit import check_willing
@@ -421,7 +423,7 @@ def _case_page(
         "place": place(unit, annotator, cut),
         "unit": unit,
         "refusal": refusal,
-        "keys": item_view.adjudication_keys(task),
+        "keys": adjudication_keys(task),
         "posted": request.POST,
         "own_reasons": adjudication.own_reasons(annotator, task),
         **dossier(unit, annotator, posted),

@@ -24,6 +24,7 @@ from annotate.pages.access import (
     whole_number,
     with_permit,
 )
+from annotate.pages.keyboard_shortcuts import queue_keys
 from annotate.pages.start_page import may_do, rest_due
 from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as handing_out
@@ -83,7 +84,7 @@ def _work(
         # Show the guidelines in the language of the record.
         context |= item_view.guidelines(task, language)
     if not request.htmx:
-        keys = item_view.queue_keys(permit, on_sheet=on_sheet, is_guided="guidelines" in context)
+        keys = queue_keys(permit, on_sheet=on_sheet, is_guided="guidelines" in context)
         context |= {"keys": keys, **rest_due(permit.annotator)}
         context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
         context["notes"] = flags.notes_to_read([permit])

@@ -12,22 +12,15 @@ from zlib import crc32
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
 from django.utils.translation import ngettext
 from markdown_it import MarkdownIt
 
-from annotate.controls.pair_order import Sides
 from annotate.controls.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
-from annotate.kinds.control import QualityControl
-from annotate.kinds.forms.choice import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
-from annotate.kinds.language_questions import has_all_buttons
-from annotate.kinds.record_kind import Choice, choices
-from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
+from annotate.models import Annotator, Change, Judgment, Lease, Task
 from annotate.pages import concept_picker
 from annotate.quality.guideline_versions import current
 from annotate.work.flags import KINDS
@@ -166,62 +159,6 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
     ]
 
 
-def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Return a mapping from unit id to the order in which the annotator sees the two sets of replies.
-
-    Units without two sets of replies are left out.
-    """
-    of_control: dict[QualityControl, list[Unit]] = {}
-    for unit in units:
-        for control in unit.task.hooks["sides_of"]:
-            of_control.setdefault(control, []).append(unit)
-    return {
-        pk: sides
-        for control, units_of_control in of_control.items()
-        for pk, sides in control.sides_of(annotator, units_of_control).items()
-    }
-
-
-def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
-    """Return the order in which the annotator sees the two sets of replies, or None if the unit has no such sets."""
-    return sides_in(annotator, [unit]).get(unit.pk)
-
-
-def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
-    """Return the context of _record.html for the comparison of two sets of replies.
-
-    `sets` in the context has an (answer, replies) tuple for each set, in the order that the annotator sees. If `sides`
-    is None, there is nothing to compare, and the context is empty.
-    """
-    if sides is None:
-        return {}
-    options = {option.label: option for option in choices(kind.answers, kind.answers, item.language)}
-    options_with_replies = zip((options[side] for side in (FIRST, SECOND)), sides.sets, strict=True)
-    return {"sets": [(option, replies) for option, replies in options_with_replies], "set_language": item.language}
-
-
-Chosen = tuple[Choice, list[str], bool]  # (answer, replies, is_chosen)
-
-
-def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[Chosen]]:
-    """Return the two sets of replies for each judgment, in the order that the annotator saw.
-
-    For a unit without two sets of replies, the list is empty.
-    """
-    judgment_list = list(judgments)
-    sides = sides_in(annotator, (judgment.unit for judgment in judgment_list))
-    return [
-        _sets_answered(sides[judgment.unit_id], judgment, kind) if judgment.unit_id in sides else []
-        for judgment in judgment_list
-    ]
-
-
-def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
-    chosen_label = sides.seen(judgment.label)
-    options = sets(sides, judgment.unit.item, kind)["sets"]
-    return [(option, replies, option.label == chosen_label) for option, replies in options]
-
-
 def question(
     lease: Lease, permit: Permit, posted: QueryDict | None = None, on_page: str | None = None
 ) -> dict[str, Any]:
@@ -243,7 +180,6 @@ def question(
         "question": kind.pages.question,
         "flags": KINDS.items(),
         **record(lease.unit.item, kind),
-        **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **context,
         **(concept_picker.of_unit(lease.unit, permit, posted) if permit.task.vocabulary_id else {}),
         **{
@@ -329,96 +265,3 @@ def _description(judgment: Judgment, label: str, kind: Kind, may_read: bool) -> 
 def reason(judgment: Judgment | Change, kind: Kind) -> str:
     """Return the reason for an answer: the text of a predefined reason, or the annotator's own text."""
     return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason
-
-
-# --- Keyboard shortcuts. Pages show them if `?` is pressed, and annotate/docs/reference/keys.md lists them.
-
-Keys = list[tuple[object, object]]  # (labels of the keys, action)
-
-_CTRL_ENTER = format_lazy("{} ↵", _lazy("Ctrl"))
-_EVERYWHERE: Keys = [
-    ("G", _lazy("guidelines")),
-    (_lazy("Esc"), _lazy("close the open dialog")),
-    ("?", _lazy("show these shortcuts")),
-]
-_ON_A_SHEET: Keys = [
-    ("↑ ↓, J K", _lazy("move between posts")),
-    ("N", _lazy("mark No")),
-    ("U", _lazy("mark Undefined")),
-    ("S", _lazy("skip the post")),
-    ("Y", _lazy("remove a mark")),
-    (_CTRL_ENTER, _lazy("submit the sheet")),
-]
-_OF_CONCEPTS: Keys = [
-    ("F", _lazy("search by beginnings of words")),
-    ("S B", _lazy("show suggestions, or browse the vocabulary")),
-    ("1 – 9", _lazy("choose or remove a listed concept")),
-    ("↑ ↓", _lazy("move through the list")),
-    ("→ ←", _lazy("open a concept, and go back up")),
-    ("X", _lazy("remove the last chosen concept")),
-    ("M", _lazy("confirm a concept together with a broader one")),
-    (_CTRL_ENTER, _lazy("finish, from anywhere on the page")),
-]
-_UNDEFINED: Keys = [("Q", _lazy("undefined, then a reason"))]
-_OTHER_LANGUAGES: Keys = [("W", _lazy("any other language, by name"))]
-_ADJUDICATION_KEYS: Keys = [
-    ("⇧ 1 – 9", _lazy("choose a reason on the page")),
-    ("1 – 9", _lazy("choose one of the first answers")),
-    ("0", _lazy("discard the case")),
-    (",  .", _lazy("previous or next case, without a decision")),
-    ("T", _lazy("another case with the same text, if any")),
-    ("Z", _lazy("undo the last decision")),
-    ("C", _lazy("comment")),
-]
-
-
-def queue_keys(permit: Permit, *, on_sheet: bool = False, is_guided: bool = True) -> Keys:
-    """Return the shortcuts of the queue or of a sheet.
-
-    is_guided: whether the page contains guidelines
-    """
-    task, everywhere = permit.task, _EVERYWHERE if is_guided else _EVERYWHERE[1:]
-    if on_sheet:
-        return [*_ON_A_SHEET, *everywhere]
-    undo = [
-        ("Z", _lazy("undo the last answer")),
-        ("C", _lazy("comment")),
-        ("↵", _lazy("start, or check again for items")),
-    ]
-    flag = (
-        "⇧ F" if task.kind.flag_needs_shift else "F",
-        _lazy("flag the item for the manager; then choose the kind of flag with a digit"),
-    )
-    return [*_answers(permit), flag, (_lazy(task.kind.skip_key.cap), _lazy("skip")), *undo, *everywhere]
-
-
-def test_keys(permit: Permit) -> Keys:
-    """Return the shortcuts of practice and tests. Items cannot be skipped and answers cannot be undone there."""
-    return [*_answers(permit), ("↵", _lazy("continue")), *_EVERYWHERE]
-
-
-def adjudication_keys(task: Task) -> Keys:
-    """Return the shortcuts of the adjudication view."""
-    return [
-        *_ADJUDICATION_KEYS,
-        *_language_keys(task, searches=True),
-        *([("V", _lazy("show who chose what"))] if task.vocabulary_id else []),
-        *_EVERYWHERE[1:],
-    ]
-
-
-def _answers(permit: Permit) -> Keys:
-    if permit.task.vocabulary_id:
-        return _OF_CONCEPTS
-    if keys := permit.task.kind.form.keys:
-        return list(keys)
-    return [
-        ("1 – 9", _lazy("choose an answer by its number")),
-        *_language_keys(permit.task, searches=not has_all_buttons(permit)),
-    ]
-
-
-def _language_keys(task: Task, *, searches: bool) -> Keys:
-    if not task.kind.routing.is_routed:
-        return []
-    return [*_UNDEFINED, *(_OTHER_LANGUAGES if searches and task.kind.pages.searches_languages else [])]

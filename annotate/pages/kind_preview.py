@@ -8,6 +8,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from pyarrow.parquet import ParquetFile
 
+from annotate.controls.pair_order import sets
 from annotate.kinds import Kind
 from annotate.kinds.kind import DOCUMENT
 from annotate.models import Lease, Task, Unit
@@ -91,7 +92,7 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
         return item_view.question(lease, permit)
     context = {
         **item_view.record(item, kind),
-        **item_view.sets(sides, item, kind),
+        **sets(sides, item, kind),
         **kind.pages.ask(lease.unit, permit),
     }
     return {"lease": lease, "question": kind.form.preview or kind.pages.question, **context}

@@ -14,12 +14,13 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from annotate.controls import qualification as qualifying
-from annotate.controls.pair_order import sides_of_question
+from annotate.controls.pair_order import sets, sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Task, Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import UserRequest, may, whole_number, with_permit
+from annotate.pages.keyboard_shortcuts import test_keys
 from annotate.quality.guideline_versions import current, languages, versions
 from annotate.work import interventions
 from annotate.work.judgments import read_answer
@@ -143,7 +144,7 @@ def _show(
         "found": standing,
         "steps": _steps(standing),
         "states": qualifying.states(permit),
-        "keys": item_view.test_keys(permit),
+        "keys": test_keys(permit),
         "guidelines": item_view.markdown(standing.guidelines.text if standing.guidelines else ""),
     }
     question = qualifying.next_question(standing.trial) if standing.trial else None
@@ -179,7 +180,7 @@ def _question_context(question: TrialAnswer, permit: Permit, posted: QueryDict |
         "question": question,
         "of": question.trial.answers.count(),
         **item_view.record(item, kind),
-        **item_view.sets(sides_of_question(question), item, kind),
+        **sets(sides_of_question(question), item, kind),
         **kind.pages.ask(Unit(task=permit.task, item=item), permit),
         **concept_picker.of_question(item, permit, posted),
     }
@@ -232,7 +233,7 @@ def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
             {
                 **_answer_context(missed, permit.task),
                 **item_view.record(missed.gold_answer.item, permit.task.kind),
-                **item_view.sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
+                **sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
             }
             for missed in qualifying.missed(trial)
         ],

@@ -17,12 +17,14 @@ from django.utils.text import capfirst
 from django.utils.translation import get_language_from_request, get_language_info, gettext_lazy, override
 from django.utils.translation import gettext as _
 
+from annotate.controls.pair_order import Chosen, sets_answered
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Lease, Preferences, Task, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import UserRequest, status_of, text_of, whole_number
+from annotate.pages.keyboard_shortcuts import test_keys
 from annotate.pages.middleware import KEPT
 from annotate.pages.start_page import may_do
 from annotate.work import accounts, answer_changes
@@ -113,7 +115,7 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
         for judgment in of_task:
             judgment.unit.task = permit.task
         descriptions = item_view.said(of_task, annotator, permit.task.kind, may_read=not permit.is_outsider)
-        sets = item_view.sets_answered(of_task, annotator, permit.task.kind)
+        sets = sets_answered(of_task, annotator, permit.task.kind)
         for judgment, description, answer_sets in zip(of_task, descriptions, sets, strict=True):
             change, decision = changes.get(judgment.unit_id), decisions.get(judgment.unit_id)
             rows[judgment.pk] = _row(judgment, description, answer_sets, permit, change, decision)
@@ -124,7 +126,7 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
 def _row(
     judgment: Judgment,
     description: str,
-    sets: list[item_view.Chosen],
+    sets: list[Chosen],
     permit: Permit,
     change: Change | None,
     decision: Judgment | None,
@@ -217,7 +219,7 @@ def _to_change(
         "task": permit.task,
         "row": row,
         "refusal": refusal,
-        "keys": item_view.test_keys(permit),
+        "keys": test_keys(permit),
         **question_context,
     }
     context |= concept_picker.of_change(own_answer, row["number"], row["changed"], permit, posted)

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotate.actions.commands import call_command
+from annotate.controls.pair_order import sides_of
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.pages.item_view import sides_of
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.goldsets.set_contents import json_lines

@@ -8,12 +8,11 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.controls import honeypots
-from annotate.controls.pair_order import sides_of_question
+from annotate.controls.pair_order import sides_of, sides_of_question
 from annotate.controls.qualification import next_question
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Judgment, Side, Task, TrialAnswer
-from annotate.pages.item_view import sides_of
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate import attacks

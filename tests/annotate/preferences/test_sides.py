@@ -9,12 +9,12 @@ from django.test import Client
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.controls.pair_order import sides_of
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Comparison, Judgment, Lease, Side, Task
-from annotate.pages.item_view import sides_of
 from annotate.work import adjudication
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip

@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, import_judgments
+from annotate.controls.pair_order import sides_of
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.kinds.control import CONTROLS
 from annotate.models import Annotator, Comparison, Judgment, Side, Task
-from annotate.pages.item_view import sides_of
 from annotate.quality import agreement_statistics
 from annotate.quality.preference_statistics import report
 from annotate.reports.numbers import coefficient
