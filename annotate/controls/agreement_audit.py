@@ -38,6 +38,7 @@ from annotate.quality import commitments
 from annotate.reports.tables import are, many
 from annotate.work import job_store
 from annotate.work.closure import check_languages, locked_open, units_of, where
+from annotate.work.decisions import is_audit
 from annotate.work.moves import (
     BATCH,
     CHANGED,
@@ -50,7 +51,6 @@ from annotate.work.moves import (
     unread,
 )
 from annotate.work.routes import Routes
-from annotate.work.routing import is_audit
 from annotate.work.task_creation import Opened
 from corpora.database.bulk_rows import batched, listed
 from corpora.database.statements import prepared

@@ -1,6 +1,6 @@
 """The stages of a unit, and the table of moves that lead from one stage to another.
 
-work/routing.py makes the moves. docs/reference/stages.md shows the table.
+work/moves.py makes the moves. docs/reference/stages.md shows the table.
 """
 
 NEW = "NEW"

@@ -1,5 +1,6 @@
 """Annotators' judgments: answering a unit, skipping it, and passing it on as disturbing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
@@ -17,11 +18,12 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.backlog import count_answers
+from annotate.work.decisions import decide
 from annotate.work.eligible import in_own_queues, is_over
 from annotate.work.moves import seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import free_place
-from annotate.work.routing import after_judgment
+from annotate.work.routing import send_on
 from corpora.database import bulk_rows
 from corpora.database.statements import insert_one, new_row, prepared, update_one
 
@@ -176,7 +178,7 @@ def close(
     # statements nor the duration distinguish gold answers from work.
     of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown.pk))
     standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
-    after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
+    decide_or_route(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.hooks["moved"]:
         control.moved(unit)
     count_answers(permit, judgment)
@@ -263,6 +265,27 @@ def _store(
     if next(_answers) % bulk_rows.ANSWERS == 0:
         bulk_rows.gather()
     return judgment
+
+
+def decide_or_route(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment], *, keep: bool) -> None:
+    """Decide a unit that has all its answers, and route every other unit.
+
+    judgments: all judgments of the unit that are in force, with their leases, including the new one.
+    keep: False if the judgment is on a gold answer that replaced the unit. The same statements are then run as if the
+        unit itself had been judged, but without effect.
+    """
+    if unit.stage != stages.QUEUED:
+        return  # an answer was undone and given again, but the unit has moved on in the meantime
+    task, lease = unit.task, judgment.lease
+    how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
+    answers = [other for other in judgments if other.kind == Judgment.ANSWER]
+    # If the answer may name the language of a different queue, the readers are always looked up, even if the
+    # result does not depend on them. Otherwise, the statements would reveal the type of the unit.
+    own = task.kind.routing.named(judgment.label) in ("", lease and lease.queue)
+    if own and len(answers) >= unit.redundancy and not task.overlap_share:
+        decide(unit, answers, **how)
+    else:
+        send_on(unit, judgment, judgments, **how)
 
 
 def _mark_disturbing(shown: Unit, work: Unit) -> None:

@@ -1,7 +1,7 @@
 """Moves of units between stages. Only this module writes Unit.stage, and it stores a Transition for each move.
 
 Callers must have locked the unit's row. This is not necessary while a task is being opened, because no other
-transaction can see the units yet. routing.py decides where a unit goes.
+transaction can see the units yet. decisions.py and routing.py decide where a unit goes.
 """
 
 from collections.abc import Callable, Collection, Iterable

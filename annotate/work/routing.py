@@ -1,4 +1,4 @@
-"""Routing: where a unit goes after a judgment, after answers were voided, or if its queue has too few readers.
+"""Routing: where a unit goes that its answers do not decide, after answers were voided, or if it has too few readers.
 
 Callers must have locked the unit's row. moves.py performs the moves.
 """
@@ -13,14 +13,13 @@ from django.db import transaction
 from django.db.models import Func, Q, TextField
 
 from annotate.core import stages
-from annotate.core.aggregation.answer_table import at_first, majority, outcome
+from annotate.core.aggregation.answer_table import at_first, majority
 from annotate.core.refusals import WrongStage
-from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.work.decisions import came_to, decide_without_more, follow
 from annotate.work.eligible import BEGINS, shown_before
 from annotate.work.moves import PLAIN, move, moved, save_all
 from annotate.work.routes import Routes
-from corpora.core import CorpusError, package_of
 from corpora.database.statements import update_one
 from corpora.models import Item
 
@@ -47,30 +46,19 @@ def _reach(unit: Unit, *judged: int) -> Reach:
     return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
 
 
-def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment], *, keep: bool = True) -> None:
-    """Route a unit after an answer, a skip or a flag.
+def send_on(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment], **how: Any) -> None:
+    """Route a unit after a judgment that does not decide it, or that may name the language of a different queue.
 
     The unit gets its label, goes to its next round or to an adjudicator, or stays where it is.
 
-    unit: the unit.
-    judgment: the new judgment.
-    judgments: all judgments of the unit that are in force, with their leases, including the new one.
-    keep: False if the judgment is on a gold answer that replaced the unit. The same statements are then run as if the
-        unit itself had been judged, but without effect.
+    judgment, judgments: see `judgments.close`.
+    how: `by`, `judgment` and `keep`, see `moves.move`.
     """
-    if unit.stage != stages.QUEUED:
-        return  # an answer was undone and given again, but the unit has moved on in the meantime
     task = unit.task
-    how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
-    skipped = [other for other in judgments if other.kind == Judgment.SKIP]
-    is_done, lease = len(answers) >= unit.redundancy, judgment.lease
-    # If the answer may name the language of a different queue, the readers are always looked up, even if the
-    # result does not depend on them. Otherwise, the statements would reveal the type of the unit.
-    if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", lease and lease.queue):
-        decide(unit, answers, **how)
-        return
+    is_done = len(answers) >= unit.redundancy
     # Skips count towards the task's limit if they were made in the current round and after the last reopening.
+    skipped = [other for other in judgments if other.kind == Judgment.SKIP]
     skipped = [other for other in skipped if other.lease and other.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or other.answered_at > reopened.at for other in skipped)
@@ -84,7 +72,7 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
     reach = _reach(unit, judgment.annotator_id)
     is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
     if is_done:
-        decide(unit, answers, **how, reach=reach)
+        _decide_or_confirm(unit, answers, reach, **how)
         return
     if not is_enough and is_settled_by_most(unit, answers):
         decide_without_more(unit, answers, **how)
@@ -99,7 +87,7 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
     if task.overlap_share and len(answers) >= task.redundancy:
         # Nobody can give the second answer of the overlap, so the first answer decides.
         unit.redundancy = len(answers)
-        decide(unit, answers, **how, reach=reach)
+        _decide_or_confirm(unit, answers, reach, **how)
     elif (queue := _next_queue(unit, reach, answers)) and unit.round < task.rounds:
         visited = [*unit.visited, queue]
         move(unit, "skipped", stages.QUEUED, round=unit.round + 1, language=queue, visited=visited, **how)
@@ -107,34 +95,23 @@ def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment]
         move(unit, "exhausted", _when_exhausted(unit), **how)
 
 
-def decide(
-    unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, asks: bool = True, **how: Any
-) -> None:
-    """Decide a unit that has all its answers: label it, ask one more person, or send it to its next stage.
+def _decide_or_confirm(unit: Unit, answers: Sequence[Judgment], reach: Reach, **how: Any) -> None:
+    """Decide a unit, unless its single answer names the language of a different queue: then ask that queue's readers.
+
+    These readers are asked even about a doubted post, which an adjudicator decides later. If only audited posts did not
+    reach these readers, two readers could recognize audited posts by comparing notes.
 
     answers: the unit's answers, with their leases.
-    reach: people who can still be asked; required if a single answer may name the language of a different queue.
-    asks: whether a quality control may request answers from more people.
-    how: `by`, `judgment` and `keep`, see `moves.move`.
+    how: see `send_on`.
     """
-    came_to = _came_to(unit, [answer.label for answer in answers], asks=asks)
-    # If a reader names a different language, readers of that language are asked, even about a doubted post, which an
-    # adjudicator decides later. If only audited posts did not reach these readers, two readers could recognize audited
-    # posts by comparing notes.
-    event = "" if isinstance(came_to, int) else came_to[0]
-    if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
-        language = unit.task.kind.routing.named(answers[0].label)
+    result = came_to(unit, [answer.label for answer in answers])
+    if len(answers) == 1 and not isinstance(result, int) and result[0] in ("answered", "checked", "doubted"):
+        language, lease = unit.task.kind.routing.named(answers[0].label), answers[0].lease
         queue = reach.routes.queue_in(language) if language else ""
-        lease = answers[0].lease
         if queue not in ("", lease and lease.queue):
             _send_to_named(unit, queue, reach, **how)
             return
-    if isinstance(came_to, int):
-        unit.redundancy = came_to
-        update_one(unit, "redundancy", keep=how.get("keep", True))
-    else:
-        event, to_stage, label = came_to
-        move(unit, event, to_stage, **how, label=label)
+    follow(unit, result, **how)
 
 
 def _send_to_named(unit: Unit, queue: str, reach: Reach, **how: Any) -> None:
@@ -166,12 +143,6 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     return len(answers) > 1 and majority([answer.label for answer in answers], people=asked) is not None
 
 
-def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
-    """Decide a unit based on the answers that it has, without asking anybody else."""
-    unit.redundancy = len(answers)
-    decide(unit, answers, asks=False, **how)
-
-
 def decide_all(units: list[Unit], judgments: Mapping[int, Sequence[Any]]) -> None:
     """Decide many units at once. The caller has locked their rows.
 
@@ -180,59 +151,13 @@ def decide_all(units: list[Unit], judgments: Mapping[int, Sequence[Any]]) -> Non
     transitions = []
     for unit in units:
         answers = judgments[unit.pk]
-        came_to = _came_to(unit, [judgment.label for judgment in answers])
-        if isinstance(came_to, int):
-            unit.redundancy = came_to
+        result = came_to(unit, [judgment.label for judgment in answers])
+        if isinstance(result, int):
+            unit.redundancy = result
         else:
-            event, to_stage, label = came_to
+            event, to_stage, label = result
             transitions.append(moved(unit, event, to_stage, judgment=answers[-1], label=label, of=PLAIN))
     save_all(units, transitions, ["stage", "label", "redundancy"])
-
-
-def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str, str, str] | int:
-    """Return the event, the stage and the label that result from a unit's answers.
-
-    If the answers do not decide the unit yet, return the number of answers that it needs now.
-
-    asks: whether a quality control may request answers from more people.
-    """
-    task = unit.task
-    asked = task.redundancy if task.stop_early else len(answers)
-    aggregate = task.kind.form.aggregations[task.aggregation]
-    result = outcome(answers, aggregate=aggregate, order=task.labels, people=asked)
-    if isinstance(result, int) and len(answers) < asked:
-        return result
-    # Most rules return one of the answers, which were checked when they were given.
-    label = result if result is None or result in answers else _checked_label(unit, result)
-    for control in task.hooks["decided"]:
-        decided = control.decided(unit, answers, label)
-        if isinstance(decided, int):
-            if asks and decided > len(answers):
-                return decided
-        elif decided:
-            return decided
-    if label is None:
-        # A unit with a known answer was hidden among the work, so it does not need a label.
-        return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
-    return "answered", stages.LABELLED, label
-
-
-def _checked_label(unit: Unit, result: object) -> str:
-    """Return the label that an aggregation returned, which is none of the answers.
-
-    If it is not a possible answer, raise a CorpusError that names the package of the unit's form.
-    """
-    form, name = unit.task.kind.form, unit.task.aggregation
-    try:
-        if not isinstance(result, str):
-            raise ValueError("It must be a text or None.")
-        unit.task.kind.rules.check(Answer(result, is_sure=True), unit)
-    except ValueError as error:
-        raise CorpusError(
-            f"{package_of(form)} cannot be used: its aggregation {name} of the form {form.slug} returned {result!r} "
-            f"for the unit {unit}. {error} Fix the package."
-        ) from error
-    return result
 
 
 def ask_again(unit: Unit, *, keep: bool = True) -> None:
@@ -241,7 +166,7 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
     If people are asked one by one, some may have been asked only because the lost answers differed from the others. The
     answers of these people are no longer needed.
 
-    keep: see `after_judgment`.
+    keep: whether to store the change. If not, the same statement runs without effect.
     """
     if not unit.task.stop_early:
         return
@@ -261,7 +186,7 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
     if not task.kind.answered_here:
         return unit.stage != stages.QUEUED
     is_enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
-    return task.stop_early and is_enough and not isinstance(_came_to(unit, answers), int)
+    return task.stop_early and is_enough and not isinstance(came_to(unit, answers), int)
 
 
 def is_settled(unit: Unit) -> bool:
@@ -294,15 +219,7 @@ def reopen(unit: Unit, by: User | None = None) -> None:
     if unit.stage != stages.QUEUED:
         move(unit, "reopened", stages.QUEUED, by=by)
     if decides:
-        decide(unit, answers, by=by, reach=_reach(unit))
-
-
-def is_audit(unit: Unit) -> bool:
-    """Return whether people label the unit because the unit or a copy of it was drawn for the audit."""
-    cached: Any = unit  # some queries annotate the unit with the result
-    if not hasattr(cached, "is_audit"):
-        cached.is_audit = unit.transitions.filter(event="audited").exists()
-    return bool(unit.agreed_label) and cached.is_audit
+        _decide_or_confirm(unit, answers, _reach(unit), by=by)
 
 
 def _when_exhausted(unit: Unit) -> str:

@@ -248,14 +248,14 @@ def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_to
     ann, bea = person("ann", "de"), person("bea", "de")
     lease = take(ann, task)
     locked = threading.Event()
-    real = judgments.after_judgment
+    real = judgments.decide_or_route
 
     def slow(*args, **options):
         locked.set()
         until_others_wait_or_end()
         real(*args, **options)
 
-    monkeypatch.setattr(judgments, "after_judgment", slow)
+    monkeypatch.setattr(judgments, "decide_or_route", slow)
 
     def ask():
         locked.wait(HANGS)
@@ -272,14 +272,14 @@ def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task
     first = judge(ann, take(ann, task).pk, GERMAN)
     lease = take(ann, task)
     answered = threading.Event()
-    real = judgments.after_judgment
+    real = judgments.decide_or_route
 
     def slow(*args, **options):
         answered.set()
         until_others_wait_or_end()
         real(*args, **options)
 
-    monkeypatch.setattr(judgments, "after_judgment", slow)
+    monkeypatch.setattr(judgments, "decide_or_route", slow)
 
     def take_back():
         answered.wait(HANGS)
