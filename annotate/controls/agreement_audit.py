@@ -35,20 +35,18 @@ from annotate.kinds.language import LEAST_LETTERS
 from annotate.kinds.panel_kind import invalid_notes, invalid_votes
 from annotate.models import Job, Task, Unit
 from annotate.quality import commitments
+from annotate.quality.agreement_strata import in_strata, strata, unread
 from annotate.reports.tables import are, many
 from annotate.work import job_store
 from annotate.work.closure import check_languages, locked_open, units_of, where
-from annotate.work.decisions import is_audit
 from annotate.work.moves import (
     BATCH,
     CHANGED,
     NO_ROW,
-    in_strata,
+    is_audit,
     save_all,
     send_to_people,
-    strata,
     to_people,
-    unread,
 )
 from annotate.work.routes import Routes
 from annotate.work.task_creation import Opened
@@ -127,7 +125,7 @@ def _failing(task: int, units: QuerySet[Unit]) -> QuerySet[Task]:
 def contest(task: Task, stratum: str) -> int:
     """Send all units of a stratum to people. Return the number of units sent.
 
-    stratum: the label from the detectors, or the language and the label; see moves.strata.
+    stratum: the label from the detectors, or the language and the label; see agreement_strata.strata.
     """
     return send_to_people(task.units.filter(in_strata(task, [stratum])), "contested", Routes.load(task))
 

@@ -25,6 +25,7 @@ from annotate.core.estimation.label_errors import (
 )
 from annotate.core.estimation.proportions import UNKNOWN, Estimate
 from annotate.models import Judgment, Task, Unit
+from annotate.quality.agreement_strata import contested_strata, in_strata, strata
 from annotate.reports.numbers import count, estimate, percent
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (
@@ -41,7 +42,6 @@ from annotate.reports.tables import (
     share,
     table,
 )
-from annotate.work.moves import contested_strata, in_strata, strata
 from corpora.database.bulk_rows import listed
 
 # If the error rate of adjudicators was not measured, reports also show the results for this assumed rate.

@@ -25,8 +25,7 @@ from annotate.reports.numbers import count, estimate
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, share, table
 from annotate.work.adjudication import adjudicators
 from annotate.work.closure import check_languages, locked_open, units_of, where
-from annotate.work.decisions import is_audit
-from annotate.work.moves import PLAIN, moved, save_all
+from annotate.work.moves import PLAIN, is_audit, moved, save_all
 from corpora.database.bulk_rows import listed
 
 # Minimum number of units to check in each language, because without checks, the error rate is unknown.

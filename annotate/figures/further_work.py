@@ -26,7 +26,7 @@ from annotate.figures.interval_width import (
 )
 from annotate.kinds.designs import DESIGNS, STREAM
 from annotate.models import Judgment, Task, Unit
-from annotate.work import moves
+from annotate.quality import agreement_strata
 
 LABELS = 3  # maximum number of labels whose audits have a separate row
 LEAST_GAIN = 1e-5  # minimum reduction of the interval width
@@ -156,12 +156,12 @@ def measured(task: Task) -> Measured:
     reason, they are subject to checks, not to rechecks.
     """
     audit_results = audit_report.audits(task)
-    unread = _counts(moves.unread(task), "agreed_label")
+    unread = _counts(agreement_strata.unread(task), "agreed_label")
     audited = {label: audit.resolved + audit.unresolved for label, audit in audit_results.items()}
     agreed = Counter(audited) + unread
     of_checks, unchecked = checks.report(task), checks.unchecked_counts(task)
     rows = {row["language"]: checks.as_audit(row) for row in of_checks["languages"]}
-    disputed = task.units.exported().filter(audited=False).exclude(pk__in=moves.unread(task))
+    disputed = task.units.exported().filter(audited=False).exclude(pk__in=agreement_strata.unread(task))
     by_queue = _counts(disputed.filter(copy_of=None), "visited__0")
     by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
     checked = {queue: check_count for queue, (_, check_count) in checks.check_counts(task).items() if queue in by_queue}

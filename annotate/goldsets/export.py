@@ -44,8 +44,8 @@ from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Side, Task
 from annotate.quality import answer_models
+from annotate.quality.agreement_strata import contested_strata
 from annotate.reports.numbers import percent
-from annotate.work.moves import contested_strata
 from corpora.core.languages import UND
 from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of

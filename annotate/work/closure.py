@@ -22,8 +22,7 @@ from annotate.models import Flag, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.reports.tables import many
 from annotate.work.adjudication import came_to, somebody_else
-from annotate.work.decisions import decide_without_more, is_audit
-from annotate.work.moves import BATCH, PLAIN, locked, move, moved, save_all
+from annotate.work.moves import BATCH, PLAIN, decide_without_more, is_audit, locked, move, moved, save_all
 from annotate.work.routing import is_settled_by_most, is_unconfirmed
 from corpora.database.bulk_rows import batched
 from corpora.models import Corpus, Draw, Item

@@ -18,9 +18,8 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.backlog import count_answers
-from annotate.work.decisions import decide
 from annotate.work.eligible import in_own_queues, is_over
-from annotate.work.moves import seen
+from annotate.work.moves import decide, seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import free_place
 from annotate.work.routing import send_on

@@ -1,24 +1,27 @@
-"""Moves of units between stages. Only this module writes Unit.stage, and it stores a Transition for each move.
+"""Moves of units between stages, such as the one that a unit's answers lead to.
 
-Callers must have locked the unit's row. This is not necessary while a task is being opened, because no other
-transaction can see the units yet. decisions.py and routing.py decide where a unit goes.
+Only this module writes Unit.stage, and it stores a Transition for each move. Callers must have locked the unit's row.
+This is not necessary while a task is being opened, because no other transaction can see the units yet. routing.py
+decides where a unit goes that its answers do not decide.
 """
 
-from collections.abc import Callable, Collection, Iterable
-from functools import partial, reduce
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from itertools import chain
-from operator import or_
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.core.aggregation.answer_table import outcome
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
 from annotate.work.sql import sql
+from corpora.core import CorpusError, package_of
 from corpora.database.bulk_rows import insert, plain, update
 from corpora.database.statements import insert_one, new_row, update_one
 
@@ -31,6 +34,8 @@ _BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED
 _BEGUN = sql("begun")
 # A primary key that no row has, because primary keys start at 1.
 NO_ROW = 0
+# The event, the next stage and the label of a unit; or the number of answers that it needs now.
+CameTo = tuple[str, str, str] | int
 
 
 def move(
@@ -84,6 +89,92 @@ def moved(
         by=by,
         at=timezone.now(),
     )
+
+
+# --- units with all their answers
+
+
+def decide(unit: Unit, answers: Sequence[Judgment], *, asks: bool = True, **how: Any) -> None:
+    """Decide a unit that has all its answers: label it, ask one more person, or send it to its next stage.
+
+    answers: the unit's answers.
+    asks: whether a quality control may request answers from more people.
+    how: `by`, `judgment` and `keep`, see `move`.
+    """
+    follow(unit, came_to(unit, [answer.label for answer in answers], asks=asks), **how)
+
+
+def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
+    """Decide a unit based on the answers that it has, without asking anybody else."""
+    unit.redundancy = len(answers)
+    decide(unit, answers, asks=False, **how)
+
+
+def follow(unit: Unit, result: CameTo, **how: Any) -> None:
+    """Store what a unit's answers came to. how: see `decide`."""
+    if isinstance(result, int):
+        unit.redundancy = result
+        update_one(unit, "redundancy", keep=how.get("keep", True))
+    else:
+        event, to_stage, label = result
+        move(unit, event, to_stage, **how, label=label)
+
+
+def came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> CameTo:
+    """Return the event, the stage and the label that result from a unit's answers.
+
+    If the answers do not decide the unit yet, return the number of answers that it needs now.
+
+    asks: whether a quality control may request answers from more people.
+    """
+    task = unit.task
+    asked = task.redundancy if task.stop_early else len(answers)
+    aggregate = task.kind.form.aggregations[task.aggregation]
+    result = outcome(answers, aggregate=aggregate, order=task.labels, people=asked)
+    if isinstance(result, int) and len(answers) < asked:
+        return result
+    # Most rules return one of the answers, which were checked when they were given.
+    label = result if result is None or result in answers else _checked_label(unit, result)
+    for control in task.hooks["decided"]:
+        decided = control.decided(unit, answers, label)
+        if isinstance(decided, int):
+            if asks and decided > len(answers):
+                return decided
+        elif decided:
+            return decided
+    if label is None:
+        # A unit with a known answer was hidden among the work, so it does not need a label.
+        return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
+    return "answered", stages.LABELLED, label
+
+
+def _checked_label(unit: Unit, result: object) -> str:
+    """Return the label that an aggregation returned, which is none of the answers.
+
+    If it is not a possible answer, raise a CorpusError that names the package of the unit's form.
+    """
+    form, name = unit.task.kind.form, unit.task.aggregation
+    try:
+        if not isinstance(result, str):
+            raise ValueError("It must be a text or None.")
+        unit.task.kind.rules.check(Answer(result, is_sure=True), unit)
+    except ValueError as error:
+        raise CorpusError(
+            f"{package_of(form)} cannot be used: its aggregation {name} of the form {form.slug} returned {result!r} "
+            f"for the unit {unit}. {error} Fix the package."
+        ) from error
+    return result
+
+
+def is_audit(unit: Unit) -> bool:
+    """Return whether people label the unit because the unit or a copy of it was drawn for the audit."""
+    cached: Any = unit  # some queries annotate the unit with the result
+    if not hasattr(cached, "is_audit"):
+        cached.is_audit = unit.transitions.filter(event="audited").exists()
+    return bool(unit.agreed_label) and cached.is_audit
+
+
+# --- units that enter queues
 
 
 def to_people(unit: Unit, event: str, routes: Routes) -> Any:
@@ -146,36 +237,3 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
 def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[str]) -> None:
     update(units, fields)
     insert(transitions)
-
-
-def strata(task: Task, units: QuerySet[Unit]) -> set[str]:
-    """Return the strata of automatically labelled units, each as its values separated by spaces.
-
-    In most tasks, a stratum is a label. In others, it is a language and a label, such as `de sports`.
-    """
-    rows = units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
-    return {" ".join(values) for values in rows.distinct()}
-
-
-def in_strata(task: Task, names: Iterable[str]) -> Q:
-    """Return a filter for units in strata, which are named as in `strata`."""
-    paths = task.kind.statistics.audit_strata
-    if len(paths) == 1:
-        return Q(**{f"{paths[0]}__in": list(names)})
-    each = (Q(**dict(zip(paths, name.split(" ", len(paths) - 1), strict=True))) for name in names)
-    return reduce(or_, each, Q(pk__in=[]))
-
-
-def contested_strata(task: Task) -> set[str]:
-    """Return the strata that failed their audit. People label all items of such a stratum."""
-    return strata(task, task.units.filter(transitions__event="contested"))
-
-
-def unread(task: Task) -> QuerySet[Unit]:
-    """Return the posts that have a label only from the detectors' agreement (stratum `agreed` of an exported set).
-
-    These posts were not chosen for the audit, and people do not label them because of a failed audit either. However,
-    people may have read the text of such a post in another post.
-    """
-    alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~in_strata(task, contested_strata(task))
-    return task.units.exclude(agreed_label="").filter(alone, audited=False)

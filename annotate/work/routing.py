@@ -16,9 +16,8 @@ from annotate.core import stages
 from annotate.core.aggregation.answer_table import at_first, majority
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.work.decisions import came_to, decide_without_more, follow
 from annotate.work.eligible import BEGINS, shown_before
-from annotate.work.moves import PLAIN, move, moved, save_all
+from annotate.work.moves import PLAIN, came_to, decide_without_more, follow, move, moved, save_all
 from annotate.work.routes import Routes
 from corpora.database.statements import update_one
 from corpora.models import Item

@@ -25,9 +25,10 @@ from annotate.kinds.interface_language import question_about
 from annotate.kinds.options import BLIND_SHARE, OPTIONS
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
+from annotate.quality.agreement_strata import unread
 from annotate.quality.guideline_versions import add_first
 from annotate.work.closure import hidden
-from annotate.work.moves import locked, unread
+from annotate.work.moves import locked
 from annotate.work.unit_entry import CHUNK, add_units, store_orders
 from corpora.core.languages import UND
 from corpora.core.values import matching

@@ -15,7 +15,8 @@ from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work import adjudication, moves
+from annotate.quality import agreement_strata
+from annotate.work import adjudication
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS
@@ -104,7 +105,7 @@ def opened(*options, languages="nl eu", name="asked", **given):
 
 
 def unread(language):
-    agreed = moves.unread(Task.objects.get(name="stream")).values_list("item__key", flat=True)
+    agreed = agreement_strata.unread(Task.objects.get(name="stream")).values_list("item__key", flat=True)
     return {key for key in agreed if SAID[key] == language}
 
 

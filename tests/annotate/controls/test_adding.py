@@ -24,7 +24,8 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.exporter import Counts, batches
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
-from annotate.work import adjudication, moves
+from annotate.quality import agreement_strata
+from annotate.work import adjudication
 from annotate.work.answer_changes import undo
 from annotate.work.closure import close, tell_secret
 from annotate.work.judgments import judge
@@ -235,7 +236,7 @@ def test_an_export_says_what_is_unread_and_the_chance_of_posts_since_some_were_a
     for label in ("", "fr"):
         contesting.contest(task, label)
         agreed = {row["id"] for row in exported(task, "id", "stratum") if row["stratum"] == "agreed"}
-        assert set(moves.unread(task).values_list("item__key", flat=True)) == agreed
+        assert set(agreement_strata.unread(task).values_list("item__key", flat=True)) == agreed
         assert agreed
 
 

@@ -15,10 +15,10 @@ from annotate.figures.further_work import further_work, measured, narrowing
 from annotate.figures.interval_width import AUDITS, CHECKS, POSTS, SECONDS, Expected, planned, width
 from annotate.kinds import Answer
 from annotate.models import Judgment
+from annotate.quality.agreement_strata import contested_strata
 from annotate.reports.numbers import in_points
 from annotate.work.adjudication import to_adjudicate
 from annotate.work.judgments import judge
-from annotate.work.moves import contested_strata
 from annotate.work.queue import take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -7,7 +7,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
 from annotate.kinds import KINDS
-from annotate.work.decisions import decide
+from annotate.work.moves import decide
 from annotate.work.task_creation import GoldRow
 from corpora.models import Corpus
 from tests.annotate.acts import open_records

@@ -18,9 +18,9 @@ from annotate.quality import answer_models
 from annotate.quality.guideline_versions import current
 from annotate.work.adjudication import discard
 from annotate.work.answer_changes import undo
-from annotate.work.decisions import decide
 from annotate.work.interventions import void
 from annotate.work.judgments import judge
+from annotate.work.moves import decide
 from annotate.work.queue import take
 from corpora.models import Corpus
 from tests.annotate.acts import open_records
