@@ -20,7 +20,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from annotate.pages import annotators  # noqa: E402
-from annotate.work import judgments, permit, queue  # noqa: E402
+from annotate.work import judgments, permit  # noqa: E402
 from benchmarks.load_work import TASK  # noqa: E402
 from benchmarks.server_load.people import has_already  # noqa: E402
 
@@ -97,7 +97,7 @@ def main(answers: int) -> dict:
     processor = (time.process_time() - began) / answers
     timed(permit, "permits", "permit")
     timed(judgments, "close", "close")
-    timed(queue, "hand_out", "hand_out")
+    timed(annotators, "hand_out", "hand_out")
     timed(connection, "_commit", "commit")
     timed(annotators, "_work", "show")
     with watched():

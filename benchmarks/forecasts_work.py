@@ -2,8 +2,8 @@
 
 Nothing here is drawn as figures/finish_simulation.py supposes: a reader has days of the week of their own, comes to
 most of them, falls ill for a week, is slow at first, and may leave; single answers take as long as a gamma distribution
-says; what was skipped once is skipped more readily. The queue is that of work/queue.py: whoever is free is given the
-unit that comes first in the draw, of those that wait in their languages and that they have not judged.
+says; what was skipped once is skipped more readily. The queue is that of work/assignment.py: whoever is free is given
+the unit that comes first in the draw, of those that wait in their languages and that they have not judged.
 """
 
 import json

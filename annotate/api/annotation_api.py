@@ -50,6 +50,7 @@ from annotate.models import Annotator, Flag, Judgment, Lease, Task, Trial
 from annotate.pages import concept_picker
 from annotate.pages.concept_picker import Listing
 from annotate.work import answer_changes, flags, judgments, queue
+from annotate.work.assignment import hand_out
 from annotate.work.backlog import Progress, progress_in, progress_of
 from annotate.work.permit import Permit, acting, open_permits, permit_of
 from corpora.vocabulary.thesaurus import VocabularyError
@@ -154,7 +155,7 @@ def _closed(
         closed = judgments.close(permit, lease, answer(permit.task.kind, fields), fields["active_seconds"])
         following = None
         if fields["take_next"]:
-            following = queue.hand_out(closed.permit, closed.held)
+            following = hand_out(closed.permit, closed.held)
     judgment: Any = closed.judgment
     if fields["take_next"]:
         task = permit.task
@@ -173,7 +174,7 @@ def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
         flagged = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
         closed = flagged.closed if fields["take_next"] else None
         if closed:
-            following = queue.hand_out(closed.permit, closed.held)
+            following = hand_out(closed.permit, closed.held)
     flag: Any = flagged.flag
     if closed:
         flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))

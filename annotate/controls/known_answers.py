@@ -22,10 +22,10 @@ from annotate.core.pause_rule import pauses
 from annotate.kinds.control import Place, QualityControl, register
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.quality.commitments import READ, draw_line
+from annotate.work.assignment import PlaceOf, free_place
 from annotate.work.eligible import Seen, unjudged_by
 from annotate.work.interventions import stop
 from annotate.work.permit import Permit
-from annotate.work.queue import PlaceOf, free_place
 from annotate.work.task_creation import Entry
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.core.graphemes import UNSPACED

@@ -13,8 +13,8 @@ The following quantities are unknown, so they are drawn at random:
 - The days on which annotators work, when they start, and whether they stay.
 - The share of skipped units, and the share of units that go to adjudicators.
 
-An annotator who works in several languages gets units in the order of the draw (see work/queue.py), so the annotator's
-time goes to the queue that is furthest behind.
+An annotator who works in several languages gets units in the order of the draw (see work/assignment.py), so the
+annotator's time goes to the queue that is furthest behind.
 """
 
 from collections import Counter

@@ -28,6 +28,7 @@ from annotate.pages.keyboard_shortcuts import queue_keys
 from annotate.pages.start_page import may_do, rest_due
 from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as handing_out
+from annotate.work.assignment import hand_out
 from annotate.work.backlog import progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of
@@ -155,7 +156,7 @@ def start(request: UserRequest, task: str) -> HttpResponse:
             return redirect("queue", task=permit.task.name)
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
             handing_out.close_open(permit.annotator, permit.task)
-        lease = handing_out.hand_out(permit)
+        lease = hand_out(permit)
     return _next(request, permit, lease)
 
 
@@ -181,7 +182,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
             closed = judgments.close(permit, lease_id, answer, active_seconds(request))
             # Save the answer and hand out the next unit in one transaction.
-            lease = handing_out.hand_out(closed.permit, closed.held)
+            lease = hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
         # `leased` returns the lease even if it has expired.
         shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
@@ -207,7 +208,7 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     try:
         with acting(request.user, task) as permit:
             closed = flags.flag(permit, lease_id, kind, message, active_seconds(request)).closed
-            lease = handing_out.hand_out(closed.permit, closed.held) if closed else None
+            lease = hand_out(closed.permit, closed.held) if closed else None
     except InvalidAnswer as refusal:
         if request.htmx:
             raise
@@ -298,7 +299,7 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     if not leases or None in leases:
         raise InvalidAnswer(_("The form does not identify the posts. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in leases if lease is not None}
-    refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
+    refused = handing_out.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
     sheet = handing_out.take_sheet(annotator, task)
     # Without htmx, show refusals in this response. Reloading it submits the form again, which changes nothing.

@@ -1,4 +1,4 @@
-"""Units that an annotator may be given, and their number. queue.py decides their order and assigns them."""
+"""Units that an annotator may be given, and their number. assignment.py assigns them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -22,9 +22,9 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Flag, Guidelines, Lease, Note, NoteRead, Task, Unit
 from annotate.quality.guideline_versions import ENGLISH, current, new_version
 from annotate.work import judgments
+from annotate.work.assignment import close
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, permit_of
-from annotate.work.queue import close
 
 MOST_WORDS = 2000  # maximum length of a message, reply or note, in characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")

@@ -17,11 +17,11 @@ from annotate.core import refusals, stages
 from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
+from annotate.work.assignment import free_place
 from annotate.work.backlog import count_answers
 from annotate.work.eligible import in_own_queues, is_over
 from annotate.work.moves import decide, seen
 from annotate.work.permit import Permit, acting
-from annotate.work.queue import free_place
 from annotate.work.routing import send_on
 from corpora.database import bulk_rows
 from corpora.database.statements import insert_one, new_row, prepared, update_one
@@ -66,27 +66,6 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
 @prepared
 def _task_of(lease: int, annotator: int) -> QuerySet[Task]:
     return Task.objects.filter(pk__in=Lease.objects.filter(pk=lease, annotator=annotator).values("unit__task"))
-
-
-def judge_sheet(
-    annotator: Annotator, task: Task, answers: dict[int, Answer | None], active_seconds: float | None = None
-) -> list[refusals.Refusal]:
-    """Answer the units of a sheet. Returns the refusals; all other answers are saved.
-
-    Each answer is a separate judgment, so a refused answer does not affect the others.
-
-    answers: the answer for each lease, by primary key; None to skip the unit.
-    active_seconds: working time on the whole sheet.
-    """
-    seconds_per_answer = None if active_seconds is None else active_seconds / len(answers)
-    refused = []
-    for lease_id, answer in answers.items():
-        try:
-            with acting(annotator.user, task.name) as permit:
-                close(permit, lease_id, answer, seconds_per_answer)
-        except refusals.Refusal as refusal:
-            refused.append(refusal)
-    return refused
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def _locked(people: Iterable[Annotator]) -> list[Annotator]:
 
 
 def _release(people: Iterable[Annotator], task: Task) -> None:
-    """Return the open units of people to the queues. This must be the last step of a transaction (see queue.close)."""
+    """Return the open units of people to the queues, as the last step of a transaction (see assignment.close)."""
     for person in people:
         close_open(person, task)
 

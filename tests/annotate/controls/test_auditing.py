@@ -15,9 +15,10 @@ from annotate.core.estimation.proportions import jeffreys
 from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
 from annotate.work import adjudication
+from annotate.work.assignment import lease_locked
 from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
-from annotate.work.queue import lease_locked, take
+from annotate.work.queue import take
 from annotate.work.task_creation import extend_task
 from annotate.work.unit_entry import add_units
 from corpora.models import Item

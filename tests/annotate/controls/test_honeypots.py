@@ -46,7 +46,7 @@ def whole_day(annotator, task, most=1000):
     return day
 
 
-# --- the count, against a simulation that decides one unit after the other as work/queue.py does
+# --- the count, against a simulation that decides one unit after the other as work/assignment.py does
 
 
 def one_after_the_other(work, states):

@@ -19,8 +19,8 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import AnnotatorLanguage, Transition
 from annotate.work.adjudication import settle
 from annotate.work.answer_changes import undo
-from annotate.work.judgments import judge, judge_sheet, skip
-from annotate.work.queue import take, take_sheet
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import judge_sheet, take, take_sheet
 from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample
 from corpora.models import Corpus, Item, agreed_on

@@ -19,11 +19,12 @@ from annotate.core.aggregation.answer_table import majority
 from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Unit
-from annotate.work import answer_changes, eligible, judgments, queue
+from annotate.work import answer_changes, assignment, eligible, judgments
 from annotate.work.answer_changes import undo
+from annotate.work.assignment import free_place, lease_locked
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of
-from annotate.work.queue import free_place, lease_locked, release, take
+from annotate.work.queue import release, take
 from tests.annotate.conftest import DISPUTED
 from tests.together import HANGS, at_once, until_others_wait_or_end
 
@@ -199,7 +200,7 @@ def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(m
     all_counted = threading.Barrier(len(people), timeout=HANGS)
     thread = threading.local()
     if stale:
-        monkeypatch.setattr(queue, "free_place", lambda unit, leases, **options: thread.place)
+        monkeypatch.setattr(assignment, "free_place", lambda unit, leases, **options: thread.place)
 
     def lease(annotator):
         thread.place = free_place(task.units.get(), [])
@@ -301,14 +302,14 @@ def test_two_people_who_come_back_and_are_given_each_others_units_do_not_block_o
         take(annotator, task)
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     bea_has_anns, both_have_locked = threading.Event(), threading.Barrier(2, timeout=HANGS)
-    real = queue.free_place
+    real = assignment.free_place
 
     def slow(unit, leases, **options):
         bea_has_anns.set()
         both_have_locked.wait()
         return real(unit, leases, **options)
 
-    monkeypatch.setattr(queue, "free_place", slow)
+    monkeypatch.setattr(assignment, "free_place", slow)
 
     def second():
         bea_has_anns.wait(HANGS)
