@@ -61,13 +61,11 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("The language is not on the list. Write in the comment which one it is."))
 
 
+_UNDEFINED = language_questions.undefined(UNDEFINED_REASONS)
+
+
 def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
-    codes, labels = language_questions.own_codes(permit), unit.task.labels
-    return {
-        **language_questions.undefined(UNDEFINED_REASONS),
-        "choices": language_questions.keyed(tuple(codes)),
-        "everything": language_questions.by_name(() if set(codes).issuperset(labels) else labels),
-    }
+    return {**_UNDEFINED, **language_questions.buttons(permit)}
 
 
 def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:

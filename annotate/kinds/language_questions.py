@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote_plus
+from zlib import crc32
 
 from django.utils.translation import gettext as _
 
@@ -87,6 +88,22 @@ def keyed(codes: tuple[str, ...]) -> Sequence[Choice]:
 def has_all_buttons(permit: Permit) -> bool:
     """Return whether all labels of the task have buttons, so that a list of all languages would only repeat them."""
     return set(own_codes(permit)).issuperset(permit.task.labels)
+
+
+def buttons(permit: Permit) -> dict[str, Any]:
+    """Return template context for the buttons of an annotator: their own languages, and all languages by name.
+
+    All languages are left out if they would only repeat the buttons. The digest changes whenever the lists change.
+    """
+    everything = () if has_all_buttons(permit) else tuple(permit.task.labels)
+    return _buttons(tuple(own_codes(permit)), everything, interface_language())
+
+
+@lru_cache
+def _buttons(codes: tuple[str, ...], everything: tuple[str, ...], language: str) -> dict[str, Any]:
+    lists = {"choices": keyed(codes), "everything": _by_name(everything, language)}
+    shown = " ".join(choice.code for choices in lists.values() for choice in choices)
+    return {**lists, "digest": f"{crc32(shown.encode()):x}"}
 
 
 def by_name(codes: Iterable[str]) -> Sequence[Choice]:

@@ -42,61 +42,49 @@ def _work(
     closed: judgments.Closed | None = None,
     on_sheet: bool = False,
     status: int = 200,
-    previous: Lease | None = None,
     posted: QueryDict | None = None,
     **extra: Any,
 ) -> HttpResponse:
     """Show a unit, a sheet, or the reason why there is none. For htmx, render only the part of the page that changes.
 
     leases: the leases of the unit or of the sheet; empty if there is nothing to show
-    closed: result of storing the previous answer, if this request stored one
-    previous: lease of the unit that was on the screen, if known
+    closed: result of storing the previous answer, if this request stored or repeated one
     posted: values of the unit's form if it is shown again
     """
-    task = permit.task
-    unit = leases[0].unit if leases else None
-    progress = progress_of(permit)
-    last = _undoable(permit, closed)
-    [last_said] = item_view.said([last], permit.annotator, task.kind)
+    task, goal = permit.task, request.preferences.get("goal")
+    progress, last = progress_of(permit), _undoable(permit, closed)
     context = {
         "task": task,
         "on_sheet": on_sheet,
         "has_sheets": bool(task.kind.pages.sheet),
         "noun": task.kind.noun,
         "progress": progress,
-        "last": last_said,
-        **_goal(request, permit),
+        "last": item_view.said([last], permit.annotator, task.kind)[0] if last else "",
+        "goal": goal,
+        "done_today": personal_progress.worked(permit.annotator).answered_today if goal else None,
         **({} if leases else may_do(permit, progress)),
         **extra,
     }
+    language = ""
     if leases:
-        language_asked = leases[0].unit.asked
-        context["changed"] = bool(language_asked and last and last.unit.asked != language_asked)
-        if on_sheet:
-            context |= item_view.sheet(leases, permit)
-        else:
-            context |= item_view.question(leases[0], permit, posted, request.META.get("HTTP_ASSAY_SHOWN"))
-            context["flag_kept"] = "HTTP_ASSAY_FLAG" in request.META
-    language = unit.item.language if unit else ""
-    guidelines_change = (
-        language and len(task.languages) > 1 and not (previous and previous.unit.item.language == language)
-    )
-    if guidelines_change or not request.htmx:
+        unit = leases[0].unit
+        language = unit.item.language
+        context["changed"] = bool(unit.asked and last and last.unit.asked != unit.asked)
+        context["flag_kept"] = "HTTP_ASSAY_FLAG" in request.META
+        on_page = request.META.get("HTTP_ASSAY_SHOWN")
+        context |= (
+            item_view.sheet(leases, permit) if on_sheet else item_view.question(leases[0], permit, posted, on_page)
+        )
+    is_other = len(task.languages) > 1 and not (closed and closed.lease.unit.item.language == language)
+    if not request.htmx or (language and is_other):
         # Show the guidelines in the language of the record.
         context |= item_view.guidelines(task, language)
-    if not request.htmx:
-        keys = queue_keys(permit, on_sheet=on_sheet, is_guided="guidelines" in context)
-        context |= {"keys": keys, **rest_due(permit.annotator)}
-        context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
-        context["notes"] = flags.notes_to_read([permit])
-    template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
-    return render(request, template, context, status=status)
-
-
-def _goal(request: UserRequest, permit: Permit) -> dict[str, int]:
-    """Return the template context with the daily goal and the number of today's answers. Empty if there is no goal."""
-    goal = request.preferences.get("goal")
-    return {"goal": goal, "done_today": personal_progress.worked(permit.annotator).answered_today} if goal else {}
+    if request.htmx:
+        return render(request, "annotate/_work.html", context, status=status)
+    keys = queue_keys(permit, on_sheet=on_sheet, is_guided="guidelines" in context)
+    context |= {"keys": keys, "notes": flags.notes_to_read([permit]), **rest_due(permit.annotator)}
+    context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
+    return render(request, "annotate/queue.html", context, status=status)
 
 
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
@@ -135,13 +123,11 @@ def queue(request: UserRequest, permit: Permit) -> HttpResponse:
 
 def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
     """Render the next unit for htmx, or redirect to its page."""
-    why_empty = None
-    if lease is None:
-        # hand_out skips units that other transactions have locked. `take` waits for them.
-        lease = handing_out.take(permit.annotator, permit.task)
-        why_empty = None if lease or not request.htmx else personal_progress.why_empty(permit)
+    # hand_out skips units that other transactions have locked. `take` waits for them.
+    lease = lease or handing_out.take(permit.annotator, permit.task)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
+    why_empty = None if lease else personal_progress.why_empty(permit)
     return _work(request, permit, _one(lease), why_empty=why_empty, **extra)
 
 
@@ -184,10 +170,8 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
             # Save the answer and hand out the next unit in one transaction.
             lease = hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
-        # `leased` returns the lease even if it has expired.
-        shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
-        return _again(request, permit, shown_lease, refusal=refusal, status=status_of(refusal))
-    return _next(request, closed.permit, lease, closed=closed, previous=closed.lease)
+        return _again(request, permit, lease_id, refusal=refusal)
+    return _next(request, closed.permit, lease, closed=closed)
 
 
 def flag(request: UserRequest, task: str) -> HttpResponse:
@@ -212,22 +196,24 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     except InvalidAnswer as refusal:
         if request.htmx:
             raise
-        shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
-        return _again(request, permit, shown_lease, refusal=refusal, status=status_of(refusal))
+        return _again(request, permit, lease_id, refusal=refusal)
     if closed:
-        return _next(request, closed.permit, lease, closed=closed, previous=closed.lease)
+        return _next(request, closed.permit, lease, closed=closed)
     flagged = _("The manager has received your flag. You can now answer or skip.")
     if request.htmx:
         return HttpResponse(flagged)
-    shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
-    return _again(request, permit, shown_lease, flagged=flagged)
+    return _again(request, permit, lease_id, flagged=flagged)
 
 
-def _again(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
-    """Show the same unit again with the submitted values of its form."""
+def _again(
+    request: UserRequest, permit: Permit, lease_id: int, *, refusal: InvalidAnswer | None = None, **extra: Any
+) -> HttpResponse:
+    """Show the same unit again with the submitted values of its form, even if its lease has expired."""
+    leases = _one(handing_out.leased(permit.annotator, permit.task, lease_id))
     # Browsers count a line break as one character but send two, so the comment could exceed the maximum length.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
-    return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
+    extra |= {"comment": comment, "refusal": refusal, "status": status_of(refusal)}
+    return _work(request, permit, leases, posted=request.POST, **extra)
 
 
 @with_permit
@@ -240,7 +226,7 @@ def _choose(request: UserRequest, permit: Permit) -> HttpResponse:
     if request.htmx:
         panel = concept_picker.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _again(request, permit, lease)
+    return _again(request, permit, lease.pk)
 
 
 def undo(request: UserRequest, task: str) -> HttpResponse:

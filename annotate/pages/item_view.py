@@ -2,12 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from unicodedata import east_asian_width
-from zlib import crc32
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
@@ -171,9 +170,7 @@ def question(
     """
     kind = permit.task.kind
     context = kind.pages.ask(lease.unit, permit)
-    if "everything" in context:
-        codes = " ".join(choice.code for choice in (*context["choices"], *context["everything"]))
-        digest = f"{crc32(codes.encode()):x}"
+    if digest := context.get("digest"):
         context |= {"shown": digest, "kept": digest == on_page}
     return {
         "lease": lease,
@@ -243,14 +240,13 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
     return sentences
 
 
-def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:
-    """Return a short description of each judgment. For None, the description is an empty string.
+def said(judgments: Sequence[Judgment], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:
+    """Return a short description of each judgment.
 
     may_read: whether the descriptions may contain words of the units' texts
     """
-    judgment_list = list(judgments)
-    labels = iter(seen(annotator, ((judgment.unit, judgment.label) for judgment in judgment_list if judgment)))
-    return [_description(judgment, next(labels), kind, may_read) if judgment else "" for judgment in judgment_list]
+    labels = seen(annotator, [(judgment.unit, judgment.label) for judgment in judgments])
+    return [_description(judgment, label, kind, may_read) for judgment, label in zip(judgments, labels, strict=True)]
 
 
 def _description(judgment: Judgment, label: str, kind: Kind, may_read: bool) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -125,28 +126,27 @@ def close(
     kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     task = permit.task
     unit, around = _locked_work(permit, lease_id)
-    leases = [other for other in around if unit.pk in (other.unit_id, other.instead_of_id)]
     lease = next(each for each in around if each.pk == lease_id)
     shown = lease.unit
     shown.task = task
-    own = [each for each in around if each.annotator_id == permit.annotator.pk]
-    held = [each for each in own if each.closed_at is None and each.unit_id != shown.pk]
-    own = [each for each in own if each.unit_id == shown.pk]
+    person, judgments = permit.annotator.pk, [each.judgment for each in around if hasattr(each, "judgment")]
+    own = [each for each in around if each.annotator_id == person and each.closed_at is None]
+    held = [each for each in own if each.unit_id != shown.pk]
     for control in task.hooks["stored"] if answer else ():
         answer = control.stored(answer, shown, permit.annotator)
-    if first := getattr(lease, "judgment", None):
+    if first := next((each for each in judgments if each.lease_id == lease_id), None):
         return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
     if permit.stopped:
         raise permit.stopped
     # If the lease has expired, the same annotator may have received the unit again in another tab. In this case, use
     # the open lease.
-    lease = next((each for each in own if each.closed_at is None), lease)
-    binding = (getattr(each, "judgment", None) for each in own)
-    if earlier := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
+    lease = next((each for each in own if each.unit_id == shown.pk), lease)
+    of_own = (each for each in judgments if each.annotator_id == person and each.unit_id == shown.pk)
+    if earlier := next((each for each in of_own if each.voided_at is None or each.voided_by_id), None):
         return Closed(permit, _retried(earlier, kind, answer, shown), False, lease, held)
     # The answer must not precede the question, even if the clock was set back.
     now = max(timezone.now(), lease.opened_at)
-    lease.place = _place_of(permit, lease, unit, shown, leases, answer, now)
+    lease.place = _place_of(permit, lease, unit, shown, around, answer, now)
     judgment = _store(permit, lease, shown, kind, answer, now, active_seconds)
     for control in task.hooks["judged"]:
         control.judged(judgment, answer)
@@ -154,8 +154,8 @@ def close(
         _mark_disturbing(shown, unit)
     # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
     # statements nor the duration distinguish gold answers from work.
-    of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown.pk))
-    standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
+    of_unit = [each for each in judgments if each.voided_at is None and each.unit_id in (unit.pk, shown.pk)]
+    standing = sorted([*of_unit, judgment], key=attrgetter("pk"))
     decide_or_route(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.hooks["moved"]:
         control.moved(unit)
@@ -188,19 +188,20 @@ def _locked_work(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]:
 
 
 def _place_of(
-    permit: Permit, lease: Lease, unit: Unit, shown: Unit, leases: list[Lease], answer: Answer | None, now: datetime
+    permit: Permit, lease: Lease, unit: Unit, shown: Unit, around: list[Lease], answer: Answer | None, now: datetime
 ) -> int | None:
     """Return the place that a judgment holds on the unit of work. Skips, flags and gold answers hold none.
+
+    around: see `_around`.
 
     Raise a refusal if the judgment does not count or if the answer does not fit the unit.
     """
     is_late = lease.closed_at is not None or lease.expires_at <= now
-    others = [each for each in leases if each.pk != lease.pk]
     _check_rights(permit, lease, unit, now, is_late=is_late)
+    others = [each for each in around if each.pk != lease.pk and unit.pk in (each.unit_id, each.instead_of_id)]
     # After this lease of a gold answer expired, others may have given all the answers that are needed, as can happen
     # for a unit of work.
-    is_late_gold = lease.instead_of_id and is_late
-    is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
+    is_gone = unit.stage != stages.QUEUED or (is_late and lease.instead_of_id and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
     if answer is None:

@@ -27,6 +27,7 @@ from corpora.database.statements import insert_one, new_row, update_one
 
 BATCH = 2000
 PLAIN = plain(Transition)
+_NEW = partial(new_row, Transition)
 # Fields of a unit that change when it is sent to people.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
 # The event for each first stage of a new unit. If the unit starts in a queue, the task's kind defines the event.
@@ -38,23 +39,13 @@ NO_ROW = 0
 CameTo = tuple[str, str, str] | int
 
 
-def move(
-    unit: Unit,
-    event: str,
-    to_stage: str,
-    *,
-    by: User | None = None,
-    judgment: Judgment | None = None,
-    keep: bool = True,
-    **changes: Any,
-) -> None:
+def move(unit: Unit, event: str, to_stage: str, *, keep: bool = True, **changes: Any) -> None:
     """Move a unit whose row the caller has locked, and store the transition.
 
-    changes: new values of label, round, language, visited and redundancy. Without a new label, the unit has no label
-        afterwards.
+    changes: see `moved`. Without a new label, the unit has no label afterwards.
     keep: whether to store the move. If not, the same statements run without effect.
     """
-    transition = moved(unit, event, to_stage, by=by, judgment=judgment, of=partial(new_row, Transition), **changes)
+    transition = moved(unit, event, to_stage, of=_NEW, **changes)
     update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
     insert_one(transition, keep=keep)
 
@@ -72,6 +63,7 @@ def moved(
 ) -> Any:
     """Move a unit in memory and return the transition. The caller saves both.
 
+    changes: new values of round, language, visited and redundancy.
     of: constructor of the transition; PLAIN is a faster one for bulk insertion.
     """
     stages.check_move(unit.stage, event, to_stage)
