@@ -246,7 +246,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=30)
 # Further attempts do not extend the lockout, because the page states how long it lasts.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "annotate.pages.access.address_of"
+AXES_CLIENT_IP_CALLABLE = "annotate.pages.api_access.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
 # For privacy, failed attempts are deleted after half an hour. The passwords that were typed are never stored, because
 # they may be valid on other sites.
@@ -342,15 +342,15 @@ CONTENT_SECURITY_POLICY = (
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "annotate.pages.access.TokenAuthentication",
+        "annotate.pages.api_access.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.access.PerMinute"],
-    "DEFAULT_METADATA_CLASS": "annotate.pages.access.NoMetadata",
+    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.api_access.PerMinute"],
+    "DEFAULT_METADATA_CLASS": "annotate.pages.api_access.NoMetadata",
     "EXCEPTION_HANDLER": "annotate.pages.error_responses.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }

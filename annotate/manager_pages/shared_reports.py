@@ -20,7 +20,8 @@ from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 
 from annotate.models import Job
-from annotate.pages.access import UserRequest, allows_visitor, whole_number
+from annotate.pages.access import UserRequest, whole_number
+from annotate.pages.api_access import allows_visitor
 from annotate.work import job_store
 
 REPORT, CARD = "report.html", ".md"

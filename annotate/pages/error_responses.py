@@ -16,8 +16,9 @@ from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
 from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAgreed, NotAllowed, NotFound, Paused, Refusal
-from annotate.pages.access import API, PageRequest, PerMinute, may, status_of
+from annotate.pages.access import API, PageRequest, may, status_of
 from annotate.pages.account import way_back
+from annotate.pages.api_access import PerMinute
 from corpora.system import is_storage_fault
 
 LONG = f"{API}v1/manage/"  # URL prefix of managers' requests, which can take long

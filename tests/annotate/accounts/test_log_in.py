@@ -16,7 +16,7 @@ from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
 from annotate.models import Guidelines, Judgment, Lease
-from annotate.pages.access import address_of
+from annotate.pages.api_access import address_of
 from annotate.work import accounts
 from annotate.work.people_file import Row
 from tests.annotate.accounts.acts import ELSEWHERE, HERE, NEW, OLD, PAGES, is_in, log_in, tasks_by, type_wrong_passwords

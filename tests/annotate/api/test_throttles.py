@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotate.models import Judgment
-from annotate.pages import access
+from annotate.pages import api_access
 from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.programs import Program
@@ -26,7 +26,7 @@ BEGUN = 60 * 30_000_000.0  # seconds: a minute begins
 def clock(monkeypatch):
     """A clock that stands at ten seconds of a minute, and that a test moves on."""
     moved = SimpleNamespace(now=BEGUN + 10)
-    monkeypatch.setattr(access, "time", SimpleNamespace(time=lambda: moved.now))
+    monkeypatch.setattr(api_access, "time", SimpleNamespace(time=lambda: moved.now))
     return moved
 
 
@@ -123,7 +123,7 @@ def test_counting_costs_no_statement(ann, rates, make_task):
 
 
 def count_many(path, times):
-    return [access._count(path, 7, 1) for _ in range(times)]
+    return [api_access._count(path, 7, 1) for _ in range(times)]
 
 
 def test_requests_at_once_in_several_threads_are_all_counted(tmp_path, monkeypatch):
@@ -135,7 +135,7 @@ def test_requests_at_once_in_several_threads_are_all_counted(tmp_path, monkeypat
         finally:
             time.sleep(0.001)  # another thread would read the same, if the file were not locked
 
-    monkeypatch.setattr(access.os, "pread", read_and_wait)
+    monkeypatch.setattr(api_access.os, "pread", read_and_wait)
     with ThreadPoolExecutor(4) as threads:
         runs = list(threads.map(partial(count_many, tmp_path / "requests" / "people"), [10] * 4))
     assert sorted(number for run in runs for number in run) == list(range(1, 41))
