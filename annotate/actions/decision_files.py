@@ -23,8 +23,8 @@ from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import Column, are, many, table
 from annotate.work import adjudication
+from annotate.work.adjudication import adjudicates_in
 from annotate.work.judgment_import import Rejects
-from annotate.work.permit import adjudicates_in
 from corpora.core import REJECTED
 from corpora.core.languages import meant
 from corpora.core.records import AS_TEXT, FORMULA, RecordError, for_spreadsheet, read_id, read_text

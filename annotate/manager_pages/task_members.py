@@ -22,8 +22,8 @@ from annotate.models import Annotator, Membership, Task
 from annotate.pages.access import UserRequest, annotator_of, may, text_of, whole_number
 from annotate.work import membership
 from annotate.work.accounts import check_may_change, is_manager, managers
+from annotate.work.adjudication import adjudicates_in
 from annotate.work.membership import EVERYBODY, MEMBERS
-from annotate.work.permit import adjudicates_in
 
 ON_A_PAGE = 25
 BACK = ("manage-links", "manage-new-accounts")  # pages of the set-up with a button that lets the manager join

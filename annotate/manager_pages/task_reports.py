@@ -46,8 +46,7 @@ from annotate.quality import agreement_report, agreement_statistics, preference_
 from annotate.reports.tables import Cell, Table, many
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
-from annotate.work.adjudication import waiting_in
-from annotate.work.permit import adjudicates_in
+from annotate.work.adjudication import adjudicates_in, waiting_in
 from annotate.work.task_settings import is_extendable
 
 # Number of bootstrap replicates. Pages must be fast, so `assay agreement` uses more.

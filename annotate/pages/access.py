@@ -32,13 +32,13 @@ from annotate.actions.action import ActionError
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, Delivery, Job, Membership, Task, Webhook
 from annotate.work.accounts import is_manager, may_change_all
+from annotate.work.adjudication import check_willing
+from annotate.work.membership import check_member
 from annotate.work.people_file import BadTable
 from annotate.work.permit import (
     NO_ADJUDICATOR,
     NO_ANNOTATOR,
     NOT_A_MEMBER,
-    check_member,
-    check_willing,
     permit_of,
     task_for_work,
 )

@@ -26,8 +26,8 @@ from annotate.pages.access import CONFLICT, UserRequest, may, status_of, whole_n
 from annotate.pages.item_view import record
 from annotate.pages.keyboard_shortcuts import adjudication_keys
 from annotate.work import adjudication, answer_changes
+from annotate.work.adjudication import check_willing
 from annotate.work.moves import seen
-from annotate.work.permit import check_willing
 from annotate.work.routes import is_language
 
 # --- Content of the pages

@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
 
 from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
 from annotate.kinds.file_sections import guidelines_fault
-from annotate.models import Guidelines, Qualification, Task
+from annotate.models import Annotator, Guidelines, Qualification, Task
 from corpora.core.language_tags import closest
 
 ENGLISH = "en"
@@ -150,3 +150,23 @@ def qualified_in(tasks: Collection[Task]) -> dict[int, dict[str, set[int]]]:
         if holding[task].get(language) == major:
             annotators[task].setdefault(language, set()).add(person)
     return annotators
+
+
+def standing_in_tests(
+    annotator: Annotator, tested: list[Task]
+) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
+    """Return the major versions of the guidelines in force, and the languages in which a test on these was passed.
+
+    Both are mappings with the task's primary key as key.
+    """
+    columns = ("task_id", "language", "major")
+    held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
+    versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
+    # Use a single statement, because this runs for every answer.
+    rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
+    majors = holding(tested, [row[:3] for row in rows if not row[3]])
+    passed: dict[int, set[str]] = {task.pk: set() for task in tested}
+    for task, language, major, is_held in rows:
+        if is_held and majors[task].get(language) == major:
+            passed[task].add(language)
+    return majors, passed

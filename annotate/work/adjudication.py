@@ -25,7 +25,7 @@ from annotate.models.work import Judgments
 from annotate.quality import commitments
 from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
-from annotate.work.permit import PAUSED, adjudicates_in, check_willing, running
+from annotate.work.permit import NO_ADJUDICATOR, PAUSED, adjudicates, permit_of, running
 
 # Cases by which the list of units can be filtered. All units that are decided blind form one case; the others are
 # divided by their answers. If blind units were divided too, for example into checks and second opinions, the list would
@@ -38,6 +38,31 @@ REASON = 200
 JUDGED = gettext_noop("You have judged this case as an annotator, so another adjudicator must decide it.")
 # Maximum number of earlier reasons that are offered to an adjudicator.
 OWN_REASONS = 9
+
+
+def adjudicates_in(annotator: Annotator, task: Task) -> bool:
+    """Return whether a person is an adjudicator in a task."""
+    role = task.memberships.filter(annotator=annotator).values_list("role", flat=True).first()
+    return adjudicates(annotator, task, role)
+
+
+def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
+    """Check that a person may act as an adjudicator in a task. No permit is needed for this.
+
+    to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
+
+    Raise NotAllowed if they are not an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
+    sensitive and they have not consented, and EnoughToday if they have reached the daily limit.
+    """
+    if not adjudicates_in(annotator, task):
+        raise NotAllowed(_(NO_ADJUDICATOR))
+    if running(annotator, task):
+        raise Paused(_(PAUSED))
+    if not task.kind.sensitive:
+        return
+    permit = permit_of(annotator, task).to_revise()
+    if permit.stopped and (to_read_more or not permit.has_agreed):
+        raise permit.stopped
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:

@@ -9,11 +9,13 @@ from math import ceil
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed
 from annotate.models import Annotator, Lease, Membership, Task
 from annotate.work.accounts import check_may_change, is_manager
+from annotate.work.permit import NOT_A_MEMBER
 from annotate.work.queue import close_open
 
 EVERYBODY, MEMBERS = OPEN_TO = ("everybody", "members")
@@ -33,6 +35,12 @@ def open_to(task: Task, *, members_only: bool) -> bool:
         holders = Annotator.objects.filter(pk__in=leases.values("annotator")).exclude(memberships__task=task)
         _release(_locked(holders), task)
     return bool(changed)
+
+
+def check_member(annotator: Annotator, task: Task) -> None:
+    """Raise NotAllowed if a task is for its members only and the annotator is not one of them."""
+    if task.members_only and not task.memberships.filter(annotator=annotator).exists():
+        raise NotAllowed(_(NOT_A_MEMBER))
 
 
 def quota_of(task: Task, text: str) -> int | None:

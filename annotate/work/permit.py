@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -25,14 +26,12 @@ from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound,
 from annotate.models import (
     Annotator,
     Consent,
-    Guidelines,
     Judgment,
     Membership,
     Pause,
-    Qualification,
     Task,
 )
-from annotate.quality.guideline_versions import holding
+from annotate.quality.guideline_versions import standing_in_tests
 from annotate.work.routes import Route, Routes, may_annotate
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
@@ -98,7 +97,7 @@ class Permit:
 
     @property
     def adjudicates(self) -> bool:
-        return _adjudicates(self.annotator, self.task, self.role)
+        return adjudicates(self.annotator, self.task, self.role)
 
     @property
     def left(self) -> int | None:
@@ -199,7 +198,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     limited = [pk for pk, (_, _, quota, *_) in standing.items() if quota is not None]
     answered = _answered(annotator, limited) if limited else {}
     tested = [task for task in listed if task.test_items]
-    majors, passed = _tests(annotator, tested) if tested else ({}, {})
+    majors, passed = standing_in_tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
     read = _read_today(annotator, sensitive) if sensitive else {}
     issued = []
@@ -248,7 +247,7 @@ def _reading(task: Task, role: str | None, levels: str | None, routes: str | Non
 def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
     """Return an annotator's standing in each task, by the task's primary key."""
     if all("is_paused" in vars(task) for task in tasks):
-        return {task.pk: tuple(vars(task)[name] for name in _STANDING) for task in tasks}
+        return {task.pk: attrgetter(*_STANDING)(task) for task in tasks}
     rows = Task.objects.for_work(annotator).filter(pk__in=[task.pk for task in tasks]).order_by()
     return {pk: standing for pk, *standing in rows.values_list("pk", *_STANDING)}
 
@@ -275,43 +274,10 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
     ]
 
 
-def _adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
+def adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
     if role is None:
         return annotator.adjudicates and not task.members_only
     return role == Membership.ADJUDICATOR
-
-
-def _role(annotator: Annotator, task: Task) -> str | None:
-    return task.memberships.filter(annotator=annotator).values_list("role", flat=True).first()
-
-
-def adjudicates_in(annotator: Annotator, task: Task) -> bool:
-    """Return whether a person is an adjudicator in a task."""
-    return _adjudicates(annotator, task, _role(annotator, task))
-
-
-def check_member(annotator: Annotator, task: Task) -> None:
-    """Raise NotAllowed if a task is for its members only and the annotator is not one of them."""
-    if task.members_only and _role(annotator, task) is None:
-        raise NotAllowed(_(NOT_A_MEMBER))
-
-
-def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """Return the major versions of the guidelines in force, and the languages in which a test on these was passed.
-
-    Both are mappings with the task's primary key as key.
-    """
-    columns = ("task_id", "language", "major")
-    held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
-    versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
-    # Use a single statement, because this runs for every answer.
-    rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
-    majors = holding(tested, [row[:3] for row in rows if not row[3]])
-    passed: dict[int, set[str]] = {task.pk: set() for task in tested}
-    for task, language, major, is_held in rows:
-        if is_held and majors[task].get(language) == major:
-            passed[task].add(language)
-    return majors, passed
 
 
 def midnight() -> datetime:
@@ -334,25 +300,6 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
     counted = judgments.order_by().values("unit__task").annotate(number=Count("pk")).values("number")
     running = Consent.objects.filter(annotator=annotator, task__in=sensitive, withdrawn_at=None).order_by()
     return dict(running.values_list("task_id", Coalesce(Subquery(counted), 0)))
-
-
-def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """Check that a person may act as an adjudicator in a task. No permit is needed for this.
-
-    to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
-
-    Raise NotAllowed if they are not an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
-    sensitive and they have not consented, and EnoughToday if they have reached the daily limit.
-    """
-    if not adjudicates_in(annotator, task):
-        raise NotAllowed(_(NO_ADJUDICATOR))
-    if running(annotator, task):
-        raise Paused(_(PAUSED))
-    if not task.kind.sensitive:
-        return
-    permit = permit_of(annotator, task).to_revise()
-    if permit.stopped and (to_read_more or not permit.has_agreed):
-        raise permit.stopped
 
 
 @contextmanager

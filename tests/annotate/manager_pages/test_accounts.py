@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotate.manager_pages import account_administration as pages
 from annotate.models import Annotator
 from annotate.work import accounts, membership
-from annotate.work.permit import adjudicates_in
+from annotate.work.adjudication import adjudicates_in
 from tests.annotate.acts import words
 from tests.annotate.conftest import AGREED
 
