@@ -172,7 +172,7 @@ def _adapted(value: Any) -> Any:
     if type(value) is int:
         # A number from a URL may be too large for the database. It is reduced to LARGEST, which no key reaches.
         return value if -LARGEST <= value <= LARGEST else LARGEST if value > 0 else -LARGEST
-    return _database().ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+    return _time_sender()(value) if isinstance(value, datetime) else value
 
 
 def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -293,10 +293,10 @@ def insert_one(row: Model, *, keep: bool = True) -> None:
 
     keep: if False, run the same statement but insert nothing
     """
-    sql, columns = _insertion(type(row), connection.vendor)
+    sql, columns = _insertion(type(row))
     if rows := ask(sql, [*(column(row) for column in columns), keep]):
         [(row.pk,)] = rows
-        row._state.adding, row._state.db = False, connection.alias
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
@@ -304,12 +304,12 @@ def update_one(row: Model, *names: str, keep: bool = True) -> None:
 
     keep: if False, run the same statement but change nothing
     """
-    sql, columns = _change(type(row), names, connection.vendor)
+    sql, columns = _change(type(row), names)
     tell(sql, [*(column(row) for column in columns), row.pk, keep])
 
 
 @lru_cache
-def _insertion(model: type[Model], vendor: str) -> tuple[str, Columns]:
+def _insertion(model: type[Model]) -> tuple[str, Columns]:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     # The names in the SQL come from the model, so they are safe.
@@ -318,7 +318,7 @@ def _insertion(model: type[Model], vendor: str) -> tuple[str, Columns]:
 
 
 @lru_cache
-def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, Columns]:
+def _change(model: type[Model], names: tuple[str, ...]) -> tuple[str, Columns]:
     fields: list[Any] = [model._meta.get_field(name) for name in names]
     columns = ", ".join(f'"{field.column}" = %s' for field in fields)
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
@@ -351,8 +351,13 @@ def how_to_send(field: "Field[Any, Any]") -> Callable[[Any], Any] | None:
         encode = encoder(check_circular=False).encode
         return partial(_as_json, encode)
     if kind == "DateTimeField":
-        return _as_text if connection.vendor == "sqlite" else connection.ops.adapt_datetimefield_value
+        return _time_sender()
     return lambda value: field.get_db_prep_save(value, connection)
+
+
+@lru_cache
+def _time_sender() -> Callable[[datetime], Any]:
+    return _as_text if connection.vendor == "sqlite" else connection.ops.adapt_datetimefield_value
 
 
 def _as_text(moment: datetime) -> str:
