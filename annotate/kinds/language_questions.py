@@ -95,8 +95,8 @@ def buttons(permit: Permit) -> dict[str, Any]:
 
     All languages are left out if they would only repeat the buttons. The digest changes whenever the lists change.
     """
-    everything = () if has_all_buttons(permit) else tuple(permit.task.labels)
-    return _buttons(tuple(own_codes(permit)), everything, interface_language())
+    codes, labels = own_codes(permit), permit.task.labels
+    return _buttons(tuple(codes), () if set(codes).issuperset(labels) else tuple(labels), interface_language())
 
 
 @lru_cache

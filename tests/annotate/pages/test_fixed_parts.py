@@ -9,7 +9,7 @@ from django.utils.translation import override
 from annotate.work.queue import open_lease
 from tests.annotate.conftest import DISPUTED
 
-LOADED = "{% load assay_tags i18n %}"
+LOADED = "{% load fixed_parts i18n %}"
 
 
 @pytest.fixture

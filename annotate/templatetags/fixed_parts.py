@@ -1,0 +1,76 @@
+"""Template tags for parts of a page that are rendered once and then kept."""
+
+import re
+
+from django import template
+from django.template import Context
+from django.template.base import FilterExpression, Parser, Token
+from django.utils.translation import get_language
+
+register = template.Library()
+MOST_RENDERED = 1_000  # number of renderings that `fixed` keeps
+_INDENTED = re.compile(r"\s*\n\s*")
+VARYING, HOLE = "_varying", "\0"  # name in the context for the contents of `varies`, and the mark that replaces each
+
+
+class FixedNode(template.Node):
+    def __init__(self, values: list[FilterExpression], content: template.NodeList) -> None:
+        self.values, self.nodelist = values, content
+        self.rendered: dict[tuple[object, ...], list[str | template.NodeList]] = {}
+
+    def render(self, context: Context) -> str:
+        if VARYING in context:  # another `fixed` around this one keeps the content
+            return self.nodelist.render(context)
+        key = get_language(), *[value.resolve(context) for value in self.values]
+        parts = self.rendered.get(key)
+        if parts is None:
+            if len(self.rendered) >= MOST_RENDERED:
+                self.rendered.clear()
+            parts = self.rendered[key] = self._parts(context)
+        return "".join([part if isinstance(part, str) else part.render(context) for part in parts])
+
+    def _parts(self, context: Context) -> list[str | template.NodeList]:
+        """Return the rendered content, with the content of each `varies` in its place."""
+        varying: list[template.NodeList] = []
+        with context.push(**{VARYING: varying}):
+            texts = _INDENTED.sub("\n", self.nodelist.render(context)).split(HOLE)
+        parts: list[str | template.NodeList] = [texts[0]]
+        for content, text in zip(varying, texts[1:], strict=True):
+            parts += [content, text]
+        return parts
+
+
+class VaryingNode(template.Node):
+    def __init__(self, content: template.NodeList) -> None:
+        self.nodelist = content
+
+    def render(self, context: Context) -> str:
+        varying = context.get(VARYING)
+        if varying is None:
+            return self.nodelist.render(context)
+        varying.append(self.nodelist)
+        return HOLE
+
+
+@register.tag
+def varies(parser: Parser, token: Token) -> VaryingNode:
+    """Mark what `fixed` must render anew each time, until `endvaries`.
+
+    The content may use values of the view, but no variables that a tag around it has set.
+    """
+    content = parser.parse(("endvaries",))
+    parser.delete_first_token()
+    return VaryingNode(content)
+
+
+@register.tag
+def fixed(parser: Parser, token: Token) -> FixedNode:
+    """Render what follows, until `endfixed`, once for each interface language and each combination of the values.
+
+    The values must be all that the content depends on, apart from what is inside `varies`, and none may be secret or
+    about a person.
+    """
+    values = [parser.compile_filter(value) for value in token.split_contents()[1:]]
+    content = parser.parse(("endfixed",))
+    parser.delete_first_token()
+    return FixedNode(values, content)
