@@ -125,8 +125,6 @@ def _permit(kind: Kind, language: str) -> Permit:
         task=task,
         reading=Reading(Routes({}, task), dict.fromkeys(reads, 5), reads),
         is_paused=False,
-        majors={},
-        passed=frozenset(),
     )
 
 

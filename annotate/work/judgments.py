@@ -302,8 +302,6 @@ def _around(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
     """Check that the annotator may still work in the language in which they received a unit.
 
-    A late answer counts only during GRACE_MINUTES, and only if the annotator could still receive the unit.
-
     Raise NotAllowed or NotQualified if the annotator is no longer allowed to work in the language, and WrongStage or
     LeaseExpired if a late answer does not count.
     """
@@ -323,8 +321,12 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
             _("You can no longer work in %(language)s, so this answer was not counted. The manager can tell you why.")
             % {"language": label_name(queue)}
         )
-    if not is_late:
-        return
+    if is_late:
+        _check_late(permit, lease, unit, now)
+
+
+def _check_late(permit: Permit, lease: Lease, unit: Unit, now: datetime) -> None:
+    """Check a late answer: it counts only during GRACE_MINUTES, and if the annotator could still receive the unit."""
     if not permit.task.is_open:
         raise refusals.WrongStage(
             _("The task was closed before you answered, and your time was over, so your answer was not counted.")

@@ -7,7 +7,7 @@ pages/access.py decides who may act as annotator, adjudicator or manager.
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from operator import attrgetter
@@ -82,8 +82,8 @@ class Permit:
     task: Task
     reading: Reading
     is_paused: bool
-    majors: dict[str, int]
-    passed: frozenset[str]
+    majors: dict[str, int] = field(default_factory=dict)
+    passed: frozenset[str] = frozenset()
     has_agreed: bool = True
     read_today: int = 0
     role: str | None = None
@@ -194,31 +194,35 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     tasks: the tasks. Tasks from Tasks.for_work already contain the annotator's standing, which saves a statement.
     """
     listed = list(tasks)
-    standing = _standing(annotator, listed)
-    limited = [pk for pk, (_, _, quota, *_) in standing.items() if quota is not None]
-    answered = _answered(annotator, limited) if limited else {}
-    tested = [task for task in listed if task.test_items]
-    majors, passed = standing_in_tests(annotator, tested) if tested else ({}, {})
-    sensitive = [task for task in listed if task.kind.sensitive]
-    read = _read_today(annotator, sensitive) if sensitive else {}
-    issued = []
+    standing, issued = _standing(annotator, listed), []
     for task in listed:
         is_paused, role, quota, levels, routes = standing[task.pk]
-        permit = Permit(
-            annotator=annotator,
-            task=task,
-            reading=_reading(task, role, levels, routes),
-            is_paused=is_paused,
-            majors=majors.get(task.pk, {}),
-            passed=frozenset(passed.get(task.pk, ())),
-            has_agreed=task not in sensitive or task.pk in read,
-            read_today=read.get(task.pk, 0),
-            role=role,
-            quota=quota,
-            answered=answered.get(task.pk, 0),
+        reading = _reading(task, role, levels, routes)
+        issued.append(Permit(annotator, task, reading, is_paused, role=role, quota=quota))
+    return _limited(annotator, issued)
+
+
+def _limited(annotator: Annotator, issued: list[Permit]) -> list[Permit]:
+    """Return an annotator's permits with what quotas, tests and sensitive work require."""
+    counted = [permit.task.pk for permit in issued if permit.quota is not None]
+    tested = [permit.task for permit in issued if permit.task.test_items]
+    sensitive = [permit.task for permit in issued if permit.task.kind.sensitive]
+    if not (counted or tested or sensitive):
+        return issued
+    answered = _answered(annotator, counted) if counted else {}
+    majors, passed = standing_in_tests(annotator, tested) if tested else ({}, {})
+    read = _read_today(annotator, sensitive) if sensitive else {}
+    return [
+        replace(
+            permit,
+            majors=majors.get(permit.task.pk, {}),
+            passed=frozenset(passed.get(permit.task.pk, ())),
+            has_agreed=permit.task not in sensitive or permit.task.pk in read,
+            read_today=read.get(permit.task.pk, 0),
+            answered=answered.get(permit.task.pk, 0),
         )
-        issued.append(permit)
-    return issued
+        for permit in issued
+    ]
 
 
 _STANDING = ("is_paused", "role", "quota", "levels", "routes")
