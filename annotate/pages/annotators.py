@@ -33,6 +33,9 @@ from annotate.work.backlog import progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of
 
+# Names that templates look up although most pages do not set them. Django takes long to find that a name is missing.
+_UNSET = dict.fromkeys(("refusal", "outcome", "changing", "comment", "flagged", "held"), "")
+
 
 def _work(
     request: UserRequest,
@@ -53,7 +56,8 @@ def _work(
     """
     task, goal = permit.task, request.preferences.get("goal")
     progress, last = progress_of(permit), _undoable(permit, closed)
-    context = {
+    context: dict[str, Any] = {
+        **_UNSET,
         "task": task,
         "on_sheet": on_sheet,
         "has_sheets": bool(task.kind.pages.sheet),
