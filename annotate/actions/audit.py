@@ -10,7 +10,8 @@ from django.db import transaction
 from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action
 from annotate.actions.opening_summary import NOT_KEPT, lacking
 from annotate.controls import audit_report
-from annotate.controls.agreement_audit import add_audits, contest_all
+from annotate.controls.agreement_audit import contest_all
+from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import Checks, add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.figures import plan_report

@@ -5,7 +5,7 @@ random sample of these items. If a language fails the audit, people label all it
 audit_report.py counts and presents the results.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -20,37 +20,28 @@ from annotate.controls.audit_report import (
     audits,
     limit_words,
     name_of,
-    of_audit,
     over_limit,
     report,
     waiting,
 )
+from annotate.controls.audited_units import Audit
 from annotate.core import stages
-from annotate.core.draws.committed_draws import AUDIT, RECHECK
-from annotate.core.estimation.label_errors import allotted, can_tell, contest_chance, further
-from annotate.core.refusals import WrongStage
-from annotate.kinds.control import Panel, QualityControl, register
+from annotate.core.estimation.label_errors import can_tell, contest_chance
+from annotate.kinds.control import Panel, register
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.kinds.panel_kind import invalid_notes, invalid_votes
 from annotate.models import Job, Task, Unit
-from annotate.quality import commitments
-from annotate.quality.agreement_strata import in_strata, strata, unread
+from annotate.quality.agreement_strata import in_strata, strata
 from annotate.reports.tables import are, many
 from annotate.work import job_store
-from annotate.work.closure import check_languages, locked_open, units_of, where
 from annotate.work.moves import (
-    BATCH,
-    CHANGED,
     NO_ROW,
     is_audit,
-    save_all,
     send_to_people,
-    to_people,
 )
 from annotate.work.routes import Routes
 from annotate.work.task_creation import Opened
-from corpora.database.bulk_rows import batched, listed
 from corpora.database.statements import prepared
 
 AT_ONCE = 500  # maximum number of units sent to people right after an answer; a background job sends larger numbers
@@ -143,115 +134,6 @@ def contest_all(task: Task) -> dict[str, int]:
     return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
 
 
-@transaction.atomic
-def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Draw additional units for the audit, and send them to people.
-
-    A unit is not sent if people have already read another unit with the same text.
-
-    number: number of units to add; if fewer are left, all of them are added.
-    languages: languages among which the units are divided (label_errors.allotted); empty for all languages.
-
-    Return the number of added units by language. Raise NotFound if the voters do not agree on any item in one of
-    the languages, and WrongStage if the task is closed or no unit is left.
-    """
-    # Also lock units that people read only because a copy was drawn. Such a unit can now be drawn itself.
-    task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
-    by_language = task.units.exclude(agreed_label="").order_by()
-    agreed = set(by_language.values_list(task.kind.statistics.audit_strata[0], flat=True).distinct())
-    check_languages(languages, agreed, f"The voters agree on no {task.kind.noun} of task {task.name}")
-    drawn_units = choose_more(task, number, languages)
-    if not drawn_units:
-        raise WrongStage(
-            f"Nothing can be added to the audit of task {task.name}, because people read every "
-            f"{task.kind.noun}{where(languages)} on which the voters agree."
-        )
-    units = units_of(task, drawn_units)
-    for unit in units:
-        unit.audited = True
-    save_all(units, [], ["audited"])
-    # Units that were drawn earlier are not sent again, because they are no longer in the stage AGREED.
-    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
-    return {label: len(units) for label, units in drawn_units.items()}
-
-
-# --- Selection
-
-
-def choose_audits(task: Task, first: int) -> list[int]:
-    """Draw the audit sample from newly added units, and return the keys of the drawn units.
-
-    The units on which the detectors agree are divided into strata, and units are drawn at random from each stratum.
-    Power allocation determines the number per stratum. Copies can be drawn too, because the audit counts items, not
-    texts. If a task is enlarged, the units drawn earlier remain in the sample.
-
-    first: position of the first added unit.
-    """
-    added = task.units.exclude(agreed_label="").filter(position__gte=first)
-    counts = further(audit_counts(task), task.audit_share, task.audit_least)
-    return commitments.drawn_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
-
-
-def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
-    """Choose a random share of audited units that go to an adjudicator even if the reader confirms the label."""
-    rechecked = commitments.draw_independently(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
-    for unit in units:
-        unit.recheck = unit.item.key in rechecked
-
-
-def choose_more(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw additional audit units from the units that nobody has read. The draw continues where the last one ended.
-
-    number: total number of units to draw in all languages; if fewer are left, all of them are drawn.
-    languages: draw only units in these languages; empty for all.
-
-    Return the keys of the drawn units by stratum.
-    """
-    posts: dict[str, dict[str, int]] = {}
-    paths = task.kind.statistics.audit_strata
-    candidates = unread(task).filter(**{f"{paths[0]}__in": languages}) if languages else unread(task)
-    for *stratum, key, unit in candidates.order_by().values_list(*paths, "item__key", "pk"):
-        posts.setdefault(" ".join(stratum), {})[key] = unit
-    label_audits = audits(task, posts)
-    shares = allotted(number, {label: (len(keys), label_audits[label]) for label, keys in posts.items()})
-    return {
-        label: [posts[label][key] for key in commitments.drawn(task, AUDIT, _values(label, paths), posts[label], share)]
-        for label, share in shares.items()
-    }
-
-
-def _values(stratum: str, paths: Sequence[str]) -> list[str]:
-    return stratum.split(" ", len(paths) - 1)
-
-
-def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
-    """Send the drawn audit units to people. If a drawn unit is a copy, send its original.
-
-    drawn_keys: keys of the drawn units.
-    first: position of the first unit that was just added to the task.
-
-    Return the number of units sent, not counting originals that were already in the task.
-    """
-    routes = Routes.load(task)
-    Unit.objects.filter(pk__in=listed(drawn_keys)).update(audited=True)
-    originals = dict(Unit.objects.filter(pk__in=listed(drawn_keys)).order_by().values_list("pk", "copy_of"))
-    keys = iter(dict.fromkeys(originals[key] or key for key in drawn_keys))
-    sent = 0
-    for batch in batched(keys, BATCH):
-        with transaction.atomic():
-            judged = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item").in_bulk()
-            added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
-            for unit in added:
-                unit.task = task
-            transitions = [to_people(unit, "audited", routes) for unit in added]
-            choose_rechecks(task, added)
-            save_all(added, transitions, CHANGED)
-            sent += len(added)
-            earlier = [key for key, unit in judged.items() if unit.position < first]
-            send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
-    return sent
-
-
 # Assumed error rate of the detectors on items on which they agree. "Evaluating language identification performance"
 # (2015) reports "<1%".
 USUALLY_WRONG = 0.01
@@ -301,24 +183,6 @@ def _invalid_votes(task: Task) -> dict[str, dict[str, int]]:
 NO_AUDIT = (
     "No item was chosen for an audit when the task was opened, so nobody checks the labels on which the voters agree."
 )
-
-
-class Audit(QualityControl):
-    """Base class of audits, in which people read a random sample of automatically labelled units.
-
-    The sample is drawn when the units are added to the task.
-    """
-
-    look_at = "audit"
-    draws_by = ("audit_share", "audit_least")
-
-    def units_added(self, task: Task, first: int) -> int:
-        chosen = choose_audits(task, first)
-        return _send(task, chosen, first) if chosen else 0
-
-    def queued(self, task: Task, units: Collection[Unit], event: str) -> None:
-        if event == "audited":
-            choose_rechecks(task, units)
 
 
 class AuditOfAgreement(Audit):

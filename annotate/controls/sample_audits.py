@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.controls.agreement_audit import Audit as SampledAudit
 from annotate.controls.audit_report import audits_of
+from annotate.controls.audited_units import Audit as SampledAudit
 from annotate.core import stages
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import audit as filter_estimates

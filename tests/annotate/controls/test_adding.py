@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from annotate.actions.commands import call_command
 from annotate.controls import agreement_audit as contesting
 from annotate.controls import audit_report, checks
-from annotate.controls.agreement_audit import add_audits
+from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core import stages
 from annotate.core.draws import hash_order

@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.controls.agreement_audit import add_audits, contest
+from annotate.controls.agreement_audit import contest
+from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core import stages
 from annotate.core.draws.committed_draws import fixed_digest, outcome, outcome_digest

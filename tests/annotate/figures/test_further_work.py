@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.controls.agreement_audit import add_audits
+from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core.refusals import WrongStage
 from annotate.figures.further_work import further_work, measured, narrowing
