@@ -35,11 +35,7 @@ from annotate.models import Job, Task, Unit
 from annotate.quality.agreement_strata import in_strata, strata
 from annotate.reports.tables import are, many
 from annotate.work import job_store
-from annotate.work.moves import (
-    NO_ROW,
-    is_audit,
-    send_to_people,
-)
+from annotate.work.moves import NO_ROW, is_audit, send_to_people
 from annotate.work.routes import Routes
 from annotate.work.task_creation import Opened
 from corpora.database.statements import prepared

@@ -35,13 +35,7 @@ from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.adjudication import check_willing
 from annotate.work.membership import check_member
 from annotate.work.people_file import BadTable
-from annotate.work.permit import (
-    NO_ADJUDICATOR,
-    NO_ANNOTATOR,
-    NOT_A_MEMBER,
-    permit_of,
-    task_for_work,
-)
+from annotate.work.permit import NO_ADJUDICATOR, NO_ANNOTATOR, NOT_A_MEMBER, permit_of, task_for_work
 from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
 

@@ -17,13 +17,7 @@ from annotate.figures import personal_progress
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import (
-    UserRequest,
-    active_seconds,
-    status_of,
-    whole_number,
-    with_permit,
-)
+from annotate.pages.access import UserRequest, active_seconds, status_of, whole_number, with_permit
 from annotate.pages.keyboard_shortcuts import queue_keys
 from annotate.pages.start_page import may_do, rest_due
 from annotate.work import answer_changes, eligible, flags, judgments

@@ -23,14 +23,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused, QuotaReached
-from annotate.models import (
-    Annotator,
-    Consent,
-    Judgment,
-    Membership,
-    Pause,
-    Task,
-)
+from annotate.models import Annotator, Consent, Judgment, Membership, Pause, Task
 from annotate.quality.guideline_versions import standing_in_tests
 from annotate.work.routes import Route, Routes, may_annotate
 from corpora.core.languages import UND
