@@ -6,6 +6,7 @@ A GET request shows a page. A POST request performs one operation. Then the view
 redirects.
 """
 
+from collections import Counter
 from typing import Any
 
 from django.http import HttpResponse, QueryDict
@@ -125,8 +126,12 @@ def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: An
     lease = lease or handing_out.take(permit.annotator, permit.task)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    why_empty = None if lease else personal_progress.why_empty(permit)
-    return _work(request, permit, _one(lease), why_empty=why_empty, **extra)
+    return _handed_out(request, permit, _one(lease), **extra)
+
+
+def _handed_out(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
+    why_empty = None if leases else personal_progress.why_empty(permit)
+    return _work(request, permit, leases, why_empty=why_empty, **extra)
 
 
 def start(request: UserRequest, task: str) -> HttpResponse:
@@ -251,11 +256,6 @@ def sheet(request: UserRequest, permit: Permit) -> HttpResponse:
     return _show(request, permit, handing_out.open_sheet(permit.annotator, permit.task, permit.queues), on_sheet=True)
 
 
-def _next_sheet(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
-    why_empty = None if leases else personal_progress.why_empty(permit)
-    return _work(request, permit, leases, on_sheet=True, why_empty=why_empty, **extra)
-
-
 def start_sheet(request: UserRequest, task: str) -> HttpResponse:
     """Hand out a sheet. POST field: see `start`."""
     with acting(request.user, task) as permit:
@@ -266,7 +266,7 @@ def start_sheet(request: UserRequest, task: str) -> HttpResponse:
             handing_out.close_open(permit.annotator, permit.task)
         leases = handing_out.hand_out_sheet(permit)
     if request.htmx:
-        return _next_sheet(request, permit, leases)
+        return _handed_out(request, permit, leases, on_sheet=True)
     return redirect("sheet", task=permit.task.name)
 
 
@@ -284,11 +284,12 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
         raise InvalidAnswer(_("The form does not identify the posts. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in leases if lease is not None}
     refused = handing_out.judge_sheet(annotator, task, answers, active_seconds(request))
-    outcome = item_view.sheet_outcome(len(answers), refused)
+    refusals = Counter(map(str, refused)).most_common()
+    outcome = {"saved": len(answers) - len(refused), "sent": len(answers), "refusals": refusals}
     sheet = handing_out.take_sheet(annotator, task)
     # Without htmx, show refusals in this response. Reloading it submits the form again, which changes nothing.
     if request.htmx or refused:
-        return _next_sheet(request, permit_of(annotator, task), sheet, outcome=outcome)
+        return _handed_out(request, permit_of(annotator, task), sheet, on_sheet=True, outcome=outcome)
     return redirect("sheet", task=task.name)
 
 

@@ -1,22 +1,17 @@
 """The content of annotators' pages, built from database rows. Nothing in this module changes the database."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from unicodedata import east_asian_width
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from markdown_it import MarkdownIt
 
-from annotate.controls.qualification import FAILED, NONE_NEEDED, PASSED, Standing
-from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
 from annotate.models import Annotator, Change, Judgment, Lease, Task
@@ -97,16 +92,6 @@ def guidelines(task: Task, language: str = "") -> dict[str, str]:
         if guidelines_text
         else {}
     )
-
-
-def question_about(task: Task) -> str:
-    """Return the question that the task asks about every unit."""
-    return task.kind.question(task)
-
-
-def title_of(task: Task) -> str:
-    """Return the title of a task. It is translated unless a manager wrote it."""
-    return task.kind.titled(task)
 
 
 @dataclass(frozen=True)
@@ -195,49 +180,6 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
         "question": kind.pages.sheet,
         "posts": [(lease.pk, lease.unit.item.text.splitlines()) for lease in leases],
     }
-
-
-@dataclass(frozen=True)
-class SheetOutcome:
-    """The result of submitting a sheet.
-
-    saved: number of saved answers
-    sent: number of submitted answers
-    refusals: reasons why the other answers were refused, as (sentence, number of answers) tuples
-    """
-
-    saved: int
-    sent: int
-    refusals: list[tuple[str, int]]
-
-
-def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
-    return SheetOutcome(sent - len(refused), sent, Counter(map(str, refused)).most_common())
-
-
-def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
-    """Return sentences about the tests that an annotator has not passed yet.
-
-    The sentences contain the number of units that become available after each test and, after a failed test, the number
-    of tries left.
-
-    waiting: mapping from language to the number of units that become available after the test in this language
-    """
-    sentences = []
-    for standing in states:
-        if standing.step in (NONE_NEEDED, PASSED, FAILED):
-            continue
-        if count := waiting.get(standing.language, 0):
-            sentence = _("%(number)s in %(language)s after the test")
-            sentences.append(sentence % {"number": intcomma(count), "language": standing.name})
-        if standing.last and standing.tries_left:
-            tries = ngettext(
-                "Test in %(language)s: you have %(number)s try left.",
-                "Test in %(language)s: you have %(number)s tries left.",
-                standing.tries_left,
-            )
-            sentences.append(tries % {"number": standing.tries_left, "language": standing.name})
-    return sentences
 
 
 def said(judgments: Sequence[Judgment], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:

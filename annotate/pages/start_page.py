@@ -4,6 +4,7 @@ The queue and the sheets are in annotators.py, past answers in self_service.py.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -13,12 +14,12 @@ from django.db.models import Exists, OuterRef
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, QuotaReached
 from annotate.figures import personal_progress
 from annotate.models import Annotator, Guidelines, Membership, Task, Trial
-from annotate.pages import item_view
 from annotate.pages.access import UserRequest, annotator_of, may
 from annotate.work import adjudication as adjudicating
 from annotate.work import flags
@@ -142,8 +143,33 @@ def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None
     return {
         "may_work": task.is_open and bool(permit.queues),
         "states": states,
-        "tests": item_view.tests_to_come(states, progress.behind_tests),
+        "tests": tests_to_come(states, progress.behind_tests),
     }
+
+
+def tests_to_come(states: Iterable[qualification.Standing], waiting: dict[str, int]) -> list[str]:
+    """Return sentences about the tests that an annotator has not passed yet.
+
+    The sentences contain the number of units that become available after each test and, after a failed test, the number
+    of tries left.
+
+    waiting: mapping from language to the number of units that become available after the test in this language
+    """
+    sentences = []
+    for standing in states:
+        if standing.step in SETTLED:
+            continue
+        if count := waiting.get(standing.language, 0):
+            sentence = _("%(number)s in %(language)s after the test")
+            sentences.append(sentence % {"number": intcomma(count), "language": standing.name})
+        if standing.last and standing.tries_left:
+            tries = ngettext(
+                "Test in %(language)s: you have %(number)s try left.",
+                "Test in %(language)s: you have %(number)s tries left.",
+                standing.tries_left,
+            )
+            sentences.append(tries % {"number": standing.tries_left, "language": standing.name})
+    return sentences
 
 
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
@@ -156,7 +182,7 @@ def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespons
             request,
             sentence
             % {
-                "title": item_view.title_of(task),
+                "title": task.kind.titled(task),
                 "answered": intcomma(progress.answered_today),
                 "skipped": intcomma(progress.skipped_today),
             },

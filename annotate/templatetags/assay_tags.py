@@ -27,7 +27,6 @@ from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
 from annotate.manual.pages import anchor_of, definitions
-from annotate.pages import item_view
 from annotate.reports.plots import COLOURS
 from annotate.reports.table_formats import code, in_tex, marked_down
 from corpora.system import VERSION
@@ -35,8 +34,8 @@ from corpora.system import VERSION
 STATIC = Path(__file__).parents[1] / "static/annotate"
 
 register = template.Library()
-register.filter("question", item_view.question_about)
-register.filter("titled", item_view.title_of)
+register.filter("question", lambda task: task.kind.question(task))
+register.filter("titled", lambda task: task.kind.titled(task))
 # For dataset cards: escape a text, so that GitHub's Markdown shows it unchanged.
 register.filter("marked", stringfilter(marked_down))
 register.filter("tex", stringfilter(in_tex))

@@ -122,7 +122,7 @@ MODULES = [
 ]
 # Names of exceptions whose sentence is for whoever wrote a program, or a kind's file (`fault`), and none of ours.
 OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist", "fault"}
-# Functions in modules of annotators by which managers act.
+# Functions in modules of annotators by which managers act, or that address who wrote a package.
 OF_MANAGERS = {
     *("check_may_change", "check_grant", "check_system"),
     # of members
@@ -131,9 +131,11 @@ OF_MANAGERS = {
     *("grant", "refuse", "_decided", "requests"),
     # of flags and notes
     *("reply", "dismiss", "discard", "make_example", "_locked", "_checked", "write_note", "withdraw_note"),
+    # of packages
+    "_checked_label",
 }
 # Functions by whose words people are told something.
-TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision", "_came_to"}
+TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision"}
 
 
 def is_sentence(node: ast.AST) -> bool:
