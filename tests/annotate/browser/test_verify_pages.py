@@ -8,7 +8,7 @@ from annotate.controls import agreement_audit as contesting
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task, Unit
-from annotate.work import routing
+from annotate.work import moves
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
 from annotate.work.unit_entry import add_units
@@ -137,7 +137,7 @@ def doubted(make_task, person):
                 skip(reader, lease.pk)
         unit.refresh_from_db()
         assert unit.stage == stages.ADJUDICATION
-        assert routing.is_audit(unit)
+        assert moves.is_audit(unit)
         return unit
 
     return make
