@@ -33,8 +33,8 @@ class Json(str):
     """A value for a JSON field that has already been serialized."""
 
 
-# For each column, a function that takes a row and returns the column's value in the form that the driver accepts.
-Columns = list[Callable[[Model], Any]]
+# A function that returns the values of a row's columns, and the functions that convert some of them, by index.
+Columns = tuple[Callable[[Model], tuple[Any, ...]], list[tuple[int, Callable[[Any], Any]]]]
 
 
 class Given(Expression):
@@ -294,7 +294,7 @@ def insert_one(row: Model, *, keep: bool = True) -> None:
     keep: if False, run the same statement but insert nothing
     """
     sql, columns = _insertion(type(row))
-    if rows := ask(sql, [*(column(row) for column in columns), keep]):
+    if rows := ask(sql, [*_values(row, columns)[:-1], keep]):
         [(row.pk,)] = rows
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
@@ -305,7 +305,7 @@ def update_one(row: Model, *names: str, keep: bool = True) -> None:
     keep: if False, run the same statement but change nothing
     """
     sql, columns = _change(type(row), names)
-    tell(sql, [*(column(row) for column in columns), row.pk, keep])
+    tell(sql, [*_values(row, columns), keep])
 
 
 @lru_cache
@@ -314,7 +314,7 @@ def _insertion(model: type[Model]) -> tuple[str, Columns]:
     columns = ", ".join(f'"{field.column}"' for field in fields)
     # The names in the SQL come from the model, so they are safe.
     sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
-    return f'{sql} RETURNING "{model._meta.pk.column}"', list(map(_column, fields))
+    return f'{sql} RETURNING "{model._meta.pk.column}"', _columns(model, fields)
 
 
 @lru_cache
@@ -322,7 +322,7 @@ def _change(model: type[Model], names: tuple[str, ...]) -> tuple[str, Columns]:
     fields: list[Any] = [model._meta.get_field(name) for name in names]
     columns = ", ".join(f'"{field.column}" = %s' for field in fields)
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
-    return sql, list(map(_column, fields))
+    return sql, _columns(model, fields)
 
 
 def _places(fields: Iterable["Field[Any, Any]"]) -> str:
@@ -335,9 +335,20 @@ def _places(fields: Iterable["Field[Any, Any]"]) -> str:
     return ", ".join(f"%s::{db_type}" if connection.vendor == "postgresql" else "%s" for db_type in types)
 
 
-def _column(field: "Field[Any, Any]") -> Callable[[Model], Any]:
-    get, send = attrgetter(field.attname), how_to_send(field)
-    return get if send is None else lambda row: None if (value := get(row)) is None else send(value)
+def _columns(model: type[Model], fields: list[Any]) -> Columns:
+    """Return the columns of these fields, followed by that of the primary key."""
+    senders = [(index, send) for index, field in enumerate(fields) if (send := how_to_send(field))]
+    return attrgetter(*(field.attname for field in fields), model._meta.pk.attname), senders
+
+
+def _values(row: Model, columns: Columns) -> list[Any]:
+    """Return a row's values in the form that the driver accepts."""
+    get, senders = columns
+    values = list(get(row))
+    for index, send in senders:
+        if values[index] is not None:
+            values[index] = send(values[index])
+    return values
 
 
 def how_to_send(field: "Field[Any, Any]") -> Callable[[Any], Any] | None:
