@@ -264,7 +264,7 @@ def decide_or_route(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment
     if own and len(answers) >= unit.redundancy and not task.overlap_share:
         decide(unit, answers, **how)
     else:
-        send_on(unit, judgment, judgments, **how)
+        send_on(unit, judgments, **how)
 
 
 def _mark_disturbing(shown: Unit, work: Unit) -> None:

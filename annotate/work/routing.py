@@ -45,15 +45,15 @@ def _reach(unit: Unit, *judged: int) -> Reach:
     return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
 
 
-def send_on(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment], **how: Any) -> None:
+def send_on(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
     """Route a unit after a judgment that does not decide it, or that may name the language of a different queue.
 
     The unit gets its label, goes to its next round or to an adjudicator, or stays where it is.
 
-    judgment, judgments: see `judgments.close`.
-    how: `by`, `judgment` and `keep`, see `moves.move`.
+    judgments: all judgments of the unit that are in force, with their leases, including the new one.
+    how: `by`, `judgment` (the new one) and `keep`, see `moves.move`.
     """
-    task = unit.task
+    task, judgment = unit.task, how["judgment"]
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
     is_done = len(answers) >= unit.redundancy
     # Skips count towards the task's limit if they were made in the current round and after the last reopening.
