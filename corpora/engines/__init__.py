@@ -7,8 +7,9 @@ imported only when the first query runs, because the server's pages rarely need 
 """
 
 import errno
+import json
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -264,19 +265,19 @@ def spread() -> Callable[..., Generator[pa.Table, None, None]] | None:
     return None if settings.ENGINE == "duckdb" else _spark().mapped
 
 
-def votes_in(texts: pa.Array, voters: Iterable[str]) -> pa.Array:
+def votes_in(texts: pa.Array, voters: Collection[str]) -> pa.Array:
     """Convert items' votes from JSON to lists of (detector, rank, language, score) structs, in the voters' order.
 
     DuckDB converts them, whichever engine is set, because it does not create a Python object for each vote.
     """
+    form = json.dumps({detector: [["VARCHAR"]] for detector in voters} or "JSON")  # DuckDB rejects an empty object
     lists = ", ".join(
-        f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\')."{detector}", []), lambda vote, '
-        f"rank: struct_pack(detector := '{detector}', rank := rank::INT, language := vote[1]->>'$', "
-        "score := vote[2]::DOUBLE))"
+        f"list_transform(coalesce(votes.\"{detector}\", []), lambda vote, rank: struct_pack(detector := '{detector}', "
+        "rank := rank::INT, language := vote[1], score := vote[2]::DOUBLE))"
         for detector in voters
     )
-    converted = _conversion_connection().from_arrow(pa.table({"votes": texts})).project(f"flatten([{lists}]) AS votes")
-    return converted.to_arrow_table()["votes"].combine_chunks()
+    rows = _conversion_connection().from_arrow(pa.table({"votes": texts})).project(f"from_json(votes, '{form}') votes")
+    return rows.project(f"flatten([{lists}]) AS votes").to_arrow_table()["votes"].combine_chunks()
 
 
 @cache
