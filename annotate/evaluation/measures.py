@@ -32,7 +32,7 @@ from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.metrics import Measured, bounds_of, lone_triggers
 from annotate.evaluation.unread_triggers import Left
-from annotate.goldsets.gold_set import objects_in
+from annotate.goldsets.gold_set import VOTES, objects_in
 from annotate.reports.numbers import percent
 from annotate.reports.tables import many
 from corpora.core.languages import UND
@@ -413,8 +413,10 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
     cells = [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]
     labels = metrics.und_last({label for pair in weights for label in pair})
     wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
-    rows = (raw for gold, _ in left for _, raw in objects_in(gold.jsonl, (row.id in wrong for row in gold.rows)))
-    texts = {raw["id"]: raw["text"] for raw in rows if raw.get("text")}
+    texts: dict[str, str] = {}
+    for gold, _ in left:
+        rows = objects_in(gold.jsonl, (row.id in wrong for row in gold.rows), end=VOTES)
+        texts |= {raw["id"]: raw["text"] for _, raw in rows if raw.get("text")}
     errors = [
         {"id": key, "gold": gold, "predicted": predicted} | ({"fields": {"text": texts[key]}} if key in texts else {})
         for key, (gold, predicted) in wrong.items()

@@ -1,14 +1,13 @@
 """The reader for gold sets that export_gold and import_gold have written. It is used for evaluation."""
 
 import json
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import compress, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import Estimate
@@ -24,8 +23,7 @@ STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False,
 OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
 
 
-@dataclass(frozen=True, slots=True)
-class GoldRow:
+class GoldRow(NamedTuple):
     """A post and its true label. Columns without a value are empty strings.
 
     asked: language X if the question was "Is this X?".
@@ -123,7 +121,7 @@ def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple
     place, files = jsonl.parent / "manifest.json", manifest["files"]
     changed, missing = differing(jsonl.parent, files)
     gone = gone_from(jsonl, files, changed, missing, allow_erased) if changed or missing else 0
-    rows = [_row(location, raw) for location, raw in objects_in(jsonl)]
+    rows = list(_rows(jsonl))
     if changed or missing:
         check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
     by_label = get(place, get(place, manifest, "counts", dict), "by_label", dict)
@@ -194,15 +192,22 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
 # --- Rows and lists
 
 
-def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True)) -> Iterator[tuple[str, Any]]:
+# In an exported row, the label, its origin and the text come before the votes, and most of the bytes after them.
+VOTES = b', "votes": ['
+
+
+def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True), *, end: bytes = b"") -> Iterator[tuple[str, Any]]:
     """Yield the location and the content of each line. Raise GoldSetError if a line is not JSON.
 
     wanted: whether to read each line, not counting blank lines.
+    end: where to stop reading a line that contains these bytes, such as VOTES.
     """
     with jsonl.open("rb") as lines:
         numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
         for number, line in compress(numbered, wanted):
             place = f"{jsonl}, line {number:,}"
+            if end and end in line:
+                line = line[: line.index(end)] + b"}"
             try:
                 raw = json.loads(line)
             except (ValueError, RecursionError) as error:
@@ -231,6 +236,17 @@ def _in_a_cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, bool) else value
 
 
+def _rows(jsonl: Path) -> Iterator[GoldRow]:
+    """Yield the rows. Most rows differ only in their id, so each combination of the other columns is checked once."""
+    alike: dict[str, GoldRow] = {}
+    for place, raw in objects_in(jsonl, end=VOTES):
+        key = get(place, raw, "id", str)
+        others = repr([raw.get(name, ...) for name in GoldRow._fields[1:]])
+        if not key or others not in alike:
+            alike[others] = _row(place, raw)
+        yield GoldRow(key, *alike[others][1:])
+
+
 def _row(place: str, raw: Any) -> GoldRow:
     key, label = get(place, raw, "id", str), get(place, raw, "label", str)
     language, stratum, agreed = (
@@ -257,12 +273,8 @@ def _row(place: str, raw: Any) -> GoldRow:
         raise GoldSetError(
             f"{place} has the check probability {chance!r}. It must be greater than 0 and at most 1. {RESTORE}"
         )
-    label, language, stratum, agreed, decided_by, first_label = map(
-        sys.intern, (label, language, stratum, agreed, decided_by, first_label)
-    )
-    return GoldRow(
-        key, label, language, stratum, agreed, decided_by, checked, first_label, float(chance) if checked else 1.0
-    )
+    chance = float(chance) if checked else 1.0
+    return GoldRow(key, label, language, stratum, agreed, decided_by, checked, first_label, chance)
 
 
 def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
