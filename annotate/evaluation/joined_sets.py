@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +127,8 @@ def join(
     fold = folding(mappings)
     # Published sets do not state the language that people were asked about, but a label such as sh or not-sh shows it.
     asked_classes = asked_together({code for row in all_rows for code in (row.label, row.asked)}, fold)
-    ids = list(dict.fromkeys(row.id for row in all_rows))
-    unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
+    ids = tuple(dict.fromkeys(row.id for row in all_rows))
+    unresolved = tuple(key for gold, _ in left for key in gold.unresolved_ids)
     predictions = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
     joined = Joined(fold, predictions, asked_classes)
     precise = [gold for gold, _ in left if gold.population == TRIGGERS and not gold.parent]
@@ -199,7 +198,7 @@ def _join_uniform(
     is_rechecked = any(row.checked and row.stratum == "audited" for row in rows)
     shared: dict[tuple[Any, ...], Cell] = {}  # few, because most posts are alike
     for row in rows:
-        alike = *_SHARED(row), joined.said[row.id]
+        alike = *row[1:], joined.said[row.id]
         if alike not in shared:
             shared[alike] = _cell(joined, row, is_rechecked=is_rechecked)
         (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = shared[alike]
@@ -260,10 +259,6 @@ def audit_refusal(predictor: str, folder: Path) -> str:
 
 def _short_in_all(read: int, total: int) -> str:
     return f"all labels together ({read:,} of {total:,})" if read < min(total, LEAST_READ_IN_ALL) else ""
-
-
-# The columns of a row that its cell depends on, apart from the prediction.
-_SHARED = attrgetter("label", "stratum", "agreed", "decided_by", "checked", "first_label", "check_chance")
 
 
 def _cell(joined: Joined, row: GoldRow, *, is_rechecked: bool) -> Cell:

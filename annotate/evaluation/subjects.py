@@ -6,7 +6,7 @@ Labels count as one class if a predictor or a set does not distinguish them.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from annotate.goldsets.gold_set import GoldSet, read_gold_set
@@ -84,7 +84,8 @@ def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subjec
     Raise CorpusError if the corpus has no such predictor.
     """
     predictor = find_predictor(corpus, spelled)
-    labels = partial(predicted_labels, corpus, predictor)
+    # A comparison asks for the same labels again.
+    labels: Callable[..., dict[str, str]] = cache(partial(predicted_labels, corpus, predictor))
     counted = Counter(labels((), others).values()) if others else Counter[str]()
     return Subject(predictor.name, predictor.version, predictor.mapping, labels, predictor, corpus, others=counted)
 

@@ -93,7 +93,7 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
         for language in foreign
     }
     corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
-    all_keys = [key for keys in by_label.values() for key in keys]
+    all_keys = tuple(key for keys in by_label.values() for key in keys)
 
     def labels_by(predictor: str) -> Mapping[str, str] | None:
         return _known(lambda: of_corpus(corpus, predictor).labels(all_keys)) if corpus and predictor else None

@@ -303,9 +303,11 @@ class Paired:
 
 def _alike(*columns: Ints | Floats) -> tuple[tuple[Ints, ...], Floats]:
     """Return the distinct rows of several columns in the form of `Paired._parts`."""
-    rows = np.stack([column.astype(np.float64) for column in columns])
-    _, first, times = np.unique(rows, axis=1, return_index=True, return_counts=True)
-    return (np.arange(len(first)), first), times.astype(np.float64)
+    order = np.lexsort(columns[::-1])
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    begun = np.flatnonzero(begins)
+    return (np.arange(len(begun)), order[begun]), np.diff(begun, append=len(order)).astype(np.float64)
 
 
 def clustered(hits: Floats, of: Floats) -> Estimate:
