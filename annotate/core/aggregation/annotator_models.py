@@ -15,12 +15,13 @@ Each model defines how c depends on its parameters. The likelihood is maximized 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # loads its subpackages on first use
 
-from annotate.core.aggregation.answer_table import Answers, Floats
+from annotate.core.aggregation.answer_table import Answers, Floats, Ints
 from annotate.core.estimation.proportions import SLACK
 from annotate.core.estimation.resampling import generator
 
@@ -47,7 +48,17 @@ BLOCK = 2**17
 ALIKE = 0.01
 
 
-Table = Any  # a sparse array; scipy has no types for it
+class Table(NamedTuple):
+    """The answers, as EM reads them.
+
+    rows: how often each annotator gave each answer to each unit, a sparse array (U, A times L); scipy has no types.
+    number: number of units that each row represents, (U, 1).
+    """
+
+    rows: Any
+    number: Ints
+
+
 Point = tuple[Floats, Floats]  # the parameters p, (S, K), and c, (A, L, S, K)
 
 
@@ -144,10 +155,14 @@ def maxima(answers: Answers, model: Model, *, seed: str = "") -> Climb:
 
 def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
     """Return the final state of each start, best first."""
-    table, enough = _table(answers), CONVERGED * len(answers.unit)
+    enough = CONVERGED * len(answers.unit)
+    kind = _kinds(answers)
+    _, first, number = np.unique(kind, return_index=True, return_counts=True)
+    table = Table(_table(answers).rows[first], number[:, None])
     climbs: list[Climb] = []
     greatest, since = -np.inf, 0
     for now, heat in _batches(answers, seed):
+        now = replace(now, posterior=now.posterior[first])
         for step in range(STEPS):
             now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
         for share, rounds in TRIALS:
@@ -164,7 +179,8 @@ def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
     whole = _joined(climbs)
     order = _best_first(whole)
     best = _climb(table, model, whole.of(order[:1]), LONGEST, enough)
-    return _joined([best, whole.of(order[1:])])
+    ended = _joined([best, whole.of(order[1:])])
+    return replace(ended, posterior=ended.posterior[kind])
 
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
@@ -193,24 +209,42 @@ def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
 
 
 def _table(answers: Answers) -> Table:
-    """Return how often each annotator gave each answer to each unit, as a sparse array (U, A times L)."""
     people, size = len(answers.annotators), len(answers.labels)
     columns = answers.annotator * size + answers.label
-    return scipy.sparse.csr_array(
-        (np.ones(len(columns)), (answers.unit, columns)), shape=(len(answers.units), people * size)
-    )
+    shape = len(answers.units), people * size
+    rows = scipy.sparse.csr_array((np.ones(len(columns)), (answers.unit, columns)), shape=shape)
+    return Table(rows, np.ones((len(answers.units), 1), dtype=np.int64))
+
+
+def _kinds(answers: Answers) -> Ints:
+    """Return the kind of each unit, (U,). Units are of one kind if the same annotators gave them the same answers.
+
+    Their posteriors are equal in each round, so EM computes only one. If starts add noise, each unit is its own kind.
+    """
+    if _starts(answers)[1] > len(HEATS):
+        return np.arange(len(answers.units))
+    answer = answers.annotator * len(answers.labels) + answers.label
+    order = np.lexsort((answer, answers.unit))
+    ends = np.searchsorted(answers.unit[order], np.arange(len(answers.units) + 1)) * answer.itemsize
+    content, kinds = answer[order].tobytes(), dict[bytes, int]()
+    return np.array([kinds.setdefault(content[start:end], len(kinds)) for start, end in pairwise(ends.tolist())])
+
+
+def _starts(answers: Answers) -> tuple[int, int]:
+    """Return the number of starts in a batch, and the largest number of starts."""
+    size = len(answers.labels)
+    allowed = BREADTH // max(1, size * max(len(answers.unit), len(answers.annotators) * size))
+    return (BATCH, MOST) if allowed >= FURTHER else (max(FEWEST, allowed),) * 2
 
 
 def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
     """Yield the starts in batches, with the heat of each start."""
     people, size = len(answers.annotators), len(answers.labels)
-    allowed = BREADTH // max(1, size * max(len(answers.unit), people * size))
-    has_batches = allowed >= FURTHER
-    batch = BATCH if has_batches else max(FEWEST, allowed)
+    batch, most = _starts(answers)
     drawing = generator(seed, "starts")
     half_right = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
     chances = np.broadcast_to(half_right, (people, size, batch, size))
-    for first in range(0, MOST if has_batches else batch, batch):
+    for first in range(0, most, batch):
         posterior = np.empty((len(answers.units), batch, size))
         for place in range(batch):
             posterior[:, place] = _start(answers, drawing, first + place)
@@ -236,14 +270,15 @@ def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, h
     Without `heat`, every third round takes an accelerated step. The posterior of `now` is overwritten rather than
     copied, because it is large if there are millions of answers.
     """
-    posterior, size = now.posterior, now.prior.shape[1]
+    posterior, size, units = now.posterior, now.prior.shape[1], int(table.number.sum())
     prior, chances = now.prior, now.chances
     likelihood = last = np.full(len(prior), -np.inf)
     made, converged, path = 0, False, list[Point]()
     while made < rounds and not converged:
         made += 1
-        prior = np.full_like(prior, 1 / size) if model.uniform else posterior.mean(axis=0)
-        chances = model.chances(_answer_counts(table, posterior), chances)
+        of_all = posterior if len(posterior) == units else posterior * table.number[..., None]
+        prior = np.full_like(prior, 1 / size) if model.uniform else of_all.sum(axis=0) / units
+        chances = model.chances(_answer_counts(table, of_all), chances)
         path.append((prior, chances))
         before, leaps = likelihood, heat is None and len(path) == 3
         if leaps:
@@ -283,7 +318,7 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
 def _answer_counts(table: Table, posterior: Floats) -> Floats:
     units, starts, size = posterior.shape
     # The table is sorted by unit, so its transpose reads memory contiguously.
-    made: Floats = (table.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
+    made: Floats = (table.rows.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
     return made
 
 
@@ -296,7 +331,7 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
     likelihood = np.zeros(starts)
     for first in range(0, len(into), units):
         block = into[first : first + units]
-        block[:] = (table[first : first + units] @ log_chances).reshape(block.shape)
+        block[:] = (table.rows[first : first + units] @ log_chances).reshape(block.shape)
         block += log_prior
         if heat is not None:
             block *= heat[:, None]
@@ -306,7 +341,7 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
         np.exp(block, out=block)
         total = block @ np.ones(size)
         block /= total[..., None]
-        likelihood += (top + np.log(total)).sum(axis=0)
+        likelihood += (table.number[first : first + units] * (top + np.log(total))).sum(axis=0)
     return likelihood
 
 
@@ -337,6 +372,8 @@ def _named(made: Climb, votes: Floats) -> Climb:
     """
     for start in range(len(made.prior)):
         agree = votes.T @ made.posterior[:, start]
+        if (np.diagonal(agree) >= agree.max(axis=0)).all():
+            continue  # no names agree better, and scipy.optimize takes long to load
         name, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
         if agree[name, label].sum() > np.trace(agree) + SLACK * len(votes):
             made.posterior[:, start] = made.posterior[:, start, label]

@@ -117,6 +117,18 @@ def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_a_label_that_nobod
     assert np.all(found.posterior[:, table.counts().sum(axis=0) == 0] == 0)
 
 
+def test_many_answers_are_fitted_once_for_units_that_are_alike(monkeypatch):
+    monkeypatch.setattr(annotator_models, "BREADTH", 1)  # as if there were so many that only the vote shares are tried
+    table = tabulate([(unit, who, "ab"[unit % 5 % (who + 2) > 1]) for unit in range(90) for who in range(3)], "ab")
+    found = annotator_models.fit_one_coin(table)
+    assert len({*map(tuple, found.posterior.tolist())}) < 5
+    assert found.posterior[:5].tolist() * 18 == found.posterior.tolist()
+    assert found.prior == pytest.approx(found.posterior.mean(axis=0), abs=1e-6)
+    chances = found.prior * found.confusion[table.annotator, :, table.label].reshape(90, 3, 2).prod(axis=1)
+    assert found.likelihood == pytest.approx(np.log(chances.sum(axis=1)).sum())
+    assert found.posterior == pytest.approx(chances / chances.sum(axis=1, keepdims=True), abs=1e-6)
+
+
 def test_perfect_agreement_is_believed():
     table = tabulate([(unit, who, LABELS[unit % 3]) for unit in range(9) for who in range(3)], LABELS)
     found = fit_dawid_skene(table)
