@@ -188,7 +188,8 @@ def report(task: Task) -> dict[str, Any]:
     # are excluded here, because two people have decided them.
     alone = asked_of_one(task).filter(~_moved("named")).order_by()
     units = alone.annotate(first_label=Subquery(first_label)).exclude(first_label=None)
-    done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
+    read = Exists(Judgment.objects.live().answers().filter(unit=OuterRef("pk")))
+    done = alone.filter(read, recheck=False, stage=stages.LABELLED).values_list("visited__0")
     for queue, number in done.annotate(Count("pk")):
         rows[queue]["alone"] = number
     chosen = units.filter(recheck=True, stage__in=_FOUND).values_list("visited__0", "stage", "label", "first_label")
