@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from annotate.core.estimation.proportions import SLACK
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Source
-from annotate.goldsets.unit_rows import map_rows, or_none
+from annotate.goldsets.unit_rows import or_none
 from annotate.models import Task
+from corpora.database.bulk_rows import map_rows
 from corpora.engines import votes_in
 
 # A placeholder for all exported record fields in a kind's list of columns.

@@ -38,7 +38,7 @@ from annotate.core.draws.splits import (
     ratios,
     split,
 )
-from annotate.goldsets.unit_rows import Lists, Units, cases, live, map_rows, units_of, where
+from annotate.goldsets.unit_rows import Lists, Units, cases, live, units_of, where
 from annotate.kinds.balanced_draw import CHANCES, FRAME, IDS, JOINT, NEEDED, SIZES
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.interface_language import label_name
@@ -47,6 +47,7 @@ from annotate.quality import answer_models
 from annotate.quality.agreement_strata import contested_strata
 from annotate.reports.numbers import percent
 from corpora.core.languages import UND
+from corpora.database.bulk_rows import map_rows
 from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of
 

@@ -31,12 +31,13 @@ from annotate.goldsets.formats import formats
 from annotate.goldsets.set_folder import DIGESTS, ExportError, replacing, write_digests, write_with_card
 from annotate.goldsets.set_manifest import manifest_of_set
 from annotate.goldsets.tool_copies import check_copies, write_copies
-from annotate.goldsets.unit_rows import as_lines, content, live, map_rows, or_none, rows_of, units_of
+from annotate.goldsets.unit_rows import as_lines, content, live, or_none, rows_of, units_of
 from annotate.kinds import Kind
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from corpora.core.masking import MASK
+from corpora.database.bulk_rows import map_rows
 
 # The split of every row in a set that is not split, because such a set is only for evaluation.
 WHOLE = "test"

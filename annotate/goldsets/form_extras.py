@@ -15,7 +15,7 @@ from annotate.core import stages
 from annotate.core.draws import splits
 from annotate.core.draws.splits import FEW, FREQUENT, ZERO
 from annotate.goldsets.export import Export, Source
-from annotate.goldsets.unit_rows import live, map_rows
+from annotate.goldsets.unit_rows import live
 from annotate.kinds.concept_kind import version_of
 from annotate.kinds.forms.spans import spans_in
 from annotate.kinds.kind import DOCUMENT
@@ -23,6 +23,7 @@ from annotate.models import Judgment
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, numbers, table
 from corpora.core.values import word_count
+from corpora.database.bulk_rows import map_rows
 from corpora.models import Vocabulary
 from corpora.sources.eurlex import MOST_CONCEPTS
 from corpora.threads.messages import compared

@@ -87,19 +87,6 @@ def lists_of(keys: Places, values: pa.RecordBatch, by: str) -> Lists:
     return Lists(ends, values.take(pa.array(np.arange(ends[-1]) + np.repeat(start - ends[:-1], sizes))))
 
 
-def map_rows(function: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """Apply a function to each row. Most rows are alike, so it is called only once for each combination of values."""
-    # Number the combinations of values, so that rows with the same values have the same number. The numbers fit in 64
-    # bits for five columns of several thousand rows.
-    alike = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        encoded = column.dictionary_encode(null_encoding="encode")
-        alike = alike * len(encoded.dictionary) + encoded.indices.to_numpy()
-    _, first, numbers = np.unique(alike, return_index=True, return_inverse=True)
-    different = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
-    return pa.array([function(*values) for values in different], type).take(pa.array(numbers))
-
-
 def or_none(texts: pa.Array) -> pa.Array:
     """Replace empty strings with None."""
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)

@@ -43,13 +43,13 @@ ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval. If
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
-from itertools import groupby, islice
-from operator import attrgetter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from annotate.core.aggregation.answer_table import Answers, Ints, at_first, winners
 from annotate.core.agreement import coefficients
@@ -60,7 +60,7 @@ from annotate.quality.answer_models import (
     Fitted,
     Measuring,
     Model,
-    Response,
+    Responses,
     against,
     answers,
     fitted,
@@ -87,7 +87,7 @@ class _Options:
 
     labels: canonical texts that occur as answers, or names of positions if answers are compared by position.
     places: position by unit key and system; empty if answers are compared by label.
-    measured: keys of the units that are measured.
+    not_measured: keys of the units that are left out, because there are too many.
     distances: distances between labels, by name.
     bootstrap: seed and number of replicates of the bootstrap.
     of_people: whether to compare each annotator with all others.
@@ -98,7 +98,7 @@ class _Options:
     task: Task
     labels: list[str]
     places: Mapping[tuple[int, str], str]
-    measured: Container[int]
+    not_measured: Collection[int]
     distances: Mapping[str, coefficients.Distance]
     bootstrap: Mapping[str, int]
     of_people: bool
@@ -133,14 +133,12 @@ def report(
     truth = None if gold is None else against(task, responses, fit.labels, fit.model, gold)
     whole = _section(responses, fit, truth, options)
     languages = {}
-    for code, group in groupby(responses, attrgetter("language")):
+    for code, part in responses.by_language():
         if code:
-            part = list(group)
             languages[code] = whole if len(part) == len(responses) else _section(part, fit, truth, options)
     if gold is not None:
-        whole = whole | {
-            "gold": whole["gold"] | {"unknown": len(gold.keys() - {response.key for response in responses})}
-        }
+        unknown = gold.keys() - set(responses.rows["key"].to_pylist())
+        whole = whole | {"gold": whole["gold"] | {"unknown": len(unknown)}}
     return {
         "task": task.name,
         "kind": task.kind_slug,
@@ -155,12 +153,12 @@ def report(
     }
 
 
-def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
+def nominal(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
     """Return the nominal alpha of all answers, as a MEASURE.
 
     without: keys of units to leave out.
     """
-    responses = [response for response in answers(task) if response.unit not in without]
+    responses = answers(task).without(without)
     options = _options(task, responses, values_of(task, responses), ordinal=False, replicates=coefficients.REPLICATES)
     return _alphas(_table(responses, options).counts(), options)["nominal"]
 
@@ -169,28 +167,27 @@ def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
 
 
 def _options(
-    task: Task, responses: list[Response], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
+    task: Task, responses: Responses, labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
 ) -> _Options:
     """Return the settings for computing the agreement in a task.
 
     responses: answers that count.
     labels: the distinct canonical texts among them.
     """
-    form, by_key = task.kind.form, {response.key: response.unit for response in responses}
-    measured = {response.unit for response in responses}
-    if form.several and len(by_key) > MOST_UNITS:
+    form, not_measured = task.kind.form, set[int]()
+    if form.several and len(by_key := {response.key: response.unit for response in responses}) > MOST_UNITS:
         keys = drawn(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")
-        measured = {by_key[key] for key in keys}
+        not_measured = set(responses.unit.tolist()) - {by_key[key] for key in keys}
     names, places = next(filter(None, (control.places(task) for control in task.kind.hooks["places"])), ((), {}))
     if form.several:
-        labels = values_of(task, (response for response in responses if response.unit in measured))
+        labels = values_of(task, responses.without(not_measured))
     elif places:
         labels = list(names)
     return _Options(
         task=task,
         labels=labels,
         places=places,
-        measured=measured,
+        not_measured=not_measured,
         distances=_distances(task, labels, ordinal),
         bootstrap={"seed": int(lot(task.draw.seed, "agreement", task.name)[:12], 16), "replicates": replicates},
         of_people=of_people,
@@ -219,14 +216,14 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, coeffi
     return {**distances, "ordinal": coefficients.ordinal}
 
 
-def _section(responses: list[Response], fit: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
+def _section(responses: Responses, fit: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
     table, model = _table(responses, options), fit.model
-    counts, sizes = table.counts(), Counter(response.unit for response in _first(responses, options.first_answers))
+    counts, (_, sizes) = table.counts(), np.unique(_first(responses, options.first_answers).unit, return_counts=True)
     few = coefficients.few_others(counts) if model else None
     return {
-        "units": len({response.unit for response in responses}),
-        "units_of_two": sum(number > 1 for number in sizes.values()),
-        "annotators": len({response.annotator for response in responses}),
+        "units": len(sizes),
+        "units_of_two": int((sizes > 1).sum()),
+        "annotators": len(pc.unique(responses.rows["annotator"])),
         "judgments": len(responses),
         "observed": coefficients.observed_agreement(counts, **options.bootstrap).as_dict(),
         "ordinal": None,
@@ -240,14 +237,14 @@ def _section(responses: list[Response], fit: Fitted, truth: Measuring | None, op
     }
 
 
-def _table(responses: list[Response], options: _Options) -> Answers:
+def _table(responses: Responses, options: _Options) -> Answers:
     """Return the answers that are measured, as a table."""
-    counted = (response for response in _first(responses, options.first_answers) if response.unit in options.measured)
-    placed = (
-        replace(response, label=options.places.get((response.unit, response.label), response.label))
-        for response in counted
-    )
-    return tabled(placed if options.places else counted, options.labels)
+    rows = _first(responses, options.first_answers).without(options.not_measured).rows
+    if options.places:
+        pairs = zip(rows["unit"].to_pylist(), rows["label"].to_pylist(), strict=True)
+        labels = pa.array([options.places.get(pair, pair[1]) for pair in pairs], pa.string())
+        rows = rows.set_column(rows.schema.get_field_index("label"), "label", labels)
+    return tabled(Responses(rows), options.labels)
 
 
 def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
@@ -257,13 +254,17 @@ def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
     }
 
 
-def _first(responses: list[Response], number: int | None) -> Iterable[Response]:
-    """Yield the first answers to each unit.
+def _first(responses: Responses, number: int | None) -> Responses:
+    """Return the first answers to each unit.
 
     number: maximum number of answers per unit; None for all.
     """
-    for _, group in groupby(responses, attrgetter("unit")):
-        yield from islice(group, number)
+    if number is None:
+        return responses
+    # The answers to a unit stand together, so an answer is too late if the one that many places before is to its unit.
+    unit, later = responses.unit, np.zeros(len(responses), dtype=np.bool_)
+    later[number:] = unit[number:] == unit[:-number]
+    return responses.where(~later)
 
 
 def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
@@ -311,20 +312,18 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["agreement"]["value"], row["pseudonym"]))
 
 
-def _opinions(responses: list[Response], model: Model, labels: list[str]) -> dict[str, Any]:
+def _opinions(responses: Responses, model: Model, labels: list[str]) -> dict[str, Any]:
     """Return the results of Dawid and Skene's model, for `dawid_skene` in a SECTION.
 
     `differs` lists the units for which the model chooses a label that does not have the most votes. It begins with the
     units about which the model is most certain.
     """
     table = tabled(responses, labels)
-    ends = [model.ends[code] for code in dict.fromkeys(response.language for response in responses)]
-    counts, posterior, by_unit = (
-        table.counts(),
-        posterior_of(model, table),
-        {response.unit: response for response in responses},
-    )
+    ends = [model.ends[code] for code, _ in responses.by_language()]
+    counts, posterior = table.counts(), posterior_of(model, table)
     voted, modelled = winners(counts), winners(posterior)
+    unlike = np.asarray((modelled & ~voted).any(axis=1))
+    by_unit = {response.unit: response for response in responses.where(unlike[table.unit])}
 
     def winning_labels(row: Iterable[bool]) -> list[str]:
         return [label for label, wins in zip(table.labels, row, strict=True) if wins]
@@ -339,7 +338,7 @@ def _opinions(responses: list[Response], model: Model, labels: list[str]) -> dic
             "dawid_skene": winning_labels(modelled[index]),
             "posterior": float(posterior[index].max()),
         }
-        for index in np.flatnonzero((modelled & ~voted).any(axis=1))
+        for index in np.flatnonzero(unlike)
     ]
     return {
         "rounds": max((rounds for rounds, _ in ends), default=0),

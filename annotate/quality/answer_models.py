@@ -6,25 +6,28 @@ a unit counts only if two or more people have answered it. If answers are label 
 no models are fitted.
 """
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from annotate.core.aggregation import annotator_models
-from annotate.core.aggregation.answer_table import Answers, Floats, credit, tabulate
+from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints, credit
 from annotate.core.agreement import coefficients
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, proportion
 from annotate.core.measures import classification
 from annotate.models import Judgment, Task, Transition
 from corpora.core.values import matching
+from corpora.database.bulk_rows import all_fetched, map_rows
 
+READ = 10_000  # number of answers that are read from the database at a time
 # Models whose accuracy is measured with true labels and compared with the accuracy of the majority.
 Fitting = Callable[..., annotator_models.Fit | annotator_models.GladFit]
 MODELS: Mapping[str, Fitting] = {
@@ -35,8 +38,7 @@ MODELS: Mapping[str, Fitting] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """An answer that counts.
 
     unit: key of the unit.
@@ -55,44 +57,77 @@ class Response:
     question_language: str
 
 
-def values_of(task: Task, responses: Iterable[Response] = ()) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """Answers that count, ordered by language, unit and time.
+
+    rows: a row for each answer, with the columns of a Response.
+    """
+
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def __iter__(self) -> Iterator[Response]:
+        return map(Response, *(column.to_pylist() for column in self.rows.columns))
+
+    @property
+    def unit(self) -> Ints:
+        units: Ints = self.rows["unit"].to_numpy()
+        return units
+
+    def where(self, marked: Bools) -> "Responses":
+        return Responses(self.rows.filter(pa.array(marked)))
+
+    def without(self, units: Collection[int]) -> "Responses":
+        return self.where(~np.isin(self.unit, [*units])) if units else self
+
+    def by_language(self) -> Iterator[tuple[str, "Responses"]]:
+        counts = self.rows["language"].value_counts()
+        starts = np.cumsum([0, *counts.field("counts").to_pylist()])
+        for language, start, end in zip(counts.field("values").to_pylist(), starts, starts[1:], strict=False):
+            yield language, Responses(self.rows.slice(start, end - start))
+
+
+def values_of(task: Task, responses: Responses | None = None) -> list[str]:
     """Return the distinct canonical texts that are compared.
 
     In tasks that ask about one language at a time, these are yes, no and und.
 
     responses: answers; only needed if the possible texts are not known beforehand.
     """
-    return task.kind.form.values(task.kind.statistics.compared(task), (response.label for response in responses))
+    texts = [] if responses is None else pc.unique(responses.rows["label"]).to_pylist()
+    return task.kind.form.values(task.kind.statistics.compared(task), texts)
 
 
-def answers(task: Task, *, repeats: bool = False) -> list[Response]:
-    """Return the answers that count, ordered by language, unit and time.
+def answers(task: Task, *, repeats: bool = False) -> Responses:
+    """Return the answers that count.
 
     repeats: whether to include a person's additional answers to the same unit, which can exist in imported files.
     """
+    statistics, text = task.kind.statistics, pa.string()
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
     # Exclude units for which a second person was asked because of the first answer. They would bias agreement.
     live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
     # If items do not declare their language, it cannot be taken from their queue either.
-    paths = ("unit__item__language",) if task.languages else task.kind.statistics.spoken_paths
-    rows = live.order_by("unit_id", "answered_at", "pk").values_list(
-        "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
-    )
-    responses: list[Response] = []
-    compared: dict[tuple[str, str], str] = {}
-    for unit, annotator, label, question_language, key, *languages in rows.iterator():
-        if (question_language, label) not in compared:
-            compared[question_language, label] = task.kind.statistics.compared_as(question_language, label)
-        # Intern the texts, so that equal texts of different answers are stored only once.
-        language, text = intern(next(filter(None, languages), "")), compared[question_language, label]
-        if responses and responses[-1].unit == unit:
-            unit, key = responses[-1].unit, responses[-1].key
-        responses.append(Response(unit, annotator, text, language, key, intern(question_language)))
-    if not task.kind.statistics.counts_single:
-        several = {unit for unit, group in groupby(responses, attrgetter("unit")) if len(list(group)) > 1}
-        responses = [response for response in responses if response.unit in several]
-    return sorted(responses, key=attrgetter("language"))  # the sort is stable, so the answers to a unit stay together
+    paths = ("unit__item__language",) if task.languages else statistics.spoken_paths
+    fields = dict.fromkeys(("unit", "annotator"), pa.int64())
+    fields |= dict.fromkeys(("label", "unit__asked", "unit__item__key", *paths), text)
+    rows = all_fetched(live.order_by("unit_id", "answered_at", "pk"), fields, READ)
+    if not statistics.counts_single:
+        units = rows["unit"].to_numpy()
+        _, place, number = np.unique(units, return_inverse=True, return_counts=True)
+        rows = rows.filter(pa.array(number[place] > 1))
+    asked = rows["unit__asked"]
+    languages = [rows[path] for path in paths] or [pa.repeat("", len(rows))]
+    language = map_rows(lambda *spoken: next(filter(None, spoken), ""), text, *languages)
+    label = map_rows(statistics.compared_as, text, asked, rows["label"])
+    columns = [rows["unit"], rows["annotator"], label, language, rows["unit__item__key"], asked]
+    # The sort is stable, so the answers to a unit stay together.
+    order = np.argsort(np.array(language.to_pylist(), dtype=np.str_), kind="stable")
+    return Responses(pa.RecordBatch.from_arrays(columns, names=Response._fields).take(pa.array(order)))
 
 
 @dataclass(frozen=True)
@@ -109,13 +144,13 @@ class Model:
     ends: Mapping[str, tuple[int, bool]]
 
 
-def modelled(task: Task, responses: list[Response], labels: list[str], fit: Fitting) -> Model:
+def modelled(task: Task, responses: Responses, labels: list[str], fit: Fitting) -> Model:
     """Fit a model to the answers of a task.
 
     If items declare their languages, a separate model is fitted to each language, because people qualify separately for
     each language. Otherwise, one model is fitted to all answers.
     """
-    parts = [list(group) for _, group in groupby(responses, attrgetter("language"))] if task.languages else [responses]
+    parts = [part for _, part in responses.by_language()] if task.languages else [responses]
     rows: dict[Hashable, int] = {}
     posteriors: list[Floats] = []
     ends: dict[str, tuple[int, bool]] = {}
@@ -124,12 +159,25 @@ def modelled(task: Task, responses: list[Response], labels: list[str], fit: Fitt
         result = fit(table, seed=task.draw.seed)
         rows |= {unit: len(rows) + index for index, unit in enumerate(table.units)}
         posteriors.append(result.posterior)
-        ends |= {response.language: (result.rounds, result.converged) for response in part}
+        ends |= {language: (result.rounds, result.converged) for language, _ in part.by_language()}
     return Model(rows, np.concatenate(posteriors) if posteriors else np.zeros((0, len(labels))), ends)
 
 
-def tabled(responses: Iterable[Response], labels: list[str]) -> Answers:
-    return tabulate(((response.unit, response.annotator, response.label) for response in responses), labels)
+def tabled(responses: Responses, labels: Sequence[str]) -> Answers:
+    """Return the answers as indices. Units and annotators are in order of first appearance.
+
+    labels: all possible labels. Grades must be in their order.
+
+    Raise ValueError for an answer that is not a label.
+    """
+    encoded = [responses.rows[name].dictionary_encode() for name in ("unit", "annotator", "label")]
+    units, annotators, texts = (tuple(column.dictionary.to_pylist()) for column in encoded)
+    unit, annotator, text = (column.indices.to_numpy().astype(np.int64) for column in encoded)
+    places = {label: place for place, label in enumerate(labels)}
+    if unknown := [label for label in texts if label not in places]:
+        raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(labels)}.")
+    label = np.array([places[label] for label in texts], np.int64)[text]
+    return Answers(units, annotators, tuple(labels), unit, annotator, label)
 
 
 def posterior_of(model: Model, table: Answers) -> Floats:
@@ -146,18 +194,18 @@ class Fitted:
     model: the model; None if answers are label sets.
     """
 
-    responses: list[Response]
+    responses: Responses
     labels: list[str]
     model: Model | None
 
 
-def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
+def fitted(task: Task, *, repeats: bool = False, without: Collection[int] = ()) -> Fitted:
     """Read the answers of a task, and fit Dawid and Skene's model to them.
 
     repeats: whether to include a person's additional answers to the same unit.
     without: keys of units to leave out.
     """
-    responses = [response for response in answers(task, repeats=repeats) if response.unit not in without]
+    responses = answers(task, repeats=repeats).without(without)
     labels = values_of(task, responses)
     several = task.kind.form.several
     return Fitted(
@@ -201,7 +249,7 @@ def pairs_that_agree(fit: Fitted) -> dict[int, float]:
 # --- Accuracy of the majority and of models, measured with true labels
 
 # A function that takes a part of the answers, ordered by unit, and returns the measures for them.
-Measuring = Callable[[list[Response]], dict[str, Any]]
+Measuring = Callable[[Responses], dict[str, Any]]
 
 
 class UnknownLabel(ValueError):
@@ -209,7 +257,7 @@ class UnknownLabel(ValueError):
 
 
 def against(
-    task: Task, responses: list[Response], labels: list[str], model: Model | None, gold: Mapping[str, str]
+    task: Task, responses: Responses, labels: list[str], model: Model | None, gold: Mapping[str, str]
 ) -> Measuring:
     """Return a function that compares a part of the answers with true labels.
 
@@ -234,7 +282,7 @@ def against(
     return partial(_accuracies, rows=rows, shares=shares, sure=posterior_of(model, table)[labelled_rows].max(axis=1))
 
 
-def _true_indices(task: Task, responses: list[Response], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
+def _true_indices(task: Task, responses: Responses, labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
     """Return the index of the true label in `labels`, by unit key. Units without a true label are left out."""
     indices = {label: index for index, label in enumerate(labels)}
     truth = {}
@@ -251,7 +299,7 @@ def _true_indices(task: Task, responses: list[Response], labels: list[str], gold
 
 
 def _accuracies(
-    responses: list[Response], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
+    responses: Responses, *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
 ) -> dict[str, Any]:
     """Return the accuracy of the majority and of each model on the units that were answered.
 
@@ -261,7 +309,7 @@ def _accuracies(
         labels tie and one of them is right.
     sure: posterior of the label that Dawid and Skene's model considers most likely, by row.
     """
-    answered_rows = [rows[unit] for unit in dict.fromkeys(response.unit for response in responses) if unit in rows]
+    answered_rows = [rows[unit] for unit in dict.fromkeys(responses.unit.tolist()) if unit in rows]
     parts = {name: share[answered_rows] for name, share in shares.items()}
     return {
         "units": len(answered_rows),
@@ -285,7 +333,7 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
     ]
 
 
-def _true_sets(task: Task, responses: list[Response], gold: Mapping[str, str]) -> dict[int, set[str]]:
+def _true_sets(task: Task, responses: Responses, gold: Mapping[str, str]) -> dict[int, set[str]]:
     """Return the set of true labels by unit key, for units that have any.
 
     A unit can have more true labels than an answer is allowed to have.
@@ -303,7 +351,7 @@ def _true_sets(task: Task, responses: list[Response], gold: Mapping[str, str]) -
     return truth
 
 
-def _closeness(responses: list[Response], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
+def _closeness(responses: Responses, *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
     """Return how well the labels that most people chose agree with the true labels, as the mean F1 over units."""
     form = task.kind.form
     scores = []

@@ -8,7 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.goldsets.unit_rows import as_lines, content, lists_of, map_rows, or_none
+from annotate.goldsets.unit_rows import as_lines, content, lists_of, or_none
+from corpora.database.bulk_rows import map_rows
 
 FEW = st.none() | st.sampled_from("abc")
 

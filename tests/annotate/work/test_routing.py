@@ -167,7 +167,7 @@ def test_a_named_language_is_confirmed_or_adjudicated_and_counts_as_no_agreement
     label = second if end == "LABELLED" else ""
     follow(task, "ann:de fay:fr", f"ann fr > QUEUED fr 2; fay {second} > {f'{end} fr 2 {label}'.strip()}")
     assert ("named", "QUEUED", 2, "fr") in history(task)
-    assert answer_models.answers(task) == []
+    assert not answer_models.answers(task)
     if "check_share" in options:
         [row] = checks.report(task)["languages"]
         assert (row["alone"], row["checked"], row["waiting"]) == (0, 0, 0)
