@@ -174,16 +174,11 @@ ADMIN = {
     "admin:annotate_annotator_add": (302, 302, 302, 302, 302, 403),
     "admin:auth_user_changelist": (302, 302, 302, 302, 302, 200),
 }
-# The forms that a logged-in person can submit.
-FORMS = (
-    *("logout", "account", "password", "preferences", "languages", "disturbing", "reply-read", "note-read"),
-    *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "change", "consent"),
-    *("adjudicate", "adjudicate-together", "unsettle"),
-    *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
-    *("manage-guidelines-preview", "manage-job-share", "manage-links", "manage-new-webhook"),
-    *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
-    *("qualification-practice", "qualification-test", "qualification-answer"),
-)
+# Forms of people who are not logged in, and those that a logged-in person can submit.
+OF_NOBODY = ("login", "tongue", "invite", "first-manager", "forgotten", "reset")
+FORMS = [
+    name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405} and name not in (*OF_NOBODY, "favicon.ico")
+]
 
 
 NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a long one"}

@@ -1,5 +1,6 @@
-"""Forms, headers, cookies and tokens, and what browsers keep of pages."""
+"""Forms, headers, cookies and tokens, what browsers keep of pages, and what annotators are not told."""
 
+import json
 import re
 from functools import cache
 
@@ -10,11 +11,12 @@ from django.db import transaction
 from django.test import Client
 from knox.models import AuthToken
 
+from annotate.core import stages
 from annotate.kinds.forms import FORMS as FORMS_OF_ANSWERS
 from annotate.models import Annotator, Judgment
 from annotate.work import accounts
 from deploy import static_files
-from tests.annotate.access.addresses import ADMIN, API, FORMS, PAGES, WHO
+from tests.annotate.access.addresses import ADMIN, API, FORMS, OF_NOBODY, PAGES, WHO
 from tests.annotate.accounts.acts import tasks_by
 
 pytestmark = pytest.mark.on_sqlite
@@ -23,9 +25,7 @@ pytestmark = pytest.mark.on_sqlite
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
     forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
-    forms |= dict.fromkeys(("login", "tongue", "invite", "first-manager", "forgotten", "reset"), "nobody")
-    takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
-    assert set(forms) == takes_posts
+    forms |= dict.fromkeys(OF_NOBODY, "nobody")
     for name, who in forms.items():
         answer = world.send(world.client(who, enforce_csrf_checks=True), "POST", name)
         assert answer.status_code == 403, name
@@ -92,21 +92,6 @@ def test_the_session_cookie_is_for_the_server_alone(world, settings):
     cookie = answer.cookies["sessionid"]
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
     assert settings.SESSION_COOKIE_SECURE == settings.CSRF_COOKIE_SECURE == settings.HTTPS
-
-
-def test_tokens_are_stored_as_hashes_shown_once_and_revoked_by_their_owner_alone(world):
-    client = world.client("ann")
-    page = client.post("/account/", {"make": "1"})
-    token = re.search(r"<code>(\w{40,})</code>", page.text)[1]
-    stored = AuthToken.objects.get(token_key=token[:15])
-    assert token not in {str(value) for value in vars(stored).values()}
-    assert stored.token_key == token[: len(stored.token_key)]
-    assert len(stored.token_key) < len(token) / 2 < len(stored.digest)
-    assert token not in client.get("/account/").text
-    world.client("bea").post("/account/", {"revoke": stored.token_key})
-    assert tasks_by(token) == 200
-    client.post("/account/", {"revoke": stored.token_key})
-    assert tasks_by(token) == 401
 
 
 def test_who_is_locked_out_is_out_at_once(world):
@@ -189,3 +174,103 @@ def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(w
         weights["ann", name] = weights["ann", "queue"] + sum(map(weight_of, form.assets))
     assert {page: weight for page, weight in weights.items() if weight > MOST_KB * 1024} == {}
     assert weights["ann", "concepts"] > weights["ann", "queue"] > weights["ann", "history"] > 0
+
+
+# --- what annotators are not told, by page or by API
+
+
+CLOSED = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
+PROGRESS = {"answered_today", "skipped_today", "waiting"}
+LEASE = {"id", "text", "language", "fields", "asked", "sets", "written", "suggestions", "expires_at"}
+TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
+IN_FULL = TASK | {"answers", "vocabulary"}
+VOCABULARY = {"name", "version", "least", "most", "beside_broader"}
+OFFERED = {"label", "asked", "name", "names", "autonym"}
+STANDING = {"language", "state", "version", "guidelines", "tries_left"}
+QUESTION = {"id", "number", "of", "fields", "sets"}
+ANSWERED = {"accepted", "right", "label", "explanation", "result"}
+RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
+FLAGGED = {"kind", "words", "at", "next"}
+NEXT = {"lease": LEASE, "why": None}
+
+
+def test_the_api_tells_exactly_this(world):
+    client = world.client("ann")
+    *_, task = client.get("/api/v1/tasks/").json()
+    assert set(task) == TASK
+    assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
+    task = world.send(client, "GET", "api-task").json()
+    assert (set(task), *map(set, task["answers"])) == (IN_FULL, *[OFFERED] * len(world.task.labels), OFFERED)
+    given = world.send(client, "POST", "api-next").json()
+    assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
+    assert set(world.send(client, "POST", "api-judge").json()) == CLOSED
+    reopened = world.send(client, "POST", "api-undo").json()
+    assert {key: set(value) if isinstance(value, dict) else None for key, value in reopened.items()} == NEXT
+    path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
+    skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
+    assert (set(skipped), set(skipped["next"])) == (CLOSED, set(NEXT))
+    path = f"/api/v1/leases/{skipped['next']['lease']['id']}/flag/"
+    flagged = client.post(path, {"kind": "disturbing", "take_next": True}, content_type="application/json").json()
+    assert (set(flagged), set(flagged["next"])) == (FLAGGED, set(NEXT))
+    refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
+    assert set(refused.json()) == {"code", "detail"}
+    (standing,) = world.send(client, "GET", "api-qualification").json()
+    assert set(standing) == STANDING
+    for name in ("api-practise", "api-test"):
+        begun = world.send(client, "POST", name).json()
+        assert (set(begun), set(begun["question"])) == ({"question", "result"}, QUESTION)
+    said = world.send(client, "POST", "api-answer").json()
+    assert (set(said), {name for name, value in said.items() if value is not None}) == (ANSWERED, {"accepted"})
+
+
+ADJUDICATORS = {"Discard", "Dossier", "Judgment", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
+MANAGERS = {"Corpus", "Job", "JobProgress", "Output", "TaskState", "Uploaded"}
+MANAGERS |= {"Delivery", "Register", "Registered", "Webhook"}
+
+
+def test_the_schema_names_nothing_else_to_annotators(world):
+    schema = json.loads(Client().get("/api/v1/schema/?format=json").text)
+    others = ADJUDICATORS | MANAGERS
+    paths = {
+        path: methods for path, methods in schema["paths"].items() if not re.search("/adjudication|/manage/", path)
+    }
+    schemas = {name: each for name, each in schema["components"]["schemas"].items() if name not in others}
+    text = json.dumps([paths, schemas])
+    assert not re.search(f'schemas/({"|".join(others)})"', text)
+    assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
+        "Answer": {"label", "reason", "comment", "sure", "active_seconds", "take_next"},
+        "Answered": ANSWERED,
+        "Concept": {"id", "label", "path"},
+        "Closed": CLOSED,
+        "Flag": {"kind", "words", "active_seconds", "take_next"},
+        "Flagged": FLAGGED,
+        "Lease": LEASE,
+        "Missed": {"fields", "sets", "said", "label", "explanation"},
+        "Next": {"lease", "why"},
+        "Offered": OFFERED,
+        "Progress": PROGRESS,
+        "Question": QUESTION,
+        "Refusal": {"code", "detail"},
+        "Result": RESULT,
+        "Skip": {"active_seconds", "take_next"},
+        "Standing": STANDING,
+        "Task": TASK,
+        "TaskInFull": IN_FULL,
+        "Trial": {"question", "result"},
+        "TrialAnswer": {"label", "sure"},
+        "Vocabulary": VOCABULARY,
+    }
+    assert not re.search("votes|visited|candidate|pseudonym|stage|round|redundancy|detector", text)
+
+
+def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
+    client = world.client("ann")
+    pages = [world.send(client, "GET", name).text for name in ("home", "queue", "answers", "guidelines", "account")]
+    pages.append(client.post("/tasks/task/start/", headers={"HX-Request": "true"}).text)
+    told = "\n".join(pages)
+    assert "a comment of Ann&#x27;s" in told
+    assert "Bea" not in told
+    for annotator in Annotator.objects.all():
+        assert annotator.pseudonym not in told
+    for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
+        assert word not in told, word

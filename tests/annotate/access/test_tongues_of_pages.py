@@ -15,14 +15,13 @@ from annotate.models import Flag, Guidelines, Judgment, Note, Task
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 from tests.annotate.access.addresses import PAGES
-from tests.annotate.access.conftest import begin_world, world  # noqa: F401 - fixtures
 from tests.annotate.browser.test_for_everybody import NO_PAGES
 from tests.annotate.pages.test_tongues import GERMAN, frame
 
 pytestmark = [pytest.mark.on_sqlite, pytest.mark.slow]
 
 
-def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(world):  # noqa: F811
+def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(world):
     managers = [name for name, (asked, _) in PAGES.items() if name.startswith("manage") and asked[-1] == 200]
     for name in (*managers, "docs", "docs-page", "admin:index"):
         page = world.client("manager", headers=GERMAN).get(world.address(name))
@@ -37,7 +36,7 @@ def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(
     assert nothing.json()["detail"] == "You do not have this item."
 
 
-def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monkeypatch):  # noqa: F811
+def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monkeypatch):
     ann = world.client("ann", headers=GERMAN, raise_request_exception=False)
     assert "Seite nicht gefunden" in ann.get("/nothing/").text
     refused = world.client("guest", headers=GERMAN).get(world.address("queue"))
@@ -139,7 +138,7 @@ WALKED = {
 }
 
 
-def test_no_word_of_a_page_is_in_english_where_another_language_is_spoken(world, invented):  # noqa: F811
+def test_no_word_of_a_page_is_in_english_where_another_language_is_spoken(world, invented):
     data, left = of_data(world.who), {}
     for who, names in WALKED.items():
         client = world.client(who, headers=invented)

@@ -28,7 +28,6 @@ from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting
 from annotate.work.queue import take, take_sheet
 from tests.annotate.access.addresses import NEW_PASSWORD, OF_A_TASK, QUERIES, WHO
-from tests.annotate.act_pairs import suggest_by_chance
 from tests.annotate.acts import answer, begin
 from tests.annotate.concepts import acts as labelling
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -60,100 +59,68 @@ class World:
         note = flags.write_note(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
-        make_records_task = records_task_maker()
-        crowd = make_records_task(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
+        crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
         practice = begin(ann, crowd, "de", Trial.PRACTICE)
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
         records_task_maker()("toxic_pairs", name="hurting")
         of_concepts = self.of_concepts(ann)
-        suggesting = make_records_task("qa_match", 8, name="suggesting", languages=["de"], redundancy=1)
-        suggest_by_chance(suggesting, 1.0)
-        self.blind = take(ann, suggesting)
-        self.voted = make_records_task(
-            name="voted", languages=["de"], panel=["1 1 1", "1 0 1"] * 3, audit_least=3, redundancy=1
-        )
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
-        self.who = {
-            "nobody": None,
-            "guest": guest,
-            "ann": ann.user,
-            "bea": bea.user,
-            "ada": ada.user,
-            "manager": manager,
-        }
+        self.who = {"nobody": None, "guest": guest, "manager": manager}
+        self.who |= {"ann": ann.user, "bea": bea.user, "ada": ada.user}
         self.make_others(person)
         done, waits = self.make_jobs(manager)
         webhook = Webhook.objects.create(url=WEBHOOK, by=manager)
         failed = webhook.deliveries.create(
             event="job.ended", key="job.ended:1", body='{"data": {}}', at=timezone.now(), fault="x"
         )
+        uid = urlsafe_base64_encode(b"%d" % invited.user.pk)
         self.arguments = {
-            "invite": [accounts.invite(invited)],
-            "first-manager": [accounts.invite_first_manager()],
-            "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
-            **{
-                name: [task.name]
-                for name in ("queue", "start", "judge", "flag", "undo", "pause", "answers", "guidelines")
-            },
-            **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
-            **{f"manage-{page}": [task.name] for page in OF_A_TASK},
-            "manage-item": [task.name, self.waiting.pk],
-            **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
-            **{
-                f"manage-{page}": [task.name]
-                for page in (
-                    "guidelines-add",
-                    "guidelines-preview",
-                    "settings-change",
-                    "switch",
-                    "extend",
-                    "export",
-                    "members",
-                )
-            },
-            **{f"manage-{page}": [ann.pk] for page in ("account", "account-change", "account-do")},
-            **{f"manage-{page}": ["hi"] for page in ("route", "route-remove")},
-            "manage-corpus": ["july"],
-            "manage-rejects": ["july", 1],
-            "manage-do": ["close"],
-            **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove", "-share")},
-            "shared": [job_store.share(done, "card.md", manager)],
-            "manage-job-withdraw": [done.pk, done.shares.get().pk],
-            "manage-job-cancel": [waits.pk],
-            "manage-job-file": [done.pk, "card.md"],
-            "reply-read": [asked.pk],
-            "note-read": [note.pk],
-            "manage-question": [asked.pk],
-            **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
-            "change": [task.name, judgment.pk],
-            "consent": ["hurting"],
-            "adjudicate": [task.name, self.waiting.pk],
-            "unsettle": [task.name, settled.pk],
-            **{
-                name: [task.name]
-                for name in ("api-task", "api-concepts", "api-progress", "api-next", "api-undo", "api-adjudication")
-            },
-            **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
-            "api-unsettle": [task.name, settled.pk],
-            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-flag", "api-release")},
-            "api-qualification": [crowd.name],
-            **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
-            **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
-            "api-answer": [question.pk],
-            "api-upload": ["other.jsonl"],
-            "api-start": ["import_corpus"],
-            **{name: [task.name] for name in ("api-manage-task", "api-task-jobs")},
-            "api-start-in-task": [task.name, "export_gold"],
-            **{name: [done.pk] for name in ("api-job", "api-job-packed")},
-            "api-job-cancel": [waits.pk],
-            **{name: [webhook.pk] for name in ("api-deliveries", "api-webhook-delete")},
-            **{name: [webhook.pk] for name in ("manage-webhook", "manage-webhook-delete")},
-            **{name: [failed.pk] for name in ("api-delivery-again", "manage-delivery-again")},
-            "api-job-file": [done.pk, "card.md"],
-            "docs-page": ["reference/commands"],
-            "docs-file": ["reference/commands.md"],
+            name: arguments
+            for names, arguments in {
+                "invite": [accounts.invite(invited)],
+                "first-manager": [accounts.invite_first_manager()],
+                "reset": [uid, default_token_generator.make_token(invited.user)],
+                "queue start judge flag undo pause answers guidelines adjudication adjudicate-together": [task.name],
+                " ".join(f"manage-{page}" for page in (*OF_A_TASK, "note", "extend", "export", "members")): [task.name],
+                "manage-guidelines-add manage-guidelines-preview manage-settings-change manage-switch": [task.name],
+                "api-task api-concepts api-progress api-next api-undo api-adjudication": [task.name],
+                "api-manage-task api-task-jobs": [task.name],
+                "sheet sheet-start sheet-judge": [asking.name],
+                "manage-item adjudicate api-dossier api-settle api-discard": [task.name, self.waiting.pk],
+                "unsettle api-unsettle": [task.name, settled.pk],
+                "manage-person manage-lift manage-pause manage-void": [task.name, ann.pk],
+                "manage-account manage-account-change manage-account-do": [ann.pk],
+                "manage-route manage-route-remove": ["hi"],
+                "manage-corpus": ["july"],
+                "manage-rejects": ["july", 1],
+                "manage-do": ["close"],
+                "manage-job manage-job-packed manage-job-again manage-job-remove manage-job-share": [done.pk],
+                "api-job api-job-packed": [done.pk],
+                "shared": [job_store.share(done, "card.md", manager)],
+                "manage-job-withdraw": [done.pk, done.shares.get().pk],
+                "manage-job-cancel api-job-cancel": [waits.pk],
+                "manage-job-file api-job-file": [done.pk, "card.md"],
+                "reply-read manage-question": [asked.pk],
+                "note-read": [note.pk],
+                "change": [task.name, judgment.pk],
+                "consent": ["hurting"],
+                "api-judge api-skip api-flag api-release": [lease.pk],
+                "api-qualification": [crowd.name],
+                "qualification qualification-practice qualification-test qualification-answer": [crowd.name, "de"],
+                "api-practise api-test": [crowd.name, "de"],
+                "api-answer": [question.pk],
+                "api-upload": ["other.jsonl"],
+                "api-start": ["import_corpus"],
+                "api-start-in-task": [task.name, "export_gold"],
+                "manage-webhook manage-webhook-delete api-deliveries api-webhook-delete": [webhook.pk],
+                "manage-delivery-again api-delivery-again": [failed.pk],
+                "docs-page": ["reference/commands"],
+                "docs-file": ["reference/commands.md"],
+            }.items()
+            for name in names.split()
         }
+        imported, template = {"corpus": "august", "licence": "CC0-1.0"}, TEMPLATES["inference"].read_text()
         self.fields = {
             "login": {"username": "ann", "password": "wrong"},
             "tongue": {"language": "de"},
@@ -181,12 +148,7 @@ class World:
             "manage-do": {"task": task.name},
             "manage-job-share": {"path": "card.md", "days": "30"},
             "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
-            "manage-kind-edit": {
-                "do": "save",
-                "view": "toml",
-                "toml": TEMPLATES["inference"].read_text(),
-                "slug": "mine",
-            },
+            "manage-kind-edit": {"do": "save", "view": "toml", "toml": template, "slug": "mine"},
             "manage-extend": {"size": "20"},
             "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},
             "manage-guidelines-preview": {"language": "en", "text": "Read better."},
@@ -199,16 +161,11 @@ class World:
             "manage-account-do": {"do": "withdraw"},
             "manage-new-route": {"language": "pt", "queue": "es"},
             "manage-route": {"queue": "ur"},
-            "manage-new-corpus": {
-                "file": "posts.csv",
-                "corpus": "august",
-                "licence": "CC0-1.0",
-                "text_may_leave": "yes",
-            },
+            "manage-new-corpus": {"file": "posts.csv", "text_may_leave": "yes"} | imported,
             "api-upload": {"id": "1", "text": "Guten Tag"},
             "api-webhook-new": {"url": WEBHOOK},
             "manage-new-webhook": {"url": WEBHOOK, "event": "job.ended"},
-            "api-start": {"corpus": "august", "files": ["posts.csv"], "licence": "CC0-1.0"},
+            "api-start": {"files": ["posts.csv"]} | imported,
             "api-judge": {"label": "de"},
             "api-flag": {"kind": "broken"},
             "api-settle": {"label": "de", "reason": "I read the language"},
