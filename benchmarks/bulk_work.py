@@ -258,7 +258,7 @@ def open_floor(folder: Path, number: int) -> tuple[int, float]:
             while rows := reading.fetchmany(BATCH):
                 plain = [[str(value) if isinstance(value, datetime) else value for value in row] for row in rows]
                 with clock:
-                    _write(f"floor_{table}", columns, plain)
+                    _write(f"floor_{table}", dict(zip(columns, zip(*plain, strict=True), strict=True)))
     transaction.set_rollback(True)
     return number, clock.seconds
 

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain, islice, product, repeat
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -40,9 +40,7 @@ def plain(model: type[Model]) -> type[Any]:
     fields = model._meta.concrete_fields
     values = {field.attname: field.get_default() for field in fields}
     relations = dict.fromkeys(field.name for field in fields if field.is_relation)
-
-    attributes = {**values, **relations, "pk": None, "_meta": model._meta}
-    return type(f"Plain{model.__name__}", (SimpleNamespace,), attributes)
+    return type(f"Plain{model.__name__}", (SimpleNamespace,), {**values, **relations, "pk": None, "_meta": model._meta})
 
 
 def batched(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -64,26 +62,42 @@ def insert(rows: Iterable[Row]) -> list[Row]:
     options = rows[0]._meta
     fields = options.concrete_fields
     with transaction.atomic():
-        for row, key in zip(rows, _new_keys(options.db_table, options.pk.column, len(rows)), strict=True):
+        for row, key in zip(rows, _new_keys(options, len(rows)), strict=True):
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
         # Copy the keys of related rows into the foreign keys, because related rows may have received their keys above.
         holders = [(row._state.fields_cache if of_model else row.__dict__, row.__dict__) for row in rows]
-        for field in (field for field in fields if field.is_relation):
-            for related_rows, values in holders:
-                if (related := related_rows.get(field.name)) is not None:
-                    values[field.attname] = related.pk
-        for field in fields:
-            if getattr(field, "auto_now_add", False):
-                for row in rows:
-                    field.pre_save(row, add=True)
-        _write(options.db_table, [field.column for field in fields], zip(*_columns(rows, fields), strict=True))
-        if len(rows) >= MANY:
-            gather()
+        relations = [field for field in fields if field.is_relation]
+        for field, (related_rows, values) in product(relations, holders):
+            if (related := related_rows.get(field.name)) is not None:
+                values[field.attname] = related.pk
+        for field, row in product([field for field in fields if getattr(field, "auto_now_add", False)], rows):
+            field.pre_save(row, add=True)
+        insert_columns(options.model, {field.attname: [*map(attrgetter(field.attname), rows)] for field in fields})
     if of_model:
         for row in rows:
             row._state.adding, row._state.db = False, connection.alias
     return rows
+
+
+def insert_columns(model: type[Model], columns: Mapping[str, Sequence[Any]], **same: Any) -> Sequence[int]:
+    """Save new rows of one model, without an object for each row, and return their primary keys.
+
+    columns: the values of fields in all rows, by names such as `unit_id`
+    same: values that are the same in all rows; all other fields have their defaults
+    """
+    options: Any = model._meta
+    number, key = len(next(iter(columns.values()))), options.pk.attname
+    with transaction.atomic(savepoint=False):
+        columns = {**columns, key: columns.get(key) or _new_keys(options, number)}
+        prepared = {}
+        for field in options.concrete_fields:
+            repeated = repeat(same.get(field.attname, field.get_default()), number)
+            prepared[f'"{field.column}"'] = _prepared(field, columns.get(field.attname, repeated))
+        _write(f'"{options.db_table}"', prepared)
+    if number >= MANY:
+        gather()
+    return columns[key]
 
 
 def update(rows: Sequence[Row], names: Iterable[str]) -> None:
@@ -92,31 +106,24 @@ def update(rows: Sequence[Row], names: Iterable[str]) -> None:
         return
     options = rows[0]._meta
     fields = [*map(options.get_field, names), options.pk]
-    values = _columns(rows, fields)
-    table, (*names, key) = f'"{options.db_table}"', [f'"{field.column}"' for field in fields]
+    values = [_prepared(field, map(attrgetter(field.attname), rows)) for field in fields]
+    numbers = [f"column{number}" for number, _ in enumerate(fields, 1)]
     # The names in the SQL come from the model, so they are safe.
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
-            arrays = ", ".join(f"%s::{field.rel_db_type(connection).partition('(')[0]}[]" for field in fields)
-            changes = ", ".join(f"{name} = new.{name}" for name in names)
-            sql = f"UPDATE {table} SET {changes} FROM unnest({arrays}) AS new({', '.join([*names, key])})"  # noqa: S608
-            cursor.execute(f"{sql} WHERE {table}.{key} = new.{key}", [*map(list, values)])
-        else:
-            changes = ", ".join(f"{name} = %s" for name in names)
-            # Without a transaction, SQLite would wait for the disk after each row.
-            with transaction.atomic():
-                cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", list(zip(*values, strict=True)))  # noqa: S608
+    *changes, key = (f'"{field.column}" = new.{name}' for field, name in zip(fields, numbers, strict=True))
+    sql = f'UPDATE "{options.db_table}" SET {", ".join(changes)} FROM {{}} WHERE "{options.db_table}".{key}'  # noqa: S608
+    if connection.vendor == "postgresql":
+        # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
+        arrays = ", ".join(f"%s::{field.rel_db_type(connection).partition('(')[0]}[]" for field in fields)
+        with connection.cursor() as cursor:
+            cursor.execute(sql.format(f"unnest({arrays}) AS new({', '.join(numbers)})"), values)
+    else:
+        with transaction.atomic():
+            _run(sql, values)
 
 
-def _columns(rows: Sequence[Row], fields: Iterable[Any]) -> list[Iterable[Any]]:
-    """Return the rows' values of each field, prepared for the driver."""
-    columns = [(map(attrgetter(field.attname), rows), how_to_send(field)) for field in fields]
-    return [_prepared(column, send) if send else column for column, send in columns]
-
-
-def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
+def _new_keys(options: Any, number: int) -> Sequence[int]:
     """Return the given number of new primary keys, which no concurrent transaction will use."""
+    table, column = options.db_table, options.pk.column
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # The subquery finds the sequence once. Otherwise, PostgreSQL would find it again for each key.
@@ -129,38 +136,56 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
         return range(last_key + 1, last_key + 1 + number)
 
 
-def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
-    """Prepare values for the driver.
+def _prepared(field: Any, values: Iterable[Any]) -> list[Any]:
+    """Return a field's values, prepared for the driver.
 
     If the same object occurs several times in succession, as a default does, it is prepared only once.
     """
+    if (prepare := how_to_send(field)) is None:
+        return list(values)
+    column: list[Any] = []
     previous, prepared = None, None
     for value in values:
         if value is not previous:
             previous, prepared = value, None if value is None else prepare(value)
-        yield prepared
+        column.append(prepared)
+    return column
 
 
-def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
-    column_names = ", ".join(f'"{column}"' for column in columns)
-    into = f'"{table}" ({column_names})'  # the names come from the model
-    with connection.wrap_database_errors:
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
-                for row in values:
-                    copy.write_row(row)
-            return
-        start, places = f"INSERT INTO {into} VALUES ", f"({', '.join('?' * len(columns))})"  # noqa: S608
-        statement = start + ", ".join([places] * _TOGETHER)
-        # The driver's cursor is used because Django's would search each statement for placeholders.
-        with closing(connection.connection.cursor()) as cursor:
-            cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            for batch in batched(values, _TOGETHER):
-                # Each table needs only two different statements, so the driver can cache both.
-                if len(batch) == _TOGETHER:
-                    cursor.execute(statement, list(chain.from_iterable(batch)))
-                else:
-                    cursor.executemany(start + places, batch)
+def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Insert rows.
+
+    columns: the values of all rows by the name of the column, which comes from the model; the first is the primary key
+    """
+    if connection.vendor == "postgresql":
+        copying = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+        with connection.wrap_database_errors, connection.cursor() as cursor, cursor.copy(copying) as copy:
+            for row in zip(*columns.values(), strict=True):
+                copy.write_row(row)
+        return
+    # A value that is the same in all rows is sent once per statement, which halves the time.
+    _, *others = columns
+    same = {name: columns[name][0] for name in others if columns[name].count(columns[name][0]) == len(columns[name])}
+    different = {name: column for name, column in columns.items() if name not in same}
+    into = f"{table} ({', '.join([*same, *different])})"
+    _run(f"INSERT INTO {into} SELECT {'?, ' * len(same)}* FROM {{}}", [*different.values()], [*same.values()])  # noqa: S608
+
+
+def _run(sql: str, columns: Sequence[Sequence[Any]], same: Sequence[Any] = ()) -> None:
+    """Run a statement of SQLite for some rows at a time.
+
+    sql: the statement, with {} for the table `new` that has the rows
+    columns: the values of the rows
+    same: the values of the placeholders in `sql`
+    """
+    places = f"({', '.join('?' * len(columns))})"
+    # The driver's cursor is used because Django's would search each statement for placeholders.
+    with connection.wrap_database_errors, closing(connection.connection.cursor()) as cursor:
+        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        for batch in batched(zip(*columns, strict=True), _TOGETHER):
+            # Most batches are full, so the driver can cache their statement.
+            statement = sql.format(f"(VALUES {', '.join([places] * len(batch))}) AS new")
+            cursor.execute(statement, [*same, *chain.from_iterable(batch)])
 
 
 # --- PostgreSQL's statistics for tables that have grown.

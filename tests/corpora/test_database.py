@@ -12,7 +12,7 @@ from django.forms.models import model_to_dict
 from django.test.utils import CaptureQueriesContext
 
 from corpora.database import statements
-from corpora.database.bulk_rows import TIME, all_fetched, fetched, insert, listed
+from corpora.database.bulk_rows import TIME, all_fetched, fetched, insert, insert_columns, listed, update
 from corpora.database.statements import Json, insert_one, prepared, update_one
 from corpora.models import Concept, Corpus, Draw, Item, Scheme, Vocabulary
 
@@ -70,6 +70,22 @@ def test_rows_are_inserted_as_django_inserts_them(corpus):
     # What is written as JSON already is kept as it stands.
     insert([Item(corpus=corpus, key="json", text="", votes=Json('{"langid": [["de", 1e-8]]}'), letters=0)])
     assert Item.objects.get(key="json").votes == {"langid": [["de", 1e-8]]}
+
+
+def test_columns_are_inserted_and_changed_as_rows_are(corpus):
+    rows = [row for n in range(300) for row in items(corpus, f"a{n}-")]
+    names = ("text", "posted_at", "fields", "declared", "letters")
+    columns = {name: [getattr(row, name) for row in rows] for name in names}
+    keys = insert_columns(Item, columns | {"key": [f"b{row.key[1:]}" for row in rows]}, corpus_id=corpus.pk, votes={})
+    assert list(keys) == list(Item.objects.order_by("pk").values_list("pk", flat=True))
+    insert(rows)
+    for row in rows:
+        row.votes = {}
+    update(rows, ["votes"])
+    made = Item.objects.order_by("pk").values_list("key", "author", "url", "votes", *names)
+    ours, theirs = ([(key[1:], *row) for key, *row in made.filter(key__startswith=start)] for start in "ba")
+    assert len(ours) == 1_500
+    assert ours == theirs
 
 
 def test_rows_keep_their_order_and_each_gets_a_key_of_its_own(corpus):
