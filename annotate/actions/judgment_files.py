@@ -96,11 +96,9 @@ def rows_in(
         try:
             if isinstance(raw, Fault):
                 raise RecordError(raw.reason)
-            value = make(line, raw)
+            yield make(line, raw)
         except RecordError as error:
             rejects[line] = str(error)
-        else:
-            yield value
 
 
 def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] = ()) -> dict[str, str]:
@@ -168,7 +166,7 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
             rejects[row.line] = str(error)
         else:
             task = row.task.removesuffix(between(a, b)) + between(*sorted((a, b)))
-            yield replace(row, task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE))
+            yield row._replace(task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE))
 
 
 def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
@@ -197,7 +195,7 @@ def _of_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]
         except ValueError as error:
             rejects[row.line] = str(error)
         else:
-            yield replace(row, label=label)
+            yield row._replace(label=label)
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
@@ -249,15 +247,13 @@ def import_judgments(
     """
     check_file(path, format)
     learn_languages()
-    task = Task.objects.filter(name=name).first()
-    pairs = pairs or bool(task and task.kind.form.imports == "pairs")
-    _check_options(name, task, labels, pairs)
-    rejects, respelled, workers, converted = dict[int, str](), Respelled(), Respelled(), Respelled()
+    task, pairs = _task_and_pairs(name, labels, pairs=pairs)
+    rejects, corrected = dict[int, str](), {name: Respelled() for name in ("label", "worker", "language")}
     known_labels = [] if pairs else list(labels) or (values_of(task) if task else [])
     are_sets = bool(task and task.kind.form.several)
     longest = LONGEST_SET if are_sets else LONGEST["label"]
-    reading = (path, columns or {}, format, rejects, progress)
-    rows = list(_judgments(*reading, known_labels, longest, respelled, workers, converted))
+    read = partial(rows_in, path, format, columns or {}, (COLUMNS, NEEDED), rejects=rejects, progress=progress)
+    rows = list(_judgments(read, known_labels, longest, corrected))
     list_path, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
         rows = list(_of_pairs(rows, rejects))
@@ -267,8 +263,8 @@ def import_judgments(
         task_to_fill = task or Task()  # if there are no rows, `_attach` raises an error before it needs the task
         if rows and not task:
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
-        notes = [*respelled.sentences("label"), *workers.sentences("worker")]
-        notes += [*converted.sentences("language", "converted"), *_alike_workers(rows)]
+        notes = [*corrected["label"].sentences("label"), *corrected["worker"].sentences("worker")]
+        notes += [*corrected["language"].sentences("language", "converted"), *_alike_workers(rows)]
         imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
         file = RejectLog(path, format or format_of(path) or "", list_path, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
@@ -276,41 +272,33 @@ def import_judgments(
 
 
 def _judgments(
-    path: Path,
-    columns: Mapping[str, str],
-    format: str | None,
-    rejects: Rejects,
-    progress: Advance,
-    labels: Collection[str],
-    longest: int,
-    respelled: Respelled,
-    workers: Respelled,
-    converted: Respelled,
+    read: Callable[..., Iterator[Row]], labels: Collection[str], longest: int, corrected: Mapping[str, Respelled]
 ) -> Iterator[Row]:
-    """Yield the valid rows of a file, and add invalid rows to `rejects`.
+    """Yield the valid rows of a file.
 
+    read: calls a function for each row, see `rows_in`
     labels: labels of the task; empty if it has none yet, or if answers are sets
     longest: maximum length of a label, in characters
-    respelled, workers: collect labels and workers whose spelling was changed
-    converted: collects languages that were written as codes of another standard
+    corrected: collects the labels, workers and languages whose spelling was changed
     """
-
+    respelled, workers, converted = corrected.values()
     label_of = _each_once(partial(_cell, column="label", longest=longest, labels=labels))
     key_of = _each_once(partial(read_id, what="task"))
     worker_of = _each_once(partial(_cell, column="worker", longest=LONGEST["worker"]))
     language_of = _each_once(_language)
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
-        written = json.dumps(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
-        label, language = label_of(written), raw.get("language")
-        key, worker = key_of(raw.get("task")), worker_of(raw.get("worker"))
-        row = Row(line, key, worker, label, language_of(language), _answer_time(raw.get("answered_at")))
+        written, worker, language, time = map(raw.get, ("label", "worker", "language", "answered_at"))
+        written = json.dumps(written) if isinstance(written, list) else written
+        label, key, name = label_of(written), key_of(raw.get("task")), worker_of(worker)
+        code = "" if language is None else language_of(language)
+        row = Row(line, key, name, label, code, None if time is None else _answer_time(time))
         respelled.note(written, label, line)
-        workers.note(raw.get("worker"), row.worker, line)
-        converted.note(str(language).strip(), row.language, line)
+        workers.note(worker, name, line)
+        converted.note(str(language).strip(), code, line)
         return row
 
-    return rows_in(path, format, columns, (COLUMNS, NEEDED), judgment, rejects, progress)
+    return read(make=judgment)
 
 
 def _answer_time(written: object) -> datetime | None:
@@ -356,8 +344,13 @@ def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
     return sorted(labels, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
 
 
-def _check_options(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
-    """Raise JudgmentFileError if the options contradict each other or do not fit the task."""
+def _task_and_pairs(name: str, labels: Sequence[str], *, pairs: bool) -> tuple[Task | None, bool]:
+    """Return the task, None if there is none, and whether its items compare systems.
+
+    Raise JudgmentFileError if the options contradict each other or do not fit the task.
+    """
+    task = Task.objects.filter(name=name).first()
+    pairs = pairs or bool(task and task.kind.form.imports == "pairs")
     if not slug_re.fullmatch(name):
         raise JudgmentFileError(
             f"{name!r} is not a valid task name. Use only letters, digits, hyphens and underscores."
@@ -383,6 +376,7 @@ def _check_options(name: str, task: Task | None, labels: Sequence[str], pairs: b
         raise JudgmentFileError(
             f"The label {too_long[0][:20]}… has more than {LONGEST['label']} characters. Shorten it."
         )
+    return task, pairs
 
 
 def _new_task(
@@ -433,9 +427,7 @@ JUDGMENTS = "Judgments"
 def _check(values: Values) -> None:
     named_columns(values["column"], COLUMNS)
     check_file(values["file"], values["format"])
-    task = Task.objects.filter(name=values["task"]).first()
-    pairs = values["pairs"] or bool(task and task.kind.form.imports == "pairs")
-    _check_options(values["task"], task, values["labels"], pairs)
+    _task_and_pairs(values["task"], values["labels"], pairs=values["pairs"])
 
 
 @action(

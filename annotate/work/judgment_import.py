@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +28,11 @@ from annotate.work.routing import decide_all
 from annotate.work.task_creation import TaskError, check_task, save_new, with_defaults
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import UND
-from corpora.database.bulk_rows import batched, insert, listed, plain
+from corpora.database.bulk_rows import batched, insert, insert_columns, listed, plain
 from corpora.models import Corpus, Item
 from corpora.storage.layout import read_manifest
 
-_PlainItem, _PlainLease, _PlainJudgment = plain(Item), plain(Lease), plain(Judgment)
+_PlainItem = plain(Item)
 
 # --- the closed task that is created for the items of a file
 #
@@ -120,8 +121,7 @@ Progress = Callable[[int], object]  # called with the number of rows stored; an 
 Rejects = dict[int, str]  # the reason for rejecting each line, by line number
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One judgment.
 
     task: id of the item.
@@ -176,10 +176,9 @@ class _Unit(NamedTuple):
     language: str
 
 
-class _NewJudgment(NamedTuple):
-    row: Row
-    unit: _Unit
-    annotator: int
+_New = tuple[Row, _Unit, int]  # a row, its unit, and the primary key of its annotator
+# The answers to each unit that were not voided, by the unit's primary key: their primary keys and labels, in order.
+_Live = defaultdict[int, list[tuple[int, str]]]
 
 
 def add_judgments(
@@ -195,28 +194,30 @@ def add_judgments(
     if not rows:
         return
     task, rejects = imported.task, imported.rejects
-    units = _units(task, (row.task for row in rows))
+    units = _units(task, {row.task for row in rows})
     for row in rows:
         if row.task not in units:
             rejects[row.line] = f"{row.task} is not an item of the task {task.name}."
         elif units[row.task].honeypot:
             rejects[row.line] = f"{row.task} is a gold answer of the task {task.name} and cannot get judgments."
     rows = [row for row in rows if row.line not in rejects]
-    annotators = _annotators(task, dict.fromkeys(row.worker for row in rows))
-    judgments = [_NewJudgment(row, units[row.task], annotators[row.worker]) for row in rows]
-    answers, repeats = _new(imported, judgments, keep_repeats)
-    _store(answers, repeats, progress)
+    annotators = _annotators(task, {row.worker for row in rows})
+    judgments = [(row, units[row.task], annotators[row.worker]) for row in rows]
+    live: _Live = defaultdict(list)
+    answers, repeats = _new(imported, judgments, keep_repeats, live)
+    _store(Judgment.ANSWER, answers, live, progress)
+    _store(Judgment.REPEAT, repeats, live, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
-    imported.annotators = len({judgment.annotator for judgment in chain(answers, repeats)})
-    touched = dict.fromkeys(judgment.unit.pk for judgment in answers)
+    imported.annotators = len({annotator for _, _, annotator in chain(answers, repeats)})
+    touched = dict.fromkeys(unit.pk for _, unit, _ in answers)
     imported.units = len(touched)
     for keys in batched(touched, BATCH):
-        imported.stages += _decide(task, keys, is_new=imported.is_new)
+        imported.stages += _decide(task, keys, live, is_new=imported.is_new)
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, _Unit]:
     """Return the units of the items that are in the task, by item id, and lock their rows."""
-    ids = dict(task.units.filter(item__key__in=listed(set(keys))).order_by().values_list("pk", "item__key"))
+    ids = dict(task.units.filter(item__key__in=listed(keys)).order_by().values_list("pk", "item__key"))
     units = task.units.filter(pk__in=listed(ids)).order_by("pk").select_for_update(no_key=True)
     return {ids[row[0]]: _Unit(*row) for row in units.values_list(*_Unit._fields)}
 
@@ -230,29 +231,28 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
     names = {f"{prefix}{worker}": worker for worker in workers}
     existing = set(User.objects.filter(username__startswith=prefix).values_list("username", flat=True))
     new = sorted(names.keys() - existing)
-    users = User.objects.bulk_create(
-        [User(username=name, password=make_password(None), is_active=False) for name in new], batch_size=BATCH
-    )
-    Annotator.objects.bulk_create([Annotator(user=user) for user in users], batch_size=BATCH)
+    users = insert(User(username=name, password=make_password(None), is_active=False) for name in new)
+    insert(Annotator(user=user) for user in users)
     annotators = Annotator.objects.filter(user__username__startswith=prefix).values_list("user__username", "pk")
     return {names[name]: annotator for name, annotator in annotators if name in names}
 
 
-def _new(
-    imported: Imported, judgments: list[_NewJudgment], keep_repeats: bool
-) -> tuple[list[_NewJudgment], list[_NewJudgment]]:
+def _new(imported: Imported, judgments: list[_New], keep_repeats: bool, live: _Live) -> tuple[list[_New], list[_New]]:
     """Return the new answers that count, and the new repeated answers that are kept.
 
     Rows that an earlier import stored are counted in `imported`. All other rows are rejected.
+
+    live: see `_earlier_answers`.
     """
-    earlier_answers = _earlier_answers({judgment.unit.pk for judgment in judgments})
+    earlier_answers = _earlier_answers({unit.pk for _, unit, _ in judgments}, live)
     taken: Counter[tuple[int, int]] = Counter()
     new_labels: dict[tuple[int, int], str] = {}
     answers, repeats = [], []
     for each in judgments:
-        row, pair = each.row, (each.unit.pk, each.annotator)
-        earlier = earlier_answers.get(pair, [])
-        if earlier[taken[pair] : taken[pair] + 1] == [row.label]:
+        row, unit, annotator = each
+        pair = unit.pk, annotator
+        earlier = earlier_answers.get(pair)
+        if earlier and earlier[taken[pair] : taken[pair] + 1] == [row.label]:
             taken[pair] += 1
             imported.already += 1
         elif (earlier or pair in new_labels) and keep_repeats:
@@ -262,70 +262,69 @@ def _new(
             imported.rejects[row.line] = (
                 f"{row.worker} has already answered {row.task} with {first}. The first answer counts."
             )
-        elif each.unit.stage != stages.QUEUED:
-            imported.rejects[row.line] = f"{row.task} {CLOSED[each.unit.stage]}."
+        elif unit.stage != stages.QUEUED:
+            imported.rejects[row.line] = f"{row.task} {CLOSED[unit.stage]}."
         else:
             answers.append(each)
             new_labels[pair] = row.label
     return answers, repeats
 
 
-def _earlier_answers(units: Iterable[int]) -> defaultdict[tuple[int, int], list[str]]:
+def _earlier_answers(units: Iterable[int], live: _Live) -> defaultdict[tuple[int, int], list[str]]:
     """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
 
     A key of the result is a (unit, annotator) tuple.
+
+    live: mapping to which the answers that were not voided are added.
     """
     earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     judgments = Judgment.objects.filter(unit__in=listed(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
-    for unit, annotator, label in judgments.order_by("pk").values_list("unit_id", "annotator_id", "label"):
+    rows = judgments.order_by("pk").values_list("pk", "unit_id", "annotator_id", "label", "kind", "voided_at")
+    for key, unit, annotator, label, kind, voided_at in rows:
         earlier[unit, annotator].append(label)
+        if kind == Judgment.ANSWER and voided_at is None:
+            live[unit].append((key, label))
     return earlier
 
 
-def _store(answers: list[_NewJudgment], repeats: list[_NewJudgment], progress: Progress) -> None:
-    """Store each answer with a closed lease that holds the unit's next free place. Store repeats without a lease."""
-    units = listed({answer.unit.pk for answer in answers})
-    held = Lease.objects.filter(unit__in=units, place__isnull=False).order_by()
-    places = Counter(dict(held.values_list("unit_id").annotate(Max("place"))))
-    current_time = timezone.now()
-    times = {"opened_at": current_time, "expires_at": current_time, "closed_at": current_time, "outcome": "answered"}
-    for batch in batched(answers, BATCH):
-        leases = []
-        for _, unit, annotator in batch:
-            places[unit.pk] += 1
-            how = {"place": places[unit.pk], "round": unit.round, "queue": unit.language}
-            leases.append(_PlainLease(unit_id=unit.pk, annotator_id=annotator, **how, **times))
-        insert(map(_judgment, batch, insert(leases)))
+def _store(kind: str, judgments: list[_New], live: _Live, progress: Progress) -> None:
+    """Store new judgments. Each answer gets a closed lease that holds the unit's next free place, and enters `live`."""
+    held = Lease.objects.filter(unit__in=listed({unit.pk for _, unit, _ in judgments}), place__isnull=False)
+    most = held.order_by().values_list("unit_id").annotate(Max("place"))
+    free_places = defaultdict(partial(count, 1), {unit: count(place + 1) for unit, place in most})
+    now = timezone.now()
+    times = dict.fromkeys(("opened_at", "expires_at", "closed_at"), now)
+    for batch in batched(judgments, BATCH):
+        rows, units, annotators = zip(*batch, strict=True)
+        columns: dict[str, Any] = {"unit_id": [unit.pk for unit in units], "annotator_id": annotators}
+        said = columns | {"label": [row.label for row in rows], "answered_at": [row.answered_at or now for row in rows]}
+        if kind == Judgment.ANSWER:
+            queues = columns | {"round": [unit.round for unit in units], "queue": [unit.language for unit in units]}
+            queues["place"] = [next(free_places[unit.pk]) for unit in units]
+            said["lease_id"] = insert_columns(Lease, queues, outcome="answered", **times)
+        keys = insert_columns(Judgment, said, kind=kind)
+        if kind == Judgment.ANSWER:
+            for key, row, unit in zip(keys, rows, units, strict=True):
+                live[unit.pk].append((key, row.label))
         progress(len(batch))
-    insert(_judgment(judgment, None) for judgment in repeats)
 
 
-def _judgment(new: _NewJudgment, lease: Any) -> Any:
-    kind = Judgment.ANSWER if lease else Judgment.REPEAT
-    references = {"unit_id": new.unit.pk, "annotator_id": new.annotator, "lease": lease}
-    return _PlainJudgment(
-        **references, kind=kind, label=new.row.label, answered_at=new.row.answered_at or timezone.now()
-    )
-
-
-def _decide(task: Task, keys: Sequence[int], *, is_new: bool) -> Counter[str]:
+def _decide(task: Task, keys: Sequence[int], live: _Live, *, is_new: bool) -> Counter[str]:
     """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy.
 
     keys: primary keys of the units.
+    live: the answers to each unit.
     """
-    answers: defaultdict[int, list[Any]] = defaultdict(list)
-    judgments = Judgment.objects.live().answers().filter(unit__in=listed(keys)).order_by("pk")
-    for answer in judgments.values_list("unit_id", "pk", "label", named=True):
-        answers[answer.unit_id].append(answer)
-    # JSON takes long to parse, and deciding a unit does not need it.
-    units = task.units.filter(pk__in=listed(keys)).defer("candidates", "visited").in_bulk()
+    # Read only the fields with which most units are decided. All others are read if a quality control needs them.
+    fields = (*_Unit._fields, "item", "task", "label", "agreed_label", "redundancy", "known_answer", "recheck")
+    units = task.units.filter(pk__in=listed(keys)).only(*fields).in_bulk()
     full = []
     for unit in map(units.__getitem__, keys):
-        count = len(answers[unit.pk])
-        if is_new or count >= unit.redundancy:
-            unit.redundancy = count
+        number = len(live[unit.pk])
+        if is_new or number >= unit.redundancy:
+            unit.redundancy = number
             full.append(unit)
-    decide_all(full, answers)
+    decide_all(task, full, live)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
         for control in task.hooks["moved"]:
             control.moved(unit)

@@ -112,19 +112,26 @@ def follow(unit: Unit, result: CameTo, **how: Any) -> None:
         move(unit, event, to_stage, **how, label=label)
 
 
-def came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> CameTo:
+def aggregate(task: Task, answers: Sequence[str]) -> tuple[bool, Any]:
+    """Return whether more answers are needed, and how many, or the label that the task's aggregation returned."""
+    asked = task.redundancy if task.stop_early else len(answers)
+    rule = task.kind.form.aggregations[task.aggregation]
+    result = outcome(list(answers), aggregate=rule, order=task.labels, people=asked)
+    return isinstance(result, int) and len(answers) < asked, result
+
+
+def came_to(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: bool = True) -> CameTo:
     """Return the event, the stage and the label that result from a unit's answers.
 
     If the answers do not decide the unit yet, return the number of answers that it needs now.
 
+    aggregated: what `aggregate` returned for the answers, if the caller has called it.
     asks: whether a quality control may request answers from more people.
     """
     task = unit.task
-    asked = task.redundancy if task.stop_early else len(answers)
-    aggregate = task.kind.form.aggregations[task.aggregation]
-    result = outcome(answers, aggregate=aggregate, order=task.labels, people=asked)
-    if isinstance(result, int) and len(answers) < asked:
-        return result
+    is_open, result = aggregated or aggregate(task, answers)
+    if is_open:
+        return int(result)
     # Most rules return one of the answers, which were checked when they were given.
     label = result if result is None or result in answers else _checked_label(unit, result)
     for control in task.hooks["decided"]:

@@ -6,6 +6,7 @@ Callers must have locked the unit's row. moves.py performs the moves.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
@@ -17,7 +18,7 @@ from annotate.core.aggregation.answer_table import at_first, majority
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.eligible import BEGINS, shown_before
-from annotate.work.moves import PLAIN, came_to, decide_without_more, follow, move, moved, save_all
+from annotate.work.moves import PLAIN, aggregate, came_to, decide_without_more, follow, move, moved, save_all
 from annotate.work.routes import Routes
 from corpora.database.statements import update_one
 from corpora.models import Item
@@ -142,20 +143,22 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     return len(answers) > 1 and majority([answer.label for answer in answers], people=asked) is not None
 
 
-def decide_all(units: list[Unit], judgments: Mapping[int, Sequence[Any]]) -> None:
-    """Decide many units at once. The caller has locked their rows.
+def decide_all(task: Task, units: list[Unit], answers: Mapping[int, Sequence[tuple[int, str]]]) -> None:
+    """Decide many units of a task at once. The caller has locked their rows.
 
-    judgments: the answers to each unit, in order, by the unit's primary key. Each has a `pk` and a `label`.
+    answers: the primary keys and labels of the answers to each unit, in order, by the unit's primary key.
     """
     transitions = []
+    aggregated = cache(partial(aggregate, task))  # many units have the same answers
     for unit in units:
-        answers = judgments[unit.pk]
-        result = came_to(unit, [judgment.label for judgment in answers])
+        keys, labels = zip(*answers[unit.pk], strict=True)
+        result = came_to(unit, list(labels), aggregated(labels))
         if isinstance(result, int):
             unit.redundancy = result
         else:
             event, to_stage, label = result
-            transitions.append(moved(unit, event, to_stage, judgment=answers[-1], label=label, of=PLAIN))
+            transitions.append(moved(unit, event, to_stage, label=label, of=PLAIN))
+            transitions[-1].judgment_id = keys[-1]
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 

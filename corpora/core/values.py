@@ -163,7 +163,7 @@ class Respelled:
         self.first: dict[tuple[str, str], int] = {}
 
     def note(self, written: object, stored: str, line: int = 0) -> None:
-        if stored and str(written) != stored:
+        if written != stored and stored and str(written) != stored:
             self.rows[str(written), stored] += 1
             self.first.setdefault((str(written), stored), line)
 
