@@ -575,9 +575,7 @@ def encoding_of(path: Path, most: int = SEARCHED) -> str:
                 return UTF_8
             if len(others) < _LOOKED_AT:
                 others.append(line)
-    if not others:
-        return UTF_8
-    return WESTERN if _is_western(b"".join(others)) else ""
+    return (WESTERN if _is_western(b"".join(others)) else "") if others else UTF_8
 
 
 def by_its_mark(path: Path) -> str:
@@ -590,8 +588,9 @@ def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool
 
     Long lines are read in pieces. A piece may end in the middle of a character.
     """
-    decoder = codecs.getincrementaldecoder(UTF_8)()
-    taken = 0
+    decoder, taken = codecs.getincrementaldecoder(UTF_8)(), 0
+    while taken < most and (block := file.peek()) and block.isascii():  # type: ignore[attr-defined]
+        taken += len(file.read(len(block)))
     while taken < most and (line := file.readline(_LONGEST)):
         taken += len(line)
         if line.isascii() and not decoder.getstate()[0]:
