@@ -209,7 +209,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["pk"],
                 "indexes": [
-                    models.Index(fields=["annotator", "closed_at"], name="open_leases"),
+                    models.Index(
+                        condition=models.Q(("closed_at__isnull", True)), fields=["annotator"], name="open_leases"
+                    ),
                     models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
                     models.Index(condition=models.Q(("in_place", True)), fields=["annotator"], name="in_place"),
                 ],

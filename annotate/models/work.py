@@ -241,7 +241,7 @@ class Lease(LoadedRow):
         ordering = ["pk"]
         indexes = [
             models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
-            models.Index(fields=["annotator", "closed_at"], name="open_leases"),
+            models.Index(fields=["annotator"], condition=Q(closed_at__isnull=True), name="open_leases"),
             # When a person gets a unit, this index is used to find out what they have recently returned.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
             models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
