@@ -32,7 +32,7 @@ from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.metrics import Measured, bounds_of, lone_triggers
 from annotate.evaluation.unread_triggers import Left
-from annotate.goldsets.gold_set import VOTES, objects_in
+from annotate.goldsets.gold_set import ROUND, objects_in
 from annotate.reports.numbers import percent
 from annotate.reports.tables import many
 from corpora.core.languages import UND
@@ -415,7 +415,7 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
     wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
     texts: dict[str, str] = {}
     for gold, _ in left:
-        rows = objects_in(gold.jsonl, (row.id in wrong for row in gold.rows), end=VOTES)
+        rows = objects_in(gold.jsonl, (row.id in wrong for row in gold.rows), end=ROUND)
         texts |= {raw["id"]: raw["text"] for _, raw in rows if raw.get("text")}
     errors = [
         {"id": key, "gold": gold, "predicted": predicted} | ({"fields": {"text": texts[key]}} if key in texts else {})

@@ -192,15 +192,15 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
 # --- Rows and lists
 
 
-# In an exported row, the label, its origin and the text come before the votes, and most of the bytes after them.
-VOTES = b', "votes": ['
+# In an exported row, the label, its origin and the text come before this column, and most of the bytes after it.
+ROUND = b', "round": '
 
 
 def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True), *, end: bytes = b"") -> Iterator[tuple[str, Any]]:
     """Yield the location and the content of each line. Raise GoldSetError if a line is not JSON.
 
     wanted: whether to read each line, not counting blank lines.
-    end: where to stop reading a line that contains these bytes, such as VOTES.
+    end: where to stop reading a line that contains these bytes, such as ROUND.
     """
     with jsonl.open("rb") as lines:
         numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
@@ -239,7 +239,7 @@ def _in_a_cell(value: Any) -> Any:
 def _rows(jsonl: Path) -> Iterator[GoldRow]:
     """Yield the rows. Most rows differ only in their id, so each combination of the other columns is checked once."""
     alike: dict[str, GoldRow] = {}
-    for place, raw in objects_in(jsonl, end=VOTES):
+    for place, raw in objects_in(jsonl, end=ROUND):
         key = get(place, raw, "id", str)
         others = repr([raw.get(name, ...) for name in GoldRow._fields[1:]])
         if not key or others not in alike:
