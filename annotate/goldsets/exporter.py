@@ -37,7 +37,7 @@ from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from corpora.core.masking import MASK
-from corpora.database.bulk_rows import map_rows
+from corpora.database.bulk_rows import CACHE_KIB, map_rows
 
 # The split of every row in a set that is not split, because such a set is only for evaluation.
 WHOLE = "test"
@@ -125,6 +125,7 @@ def one_moment() -> Iterator[None]:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 yield
         else:
+            cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
             # Do not use atomic(), because it would take the write lock.
             cursor.execute("BEGIN DEFERRED")
             try:

@@ -26,9 +26,9 @@ Row = TypeVar("Row", bound=Any)  # a model instance, or an instance of a class t
 MANY = 1_000  # After inserting this many rows, PostgreSQL may choose slow plans unless its statistics are updated.
 # The number of rows per statement on SQLite. Inserting rows one by one takes 1.5 times as long.
 _TOGETHER = 500
-# SQLite's default cache of 2 MB is too small for the indexes of many new rows, so it would write the same pages again
-# and again.
-_CACHE_KIB = 32 << 10
+# SQLite's default cache of 2 MB is too small for the indexes of many rows, so it would read or write the same pages
+# again and again.
+CACHE_KIB = 32 << 10
 
 
 def plain(model: type[Model]) -> type[Any]:
@@ -181,7 +181,7 @@ def _run(sql: str, columns: Sequence[Sequence[Any]], same: Sequence[Any] = ()) -
     places = f"({', '.join('?' * len(columns))})"
     # The driver's cursor is used because Django's would search each statement for placeholders.
     with connection.wrap_database_errors, closing(connection.connection.cursor()) as cursor:
-        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         for batch in batched(zip(*columns, strict=True), _TOGETHER):
             # Most batches are full, so the driver can cache their statement.
             statement = sql.format(f"(VALUES {', '.join([places] * len(batch))}) AS new")
