@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from itertools import product
 
 import pyarrow.parquet as pq
 import pytest
@@ -201,22 +200,6 @@ def test_sets_and_lists_that_cannot_be_had_are_refused_and_nothing_is_kept(sente
     assert not Task.objects.exists()
     with pytest.raises(CommandError, match="but a corpus of posts is required"):
         call_command("plan", "sib")
-
-
-def test_headline_and_body_are_of_the_kind_that_comes_with_assay_and_a_text_that_stays_is_in_no_file(db, tmp_path):
-    path = tmp_path / "news.jsonl"
-    stories = [
-        {"id": f"{topic}-{n}", "language": "en", "headline": f"On {topic}", "body": f"Story {n}.", "of": topic}
-        for topic, n in product(("sports", "health"), range(4))
-    ]
-    path.write_text("".join(json.dumps(story) + "\n" for story in stories))
-    fixed = {"fields": "headline body", "labels": "of", "licence": "ours", "text_may_leave": False}
-    import_documents("news", path, **fixed)
-    opened("news", "topic", corpus="news", labels="sports health", test=4, train="4")
-    rows = exported("news", tmp_path / "gold")
-    assert {row["label"] for row in rows} == {"sports", "health"}
-    assert not {"headline", "body", "apart"} & rows[0].keys()
-    assert sorted(path.name for path in (tmp_path / "gold").iterdir() if path.is_dir()) == ["mldoc-indices"]
 
 
 def write_topics(path, *topics):

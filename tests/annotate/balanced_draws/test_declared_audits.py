@@ -1,21 +1,21 @@
-"""The audit of labels that came with documents: whom it asks, what it finds, and what its intervals hold."""
+"""The audit of labels that came with documents: whom it asks, what it finds; and draws alike on every database."""
 
+import hashlib
 import io
 import json
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from annotate.actions.commands import call_command
 from annotate.controls.sample_audits import declared_report
-from annotate.core.estimation.filter_quality import Part, share
-from annotate.core.estimation.proportions import UNKNOWN
 from annotate.evaluation.measurement import evaluate
 from annotate.models import Task
-from tests.annotate.balanced_draws.acts import TOPICS, card_of, exported, lists, manifest_of, opened, read_all
+from tests.annotate.balanced_draws.acts import SIZES, TOPICS, card_of, exported, lists, manifest_of, opened, read_all
 
 pytestmark = pytest.mark.django_db
+
+
 SETS = {"test": 70, "train": "70"}
 
 
@@ -106,33 +106,9 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     assert warning.startswith("According to the audit, 0.0% [0.0, ")
 
 
-@pytest.mark.parametrize(
-    ("cells", "size", "read", "rate", "width"),
-    [
-        (1, 70, 35, 0.1, 0.13),
-        (1, 70, 63, 0.1, 0.036),
-        (7, 70, 14, 0.1, 0.105),
-        (7, 70, 60, 0.1, 0.021),
-        (7, 20, 5, 0.1, 0.165),
-        (28, 50, 10, 0.01, 0.022),
-    ],
-)
-def test_the_interval_holds_the_error_of_the_documents_themselves_and_is_no_wider_than_it_need_be(
-    cells, size, read, rate, width
-):
-    """Width: at most, on average of 1,000 audits."""
-    rng = np.random.default_rng(7)
-    wrong = rng.binomial(size, rate, (1000, cells))
-    audits = rng.hypergeometric(wrong, size - wrong, read)
-    intervals = [share(*(Part(size, read, int(number)) for number in audit)) for audit in audits]
-    truth = wrong.sum(axis=1) / (cells * size)
-    holds = [one.low - 1e-12 <= true <= one.high + 1e-12 for one, true in zip(intervals, truth, strict=True)]
-    assert 0.92 <= np.mean(holds) <= 0.985
-    assert np.mean([one.high - one.low for one in intervals]) <= width
-    # A class that nobody has read counts as the others, and may be wrong as a whole or not at all.
-    read, unread = Part(70, 35, 7), Part(30, 0, 0)
-    alone, both = share(read), share(read, unread)
-    assert both.value == alone.value == 0.2
-    assert both.low == pytest.approx(alone.low * 0.7)
-    assert both.high == pytest.approx(alone.high * 0.7 + 0.3)
-    assert share(unread) == share() == UNKNOWN
+@pytest.mark.both_databases
+def test_the_same_seed_gives_the_same_bytes_on_every_database(sentences, kind, tmp_path):
+    opened("topics", kind, apart="sentence", **SIZES)
+    exported("topics", tmp_path / "gold")
+    indices = b"".join(path.read_bytes() for path in sorted((tmp_path / "gold/mldoc-indices").iterdir()))
+    assert hashlib.sha256(indices).hexdigest()[:16] == "f0578c1538a4c5e0"

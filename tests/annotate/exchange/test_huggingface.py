@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from annotate.actions.commands import call_command
 from annotate.models import Task
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
-from tests.annotate.exchange.test_import_project import EXPORTS
+from tests.annotate.exchange.conftest import EXPORTS
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["It boils fast.", "It leaks again.", "The lid broke."]

@@ -6,10 +6,8 @@ import re
 import zipfile
 from collections import Counter
 from datetime import datetime
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from annotate.actions.commands import call_command
@@ -17,97 +15,65 @@ from annotate.models import Judgment, Task
 from corpora.models import Corpus, Item
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.storage.layout import read_manifest
+from tests.annotate.exchange.conftest import EXPORTS, answers, jsonl
 
-EXPORTS = Path(settings.BASE_DIR) / "fixtures" / "exchange"
-# export -> the form of the question; (item, person, answer), in order; the labels of the task; what is not kept
+# export -> the form of the question; the answers, each as item, person and label; what is not kept
 READ = {
     "label_studio.json": (
         "choice",
-        {("11", "ann@example.org", "Very-positive"), ("11", "2", "Negative"), ("12", "2", "Negative")},
+        "11 ann@example.org Very-positive; 11 2 Negative; 12 2 Negative",
         ["skipped answers (1)", "marks of answers as ground truth (1)"],
     ),
-    "label_studio_1.0.json": ("choice", {("1", "3", "good"), ("2", "3", "bad")}, []),
-    "label_studio_spans.json": ("spans", {("1", "ann@example.org", "0:13:PER 22:27:LOC")}, []),
-    "label_studio_rating.json": ("grades", {("1", "2", "4"), ("2", "2", "1")}, []),
-    "label_studio_min.json": ("labels", {("7", "1", "good"), ("7", "2", "fast good"), ("8", "1", "bad")}, []),
-    "label_studio.csv": ("choice", {("7", "1", "good"), ("7", "2", "bad"), ("8", "1", "bad")}, []),
-    "doccano_classes.jsonl": ("choice", {("1", "unknown", "food"), ("2", "unknown", "sport")}, []),
-    "doccano_spans.jsonl": ("spans", {("1", "unknown", "0:13:PER 22:27:LOC")}, ["comments (1)"]),
-    "doccano_1.0.json": (
-        "choice",
-        {("1", "1", "3"), ("1", "2", "4"), ("2", "1", "4")},
-        ["values of 'source', which some items lack (1)"],
-    ),
-    "doccano.csv": ("labels", {("1", "unknown", "food sport"), ("2", "unknown", "sport")}, []),
+    "label_studio_1.0.json": ("choice", "1 3 good; 2 3 bad", []),
+    "label_studio_spans.json": ("spans", "1 ann@example.org 0:13:PER 22:27:LOC", []),
+    "label_studio_rating.json": ("grades", "1 2 4; 2 2 1", []),
+    "label_studio_min.json": ("labels", "7 1 good; 7 2 fast good; 8 1 bad", []),
+    "label_studio.csv": ("choice", "7 1 good; 7 2 bad; 8 1 bad", []),
+    "doccano_classes.jsonl": ("choice", "1 unknown food; 2 unknown sport", []),
+    "doccano_spans.jsonl": ("spans", "1 unknown 0:13:PER 22:27:LOC", ["comments (1)"]),
+    "doccano_1.0.json": ("choice", "1 1 3; 1 2 4; 2 1 4", ["values of 'source', which some items lack (1)"]),
+    "doccano.csv": ("labels", "1 unknown food sport; 2 unknown sport", []),
     "prodigy_choice.jsonl": (
         "labels",
-        {("101", "db-ann", "food"), ("101", "db-bea", "food sport"), ("102", "db-ann", "sport")},
+        "101 db-ann food; 101 db-bea food sport; 102 db-ann sport",
         ["skipped answers (1)"],
     ),
-    "prodigy_binary.jsonl": ("choice", {("1", "db-ann", "accept"), ("2", "db-ann", "reject")}, []),
-    "prodigy_spans.jsonl": ("spans", {("1", "db-ann", "0:13:PER")}, []),
-    "argilla_2.json": ("choice", {("r1", "u1", "good"), ("r1", "u2", "bad"), ("r2", "u1", "bad")}, []),
-    "argilla_2_labels.json": ("labels", {("r1", "u1", "food sport"), ("r1", "u2", "food"), ("r2", "u1", "sport")}, []),
-    "argilla_2_spans.json": ("spans", {("r1", "u1", "0:13:PER 22:27:LOC")}, []),
-    "argilla_2_rating.json": ("grades", {("r1", "u1", "4"), ("r2", "u1", "1")}, []),
-    "argilla_2_flat.jsonl": ("choice", {("r1", "u1", "good"), ("r2", "u1", "bad")}, ["answers that were draft (1)"]),
-    "argilla_1_feedback.jsonl": (
-        "choice",
-        {("r1", "u1", "good"), ("r2", "u1", "bad")},
-        ["answers that were discarded (1)"],
-    ),
-    "argilla_1_classes.json": ("choice", {("r1", "ann", "good"), ("r2", "ann", "bad")}, []),
-    "mechanical_turk.csv": (
-        "choice",
-        {("H1", "W1", "good"), ("H1", "W2", "bad"), ("H2", "W1", "bad")},
-        ["rejected assignments (1)"],
-    ),
-    "mechanical_turk_boxes.csv": ("choice", {("H1", "W1", "good"), ("H2", "W1", "bad")}, []),
-    "mechanical_turk_json.csv": ("choice", {("H1", "W1", "good"), ("H2", "W1", "bad")}, []),
+    "prodigy_binary.jsonl": ("choice", "1 db-ann accept; 2 db-ann reject", []),
+    "prodigy_spans.jsonl": ("spans", "1 db-ann 0:13:PER", []),
+    "argilla_2.json": ("choice", "r1 u1 good; r1 u2 bad; r2 u1 bad", []),
+    "argilla_2_labels.json": ("labels", "r1 u1 food sport; r1 u2 food; r2 u1 sport", []),
+    "argilla_2_spans.json": ("spans", "r1 u1 0:13:PER 22:27:LOC", []),
+    "argilla_2_rating.json": ("grades", "r1 u1 4; r2 u1 1", []),
+    "argilla_2_flat.jsonl": ("choice", "r1 u1 good; r2 u1 bad", ["answers that were draft (1)"]),
+    "argilla_1_feedback.jsonl": ("choice", "r1 u1 good; r2 u1 bad", ["answers that were discarded (1)"]),
+    "argilla_1_classes.json": ("choice", "r1 ann good; r2 ann bad", []),
+    "mechanical_turk.csv": ("choice", "H1 W1 good; H1 W2 bad; H2 W1 bad", ["rejected assignments (1)"]),
+    "mechanical_turk_boxes.csv": ("choice", "H1 W1 good; H2 W1 bad", []),
+    "mechanical_turk_json.csv": ("choice", "H1 W1 good; H2 W1 bad", []),
     "appen.csv": (
         "choice",
-        {("901", "44", "good"), ("901", "45", "bad"), ("902", "44", "bad")},
+        "901 44 good; 901 45 bad; 902 44 bad",
         ["answers of workers whom the platform excluded (1)"],
     ),
-    "potato.jsonl": ("choice", {("i1", "ann", "good"), ("i1", "bea", "bad"), ("i2", "ann", "bad")}, []),
-    "potato_user_state.jsonl": ("choice", {("i1", "ann", "good"), ("i1", "bea", "bad"), ("i2", "ann", "bad")}, []),
-    "potato_spans.jsonl": ("spans", {("i1", "ann", "0:13:PER 22:27:LOC")}, []),
-    "inception_classes.jsonl": (
-        "choice",
-        {("a.txt", "ann", "good"), ("a.txt", "bea", "bad"), ("b.txt", "ann", "bad")},
-        [],
-    ),
-    "inception_spans.json": ("spans", {("a.txt", "ann", "2:8:PER 12:17:LOC")}, ["relations (1)"]),
-    "inception_legacy.jsonl": ("choice", {("a.txt", "unknown", "good"), ("b.txt", "unknown", "bad")}, []),
-    "lighttag_classes.json": ("choice", {("e1", "ann", "good"), ("e1", "bea", "bad"), ("e2", "ann", "bad")}, []),
-    "lighttag_spans.json": (
-        "spans",
-        {("e1", "ann", "0:13:PER 22:27:LOC"), ("e1", "bea", "0:13:PER")},
-        ["verdicts of reviewers (1)"],
-    ),
-    "lighttag_examples.jsonl": ("labels", {("e1", "ann", "fast good"), ("e2", "bea", "bad")}, []),
-    "langsmith_categories.jsonl": (
-        "choice",
-        {("r1", "u1", "good"), ("r1", "u2", "bad"), ("r2", "u1", "bad")},
-        ["comments (1)"],
-    ),
-    "langsmith_scores.jsonl": ("grades", {("r1", "u1", "4"), ("r2", "u1", "2")}, []),
-    "langsmith_yes_no.json": (
-        "choice",
-        {("r1", "u1", "True"), ("r2", "u1", "False")},
-        ["feedback without a score or value (1)"],
-    ),
-    "langfuse_traces.jsonl": (
-        "choice",
-        {("t1", "u1", "good"), ("t1", "u2", "bad"), ("t2", "u1", "bad")},
-        ["comments (1)"],
-    ),
+    "potato.jsonl": ("choice", "i1 ann good; i1 bea bad; i2 ann bad", []),
+    "potato_user_state.jsonl": ("choice", "i1 ann good; i1 bea bad; i2 ann bad", []),
+    "potato_spans.jsonl": ("spans", "i1 ann 0:13:PER 22:27:LOC", []),
+    "inception_classes.jsonl": ("choice", "a.txt ann good; a.txt bea bad; b.txt ann bad", []),
+    "inception_spans.json": ("spans", "a.txt ann 2:8:PER 12:17:LOC", ["relations (1)"]),
+    "inception_legacy.jsonl": ("choice", "a.txt unknown good; b.txt unknown bad", []),
+    "lighttag_classes.json": ("choice", "e1 ann good; e1 bea bad; e2 ann bad", []),
+    "lighttag_spans.json": ("spans", "e1 ann 0:13:PER 22:27:LOC; e1 bea 0:13:PER", ["verdicts of reviewers (1)"]),
+    "lighttag_examples.jsonl": ("labels", "e1 ann fast good; e2 bea bad", []),
+    "langsmith_categories.jsonl": ("choice", "r1 u1 good; r1 u2 bad; r2 u1 bad", ["comments (1)"]),
+    "langsmith_scores.jsonl": ("grades", "r1 u1 4; r2 u1 2", []),
+    "langsmith_yes_no.json": ("choice", "r1 u1 True; r2 u1 False", ["feedback without a score or value (1)"]),
+    "langfuse_traces.jsonl": ("choice", "t1 u1 good; t1 u2 bad; t2 u1 bad", ["comments (1)"]),
     "langfuse_api.json": (
         "choice",
-        {("t1", "u1", "good"), ("t1", "u2", "bad"), ("t2", "u1", "bad")},
+        "t1 u1 good; t1 u2 bad; t2 u1 bad",
         ["comments (1)", "scores that are only named by their id (2)"],
     ),
-    "langfuse_numbers.jsonl": ("grades", {("t1", "u1", "4"), ("t2", "u1", "2")}, []),
+    "langfuse_numbers.jsonl": ("grades", "t1 u1 4; t2 u1 2", []),
 }
 
 # export -> the first time at which somebody answered, if the export states it
@@ -135,23 +101,6 @@ def quick_if(condition):
     return [] if condition else [pytest.mark.slow]
 
 
-@pytest.fixture
-def imported(data_dir, capsys):
-    """Return a function that imports an export as the task `kettle` and returns what the command says."""
-
-    def run(*files, **options):
-        options = {"licence": "CC0-1.0", "language": "en"} | options
-        call_command("import", "kettle", *(EXPORTS / file for file in files), **options)
-        return capsys.readouterr().out
-
-    return run
-
-
-def answers():
-    rows = Judgment.objects.values_list("unit__item__key", "annotator__user__username", "label")
-    return {(key, name.removeprefix("imported:kettle:"), label) for key, name, label in rows}
-
-
 @pytest.mark.parametrize(
     ("export", "form", "given", "lost"),
     [pytest.param(name, *read, id=name, marks=quick_if(name in FIRST)) for name, read in READ.items()],
@@ -159,15 +108,11 @@ def answers():
 def test_the_answers_of_each_person_are_kept(imported, export, form, given, lost):
     said = imported(export)
     task = Task.objects.get()
-    assert (task.kind.form.slug, answers()) == (form, given)
+    assert (task.kind.form.slug, answers()) == (form, {tuple(each.split(" ", 2)) for each in given.split("; ")})
     assert set(lost) == set(re.findall(r"(?:Not kept: |; )([^;.]+ \(\d+\))", said))
     assert task.is_open
-
-
-@pytest.mark.parametrize("export", sorted(TIMES))
-def test_answers_keep_their_times(imported, export):
-    imported(export)
-    assert Judgment.objects.order_by("answered_at").first().answered_at.isoformat() == TIMES[export]
+    if export in TIMES:
+        assert Judgment.objects.earliest("answered_at").answered_at.isoformat() == TIMES[export]
 
 
 def test_a_time_in_the_future_is_counted_and_not_kept(imported, tmp_path):
@@ -387,72 +332,3 @@ def test_a_question_that_the_first_annotator_left_out_is_found(imported, tmp_pat
     ]
     imported(jsonl(tmp_path / "a.jsonl", *rows))
     assert answers() == {("2", "1", "good"), ("3", "1", "bad")}
-
-
-# --- What real exports have
-
-
-def jsonl(path, *rows):
-    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
-CLASSES = [{"id": n, "text": f"Text number {n}", "label": ["food" if n % 2 else "sport"]} for n in range(40)]
-
-
-def test_one_broken_line_is_left_out_and_listed(imported, tmp_path):
-    said = imported(jsonl(tmp_path / "a.jsonl", *CLASSES, '{"id": 41, "text": '))
-    assert re.search(r"unreadable lines, the first: .*a.jsonl, line 41: The line is not valid JSON: .* \(1\)", said)
-    assert Task.objects.get().units.count() == 40
-
-
-def test_answers_to_an_item_with_the_text_of_another_are_counted(imported, tmp_path):
-    rows = [*CLASSES[:2], CLASSES[0] | {"id": 40}]
-    assert "answers to an item with the same text as another (1)" in imported(jsonl(tmp_path / "a.jsonl", *rows))
-    assert len(answers()) == 2
-
-
-def test_many_broken_lines_are_refused(imported, tmp_path):
-    with pytest.raises(CommandError, match=r"line 41: The line is not valid JSON.* 10 lines cannot be read"):
-        imported(jsonl(tmp_path / "a.jsonl", *CLASSES, *["{"] * 10))
-
-
-def test_ratings_become_grades_with_the_best_first(imported, tmp_path):
-    rows = [
-        {"id": f"{n}", "fields": {"text": f"Review {n}"}, "responses": {"stars": [{"value": n, "user_id": "u"}]}}
-        for n in (1, 5, 3)
-    ]
-    imported(jsonl(tmp_path / "a.jsonl", *rows))
-    kind = Task.objects.get().kind
-    assert (kind.form.slug, [*kind.answers]) == ("grades", ["5", "3", "1"])
-
-
-@pytest.mark.parametrize(
-    ("rows", "refusal"),
-    [
-        ([CLASSES[0] | {"label": ["x" * 61]}, CLASSES[1]], "has 61 characters. The limit is 60."),
-        ([row | {"label": [f"This is sentence number {row['id']}"]} for row in CLASSES[:3]], "seem to be free texts"),
-        ([CLASSES[0] | {"label": []}], "Nobody has answered, but a question needs two labels."),
-        (
-            [{"id": 1, "data": {"text": "a b"}, "annotations": [5]}],
-            "Object 1 of the export is not structured like an export",
-        ),
-    ],
-)
-def test_labels_that_are_none_are_refused(imported, tmp_path, rows, refusal):
-    with pytest.raises(CommandError, match=refusal):
-        imported(jsonl(tmp_path / "a.jsonl", *rows))
-
-
-def test_two_items_of_an_id_are_refused(imported, tmp_path):
-    tasks = json.loads((EXPORTS / "label_studio.json").read_text(encoding="utf-8"))
-    with pytest.raises(CommandError, match="Several items of the export have the id 11"):
-        imported(jsonl(tmp_path / "a.jsonl", *tasks, tasks[0]))
-
-
-def test_a_list_of_rejected_rows_remains_where_the_message_says(imported):
-    with pytest.raises(CommandError, match="All rejected rows are listed in") as refused:
-        imported("doccano_classes.jsonl", language="qqx")
-    path = Path(re.search(r"listed in (\S+\.jsonl)", str(refused.value))[1])
-    assert path.exists()
-    assert read_manifest("kettle") is None

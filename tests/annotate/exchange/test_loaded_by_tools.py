@@ -15,7 +15,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.kinds.forms.spans import spans_in
 from annotate.models import Task
-from tests.annotate.exchange.test_import_project import EXPORTS, imported  # noqa: F401 - fixture
+from tests.annotate.exchange.conftest import EXPORTS
 from tests.running import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -45,7 +45,7 @@ def read():
 
 
 @pytest.fixture(params=SETS)
-def written(request, imported, tmp_path):  # noqa: F811 - fixture
+def written(request, imported, tmp_path):
     """Return the form of a set, its folder with a copy for each tool, and its answers as (text, person, labels)."""
     imported(request.param, redundancy=1)
     tools = ["label-studio", "doccano", "argilla", "prodigy"]

@@ -1,15 +1,20 @@
 """Exports as people really have them: what is odd in them is kept, or reported as lost, or refused with a sentence."""
 
+import copy
 import json
+import random
 import re
 import zipfile
+from pathlib import Path
 
 import openpyxl
 import pytest
 from django.core.management.base import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.models import Judgment, Task
-from tests.annotate.exchange.test_import_project import answers, imported, jsonl  # noqa: F401 - a fixture
+from corpora.storage.layout import read_manifest
+from tests.annotate.exchange.conftest import EXPORTS, answers, jsonl
 
 pytestmark = pytest.mark.django_db
 TEXTS = ("It boils fast", "It leaks again", "It is for sale")
@@ -54,6 +59,26 @@ def doccano(*labels, texts=TEXTS, **more):
     ]
 
 
+def mark(start, end, words, label):
+    value = {"start": start, "end": end, "text": words, "labels": [label]}
+    return {"from_name": "who", "to_name": "text", "type": "labels", "value": value}
+
+
+def minimal(*moods):
+    """Return a JSON_MIN export of Label Studio."""
+    at = {"annotator": 1, "created_at": "2026-01-01T00:00:00Z"}
+    return [
+        {"id": n, "text": text, "mood": mood, "annotation_id": n, **at}
+        for n, (text, mood) in enumerate(zip(TEXTS, moods, strict=True), 1)
+    ]
+
+
+def marked(*marks):
+    """Return a task that one person marked, and in which another one found nothing to mark."""
+    given = [{"result": marks, "completed_by": 1}, {"result": [], "completed_by": 2}]
+    return {"id": 1, "data": {"text": "\U0001f600 Bob met Ann"}, "annotations": given}
+
+
 OPTIONS = [{"id": 1, "text": "good"}, {"id": 2, "text": "bad"}]
 BOTH = {("1", "1", "good"), ("2", "1", "bad")}
 UNKNOWN = {("1", "unknown", "good"), ("2", "unknown", "bad")}
@@ -89,9 +114,22 @@ UNKNOWN = {("1", "unknown", "good"), ("2", "unknown", "bad")}
             doccano("good", "bad", annotation_approver="admin", meta='{"shop": "north"}'), UNKNOWN, "approvals (2)",
             id="approvals",
         ),
+        pytest.param(
+            [*doccano("good", "bad"), doccano("good")[0] | {"id": 40}], UNKNOWN,
+            "answers to an item with the same text as another (1)", id="a text twice",
+        ),
+        pytest.param(
+            minimal("None", "good", "nan"), {("1", "1", "None"), ("2", "1", "good")},
+            "answers that say nothing, such as nan (1)", id="a choice named None",
+        ),
+        pytest.param(
+            [marked(mark(3, 6, "Bob", "PER"), mark(11, 14, "Ann", "PER"), mark(3, 6, "Eve", "PER"))],
+            {("1", "1", "2:5:PER 10:13:PER"), ("1", "2", "none")},
+            "marks whose words do not stand at their place (1)", id="an emoji and other words",
+        ),
     ],
 )  # fmt: skip
-def test_what_an_odd_export_contains_is_kept_or_reported(imported, tmp_path, rows, kept, lost):  # noqa: F811
+def test_what_an_odd_export_contains_is_kept_or_reported(imported, tmp_path, rows, kept, lost):
     said = imported(jsonl(tmp_path / "a.jsonl", *rows))
     assert answers() == kept
     assert lost in said
@@ -110,9 +148,13 @@ def test_what_an_odd_export_contains_is_kept_or_reported(imported, tmp_path, row
         ([{"id": 1, "text": TEXTS[0], "entities": [[0, 2, "A"]], "cats": ["x"]}], "the questions entities, cats"),
         (doccano("good", "bad", texts=("half \ud800 here", "b c")), "half of a surrogate pair"),
         ([*doccano("good"), '{"id": 2, "te'], "but a question needs two labels.* Unreadable lines: 1, the first: "),
+        (doccano("x" * 61, "good"), "has 61 characters. The limit is 60."),
+        (doccano(*(f"This is sentence number {n}" for n in "123")), "seem to be free texts"),
+        ([doccano("good")[0] | {"label": []}], "Nobody has answered, but a question needs two labels."),
+        ([{"id": 1, "data": {"text": "a b"}, "annotations": [5]}], "Object 1 of the export is not structured like an"),
     ],
 )
-def test_what_cannot_be_right_is_refused(imported, tmp_path, rows, refusal):  # noqa: F811
+def test_what_cannot_be_right_is_refused(imported, tmp_path, rows, refusal):
     with pytest.raises(CommandError, match=refusal):
         imported(jsonl(tmp_path / "a.jsonl", *rows))
     assert not Task.objects.exists()
@@ -126,14 +168,14 @@ def test_what_cannot_be_right_is_refused(imported, tmp_path, rows, refusal):  # 
         ("a.csv", "annotation_id;annotator;id;mood;text\n1;7;1;good;a b\n2;7;2;bad;c d\n", "7"),
     ],
 )
-def test_tables_of_tools_are_read(imported, tmp_path, name, content, person):  # noqa: F811
+def test_tables_of_tools_are_read(imported, tmp_path, name, content, person):
     (tmp_path / name).write_text(content)
     said = imported(tmp_path / name)
     assert answers() == {("1", person, "good"), ("2", person, "bad")}
     assert ("labels such as nan" in said) == ("nan" in content)
 
 
-def test_a_report_of_appen_in_which_nobody_differs_needs_the_question(imported, tmp_path):  # noqa: F811
+def test_a_report_of_appen_in_which_nobody_differs_needs_the_question(imported, tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("_unit_id,_worker_id,mood,text\n1,7,good,a b\n2,7,bad,c d\n")
     with pytest.raises(CommandError, match=r"contains the answers: mood, text\. Add --question"):
@@ -142,7 +184,7 @@ def test_a_report_of_appen_in_which_nobody_differs_needs_the_question(imported, 
     assert answers() == {("1", "7", "good"), ("2", "7", "bad")}
 
 
-def test_a_workbook_and_a_packed_file_are_read(imported, tmp_path):  # noqa: F811
+def test_a_workbook_and_a_packed_file_are_read(imported, tmp_path):
     book = openpyxl.Workbook()
     for row in (["HITId", "WorkerId", "Input.text", "Answer.m"], ["1", "w", "a b", "good"], ["2", "w", "c d", "bad"]):
         book.active.append(row)
@@ -151,14 +193,14 @@ def test_a_workbook_and_a_packed_file_are_read(imported, tmp_path):  # noqa: F81
     assert answers() == {("1", "w", "good"), ("2", "w", "bad")}
 
 
-def test_times_may_be_in_milliseconds(imported, tmp_path):  # noqa: F811
+def test_times_may_be_in_milliseconds(imported, tmp_path):
     tasks = label_studio()
     tasks[0]["annotations"][0]["created_at"] = 1704067200000
     imported(jsonl(tmp_path / "a.jsonl", *tasks))
     assert Judgment.objects.earliest("answered_at").answered_at.isoformat() == "2024-01-01T00:00:00+00:00"
 
 
-def test_a_zip_file_may_contain_any_format(imported, tmp_path):  # noqa: F811
+def test_a_zip_file_may_contain_any_format(imported, tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("project-1.json", json.dumps(label_studio()))
         packed.writestr("__MACOSX/._project-1.json", b"\0")
@@ -173,37 +215,13 @@ def test_a_zip_file_may_contain_any_format(imported, tmp_path):  # noqa: F811
         (b"\xef\xbb\xbf<View", "c.json, line 1: "),
     ],
 )
-def test_a_damaged_configuration_is_refused(imported, tmp_path, content, refusal):  # noqa: F811
+def test_a_damaged_configuration_is_refused(imported, tmp_path, content, refusal):
     (tmp_path / "c.json").write_bytes(content)
     with pytest.raises(CommandError, match=re.escape(refusal)):
         imported(jsonl(tmp_path / "a.jsonl", *doccano("good", "bad")), config=tmp_path / "c.json")
 
 
-def mark(start, end, words, label):
-    value = {"start": start, "end": end, "text": words, "labels": [label]}
-    return {"from_name": "who", "to_name": "text", "type": "labels", "value": value}
-
-
-def test_marks_count_an_emoji_as_label_studio_does_never_stand_on_other_words_and_may_be_none(imported, tmp_path):  # noqa: F811
-    text = "\U0001f600 Bob met Ann"
-    marks = [mark(3, 6, "Bob", "PER"), mark(11, 14, "Ann", "PER"), mark(3, 6, "Eve", "PER")]
-    given = [{"result": marks, "completed_by": 1}, {"result": [], "completed_by": 2}]
-    said = imported(jsonl(tmp_path / "a.jsonl", {"id": 1, "data": {"text": text}, "annotations": given}))
-    assert answers() == {("1", "1", "2:5:PER 10:13:PER"), ("1", "2", "none")}
-    assert "marks whose words do not stand at their place (1)" in said
-
-
-def test_a_choice_named_none_is_a_label_and_nan_is_reported(imported, tmp_path):  # noqa: F811
-    rows = [
-        {"id": n, "text": text, "mood": mood, "annotator": 1, "annotation_id": n, "created_at": "2026-01-01T00:00:00Z"}
-        for n, (text, mood) in enumerate(zip(TEXTS, ("None", "good", "nan"), strict=True), 1)
-    ]
-    said = imported(jsonl(tmp_path / "a.jsonl", *rows))
-    assert answers() == {("1", "1", "None"), ("2", "1", "good")}
-    assert "answers that say nothing, such as nan (1)" in said
-
-
-def test_ids_and_languages_of_the_data_go_before_numbers_of_tasks_and_the_option(imported, tmp_path):  # noqa: F811
+def test_ids_and_languages_of_the_data_go_before_numbers_of_tasks_and_the_option(imported, tmp_path):
     tasks = label_studio()
     for task, key, language in zip(tasks, ("x", "y", "z"), ("de", "fr", ""), strict=True):
         task["data"] |= {"id": key, "language": language}
@@ -212,10 +230,90 @@ def test_ids_and_languages_of_the_data_go_before_numbers_of_tasks_and_the_option
     assert set(items) == {("x", "de"), ("y", "fr"), ("z", "en")}
 
 
-def test_configurations_in_the_folder_of_an_export_are_no_items(imported, tmp_path):  # noqa: F811
+def test_configurations_in_the_folder_of_an_export_are_no_items(imported, tmp_path):
     folder = tmp_path / "export"
     folder.mkdir()
     jsonl(folder / "gold.jsonl", *doccano("good", "bad"))
     (folder / "label_config.json").write_text(json.dumps([{"text": "good"}, {"text": "bad"}]))
     imported(folder)
     assert answers() == UNKNOWN
+
+
+CLASSES = [{"id": n, "text": f"Text number {n}", "label": ["food" if n % 2 else "sport"]} for n in range(40)]
+
+
+def test_one_broken_line_is_left_out_and_listed(imported, tmp_path):
+    said = imported(jsonl(tmp_path / "a.jsonl", *CLASSES, '{"id": 41, "text": '))
+    assert re.search(r"unreadable lines, the first: .*a.jsonl, line 41: The line is not valid JSON: .* \(1\)", said)
+    assert Task.objects.get().units.count() == 40
+
+
+def test_many_broken_lines_are_refused(imported, tmp_path):
+    with pytest.raises(CommandError, match=r"line 41: The line is not valid JSON.* 10 lines cannot be read"):
+        imported(jsonl(tmp_path / "a.jsonl", *CLASSES, *["{"] * 10))
+
+
+def test_ratings_become_grades_with_the_best_first(imported, tmp_path):
+    rows = [
+        {"id": f"{n}", "fields": {"text": f"Review {n}"}, "responses": {"stars": [{"value": n, "user_id": "u"}]}}
+        for n in (1, 5, 3)
+    ]
+    imported(jsonl(tmp_path / "a.jsonl", *rows))
+    kind = Task.objects.get().kind
+    assert (kind.form.slug, [*kind.answers]) == ("grades", ["5", "3", "1"])
+
+
+def test_a_list_of_rejected_rows_remains_where_the_message_says(imported):
+    with pytest.raises(CommandError, match="All rejected rows are listed in") as refused:
+        imported("doccano_classes.jsonl", language="qqx")
+    path = Path(re.search(r"listed in (\S+\.jsonl)", str(refused.value))[1])
+    assert path.exists()
+    assert read_manifest("kettle") is None
+
+
+STRANGE = (None, "", 0, -1, 3.5, True, [], {}, [None], [[1]], {"a": 1}, "x" * 300, "é\u202e", [0, 1, 2], ["a", "b"])
+
+
+def objects_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text) if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
+
+
+def places(value, at=()):
+    """Yield the path to each value inside a JSON value."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield (*at, key)
+        yield from places(inner, (*at, key))
+
+
+def damaged(objects, chance):
+    objects = copy.deepcopy(objects)
+    *path, last = chance.choice([place for place in places(objects) if len(place) > 1])
+    holder = objects
+    for key in path:
+        holder = holder[key]
+    if chance.random() < 0.3 and isinstance(holder, dict):
+        del holder[last]
+    else:
+        holder[last] = chance.choice(STRANGE)
+    return objects
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "export", sorted(path.name for path in EXPORTS.glob("*.json*") if not path.name.startswith("argilla_settings"))
+)
+def test_damaged_exports_are_imported_or_refused(export, data_dir, tmp_path):
+    objects, chance = objects_of(EXPORTS / export), random.Random(export)
+    for number in range(25):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(damaged(objects, chance)), encoding="utf-8")
+        name = f"fuzz{number}"
+        refused = ""
+        try:
+            call_command("import", name, path, licence="CC0-1.0", language="en", max_rejects="100%", verbosity=0)
+        except CommandError as error:
+            refused = str(error)
+        is_there = not refused
+        assert (Task.objects.filter(name=name).exists(), read_manifest(name) is not None) == (is_there, is_there)

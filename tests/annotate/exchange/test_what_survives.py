@@ -10,7 +10,8 @@ from annotate.exchange.export_files import TOOLS, tool_of
 from annotate.exchange.items import GOLD
 from annotate.exchange.project import project_of
 from annotate.exchange.tool_files import WRITERS, GoldSet
-from tests.annotate.exchange.test_import_project import EXPORTS, READ
+from tests.annotate.exchange.conftest import EXPORTS
+from tests.annotate.exchange.test_import_project import READ
 
 PAGE = Path(settings.BASE_DIR) / "annotate" / "docs" / "reference" / "formats.md"
 FORMS = {"choice": "one label", "labels": "several", "spans": "spans", "grades": "scale"}

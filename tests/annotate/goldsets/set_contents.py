@@ -7,6 +7,7 @@ from datetime import datetime
 import pyarrow.parquet as pq
 import yaml
 
+from corpora.storage.layout import digest_of
 from tests import latex
 
 # The Responsible-AI fields that Croissant has (version 1.0), but for those that do not apply to annotated texts.
@@ -19,6 +20,18 @@ RESPONSIBLE = {
 
 def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def contents(folder):
+    """Return the bytes of the files in a folder and in the folders inside it, by path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def fill(folder, text):
+    """Write a report and its manifest."""
+    (folder / "report.md").write_text(text)
+    manifest = {"evaluated": {"name": "mine"}, "files": {"report.md": digest_of(folder / "report.md")}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def json_lines(path):

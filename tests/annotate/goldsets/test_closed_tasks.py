@@ -54,9 +54,21 @@ def standing_still(make_records_task, person):
     return make
 
 
-def test_a_record_that_most_have_decided_is_decided_when_the_last_reader_skips(standing_still):
+def test_a_record_is_decided_when_the_last_reader_skips_and_the_command_line_says_why_the_task_stands_still(
+    standing_still, capsys
+):
     task = standing_still()
     assert where(task) == [(stages.LABELLED, "1"), (stages.QUEUED, ""), (stages.LABELLED, "1")]
+    # The sentence is that of the task's page.
+    [queue] = queue_states(task)["queues"]
+    assert queue["stuck"]
+    [row] = standing().tasks
+    assert queue["said"] in row["next"]
+    call_command("tasks")
+    call_command("status")
+    call_command("close", "crowd")
+    printed = capsys.readouterr()
+    assert " ".join((printed.out + printed.err).split()).count(queue["said"]) == 3
 
 
 def test_a_record_that_most_have_decided_is_decided_by_rerouting_or_closing_when_nobody_is_left(
@@ -97,19 +109,6 @@ def test_a_closed_task_is_finished_without_the_records_left_out_which_are_asked_
     assert where(task)[1] == (stages.QUEUED, "")
     say(person("dee", "en"), task, "0")
     assert where(task)[1] == (stages.LABELLED, "0")
-
-
-def test_the_command_line_says_why_a_task_stands_still_with_the_sentence_of_its_page(standing_still, capsys):
-    task = standing_still()
-    [queue] = queue_states(task)["queues"]
-    assert queue["stuck"]
-    [row] = standing().tasks
-    assert queue["said"] in row["next"]
-    call_command("tasks")
-    call_command("status")
-    call_command("close", "crowd")
-    printed = capsys.readouterr()
-    assert " ".join((printed.out + printed.err).split()).count(queue["said"]) == 3
 
 
 def test_what_somebody_has_open_is_left_to_them(make_records_task, person):

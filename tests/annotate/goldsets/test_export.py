@@ -37,8 +37,6 @@ from tests.annotate.goldsets.acts import finish, with_manifest
 from tests.annotate.goldsets.set_contents import card_of, everything_in, files, json_lines
 
 pytestmark = pytest.mark.both_databases
-
-
 ROOT = Path(__file__).resolve().parents[3]
 OF_CHECKS = ("decided_by", "check_chance", "checked", "first_label")
 COPIED = ("label", "stage", "stratum", "round", "candidates", "judgments", "transitions", *OF_CHECKS)

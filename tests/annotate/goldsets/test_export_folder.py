@@ -1,8 +1,11 @@
-"""The folder of a set: what is replaced, what is left alone, and of which moment it is."""
+"""The folder of a set: what it replaces and leaves alone, of which moment it is, and that it comes as a whole."""
 
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 import threading
 from itertools import cycle
 
@@ -12,16 +15,18 @@ from django.db import connection
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.goldsets import exporter, unit_rows
+from annotate.goldsets import exporter, set_folder, unit_rows
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from corpora.storage.layout import write_whole
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import SMALL
 from tests.annotate.goldsets.acts import finish, no_file_longer_than, with_manifest
-from tests.annotate.goldsets.set_contents import files
+from tests.annotate.goldsets.set_contents import files, fill
+from tests.running import ROOT
 from tests.together import HANGS
 
 
@@ -169,3 +174,82 @@ def test_an_export_cannot_write(make_task):
     task = make_task([AGREED])
     with pytest.raises(InternalError, match="read-only"), exporter.one_moment():
         Task.objects.filter(pk=task.pk).update(title="x")
+
+
+# Kills itself when the folder is about to be moved for the {time}th time, or before it is.
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from annotate.goldsets import set_folder
+from tests.annotate.goldsets.set_contents import fill
+
+moves = []
+
+def watch(event, args):
+    if event == "os.rename":
+        moves.append(event)
+        if len(moves) == {time}:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(watch)
+with set_folder.replacing(Path({out!r}), "evaluation", "mine") as folder:
+    fill(folder, {text!r})
+    if not {time}:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def write(out, text):
+    with set_folder.replacing(out, "evaluation", "mine") as folder:
+        fill(folder, text)
+
+
+def killed(out, text, *, time):
+    code = WRITER.format(out=str(out), text=text, time=time)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def beside(out):
+    return [path.name for path in out.parent.iterdir()]
+
+
+@pytest.mark.parametrize("time", [0, 1, 2])
+def test_what_a_killed_command_has_left_is_put_away_by_the_next(tmp_path, time):
+    out = tmp_path / "report"
+    write(out, "the first")
+    killed(out, "the second", time=time)
+    assert len(beside(out)) > 1 or not out.exists()
+    if time == 2:
+        # The folder was put aside already, and goes back where the next command fails.
+        assert not out.exists()
+        with pytest.raises(ZeroDivisionError), set_folder.replacing(out, "evaluation", "mine"):
+            raise ZeroDivisionError
+        assert ((out / "report.md").read_text(), beside(out)) == ("the first", ["report"])
+    write(out, "the third")
+    assert beside(out) == ["report"]
+    assert (out / "report.md").read_text() == "the third"
+
+
+def test_what_another_command_is_writing_to_the_folder_and_folders_that_are_called_alike_are_left_alone(tmp_path):
+    out = tmp_path / "report"
+    with set_folder.replacing(out, "evaluation", "mine") as folder:
+        write(out, "the faster")
+        fill(folder, "the slower")
+    assert (out / "report.md").read_text() == "the slower"
+    assert beside(out) == ["report"]
+    other = tmp_path / ".report.old"
+    other.mkdir()
+    write(tmp_path / "report", "the first")
+    assert other.exists()
+
+
+def test_a_file_that_cannot_be_written_to_its_end_stays_as_it_was(tmp_path):
+    path = tmp_path / "page.html"
+    write_whole(path, "the first")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "cut off here: \ud800")
+    assert path.read_text() == "the first"
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    write_whole(path, "the second")
+    assert path.read_text() == "the second"

@@ -72,11 +72,6 @@ def exported(world, data_dir):
     return data_dir / "exported"
 
 
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "exports" / "gold"
-
-
 def all_rows(folder):
     return json_lines(folder / "gold.jsonl") + json_lines(folder / "left_out.jsonl")
 
@@ -84,24 +79,9 @@ def all_rows(folder):
 # --- the rows
 
 
-def test_the_published_file_is_label_tab_id_sorted_and_without_a_header(finished, exported):
-    content = (exported / "uniformly_sampled.tsv").read_bytes()
-    assert content.endswith(b"\n")
-    assert b"\r" not in content
-    pairs = [tuple(line.split("\t")) for line in content.decode().split("\n")[:-1]]
-    labels = [label for label, _ in pairs]
-    assert labels == sorted(labels)
-    for label in set(labels):
-        numbers = [int(key) for of, key in pairs if of == label and key.isdigit()]
-        assert numbers == sorted(numbers)
-    units = finished.units.select_related("item", "copy_of")
-    assert set(pairs) == {
-        ((unit.copy_of or unit).label, unit.item.key) for unit in units if (unit.copy_of or unit).label
-    }
-    assert "und" in labels
-
-
-def test_jsonl_and_parquet_hold_the_same_rows_in_the_order_of_the_draw_with_texts_as_they_came(finished, exported):
+def test_the_published_file_json_lines_and_parquet_hold_the_rows_in_their_order_with_texts_as_they_came(
+    finished, exported
+):
     rows, left_out = json_lines(exported / "gold.jsonl"), json_lines(exported / "left_out.jsonl")
     assert rows == jsonlike(pq.read_table(exported / "gold.parquet").to_pylist())
     assert len(rows) + len(left_out) == 60
@@ -118,6 +98,21 @@ def test_jsonl_and_parquet_hold_the_same_rows_in_the_order_of_the_draw_with_text
     hard = dict(HARD).keys() & texts.keys()
     assert hard
     assert {key: texts[key] for key in hard} == {key: dict(HARD)[key] for key in hard}
+    # The published file is label, tab and id, sorted and without a header.
+    content = (exported / "uniformly_sampled.tsv").read_bytes()
+    assert content.endswith(b"\n")
+    assert b"\r" not in content
+    pairs = [tuple(line.split("\t")) for line in content.decode().split("\n")[:-1]]
+    labels = [label for label, _ in pairs]
+    assert labels == sorted(labels)
+    for label in set(labels):
+        numbers = [int(key) for of, key in pairs if of == label and key.isdigit()]
+        assert numbers == sorted(numbers)
+    units = finished.units.select_related("item", "copy_of")
+    assert set(pairs) == {
+        ((unit.copy_of or unit).label, unit.item.key) for unit in units if (unit.copy_of or unit).label
+    }
+    assert "und" in labels
 
 
 def test_every_row_has_its_stratum_and_the_chances_of_being_drawn_and_audited(exported):

@@ -1,16 +1,24 @@
-"""Sending a gold set to a server that speaks the interface of the Hugging Face Hub, and packing it."""
+"""The documents that venues ask for, beside every exported set, and sending it to a server that speaks the interface of
+the Hugging Face Hub, or packing it.
+"""
 
 import io
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 from django.core.management.base import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.set_folder import manifest_digest
-from tests import hub_server
-from tests.annotate.exchange.test_import_project import EXPORTS
+from annotate.goldsets import set_documents
+from annotate.goldsets.set_documents import PERSONAL
+from annotate.goldsets.set_folder import manifest_of, write_manifest
+from annotate.reports.table_formats import in_tex
+from tests import hub_server, latex
+from tests.annotate.exchange.conftest import EXPORTS
+from tests.annotate.goldsets.set_contents import RESPONSIBLE, contents
 
 pytestmark = [
     pytest.mark.django_db,
@@ -22,11 +30,10 @@ REPO = "maria/mood"
 
 @pytest.fixture
 def export(data_dir, tmp_path):
-    """Return a function that exports a set, whose texts have a licence, and returns its folder."""
+    """Return a function that exports a small set, whose texts have a licence, and returns its folder."""
 
-    def write(**terms):
-        terms = {"licence": "CC0-1.0"} | terms
-        call_command("import", "mood", EXPORTS / "mechanical_turk_boxes.csv", language="en", **terms)
+    def write(file="mechanical_turk_boxes.csv", **terms):
+        call_command("import", "mood", EXPORTS / file, language="en", **{"licence": "CC0-1.0"} | terms)
         call_command("export_gold", "mood", out=tmp_path / "set")
         return tmp_path / "set"
 
@@ -48,20 +55,9 @@ def publish(folder, **options):
     return json.loads(out.getvalue())
 
 
-def edit_manifest(folder, **changes):
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    manifest |= changes
-    manifest["digest"] = manifest_digest(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-
-
-def files_of(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_a_set_is_sent_in_one_commit_to_a_repository_that_is_created(export, hub):
     folder = export()
-    whole = files_of(folder)
+    whole = contents(folder)
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
     result = publish(folder, repo=REPO, private=True)
     assert hub.repos == {REPO: True}
@@ -104,7 +100,7 @@ def test_private_sets_and_unfinished_sets_do_not_go_to_public_repositories(expor
     hub.repo(REPO)
     with pytest.raises(CommandError, match=f"The repository {REPO} is public"):
         publish(folder, repo=REPO, private=True)
-    edit_manifest(folder, finished=False)
+    write_manifest(folder, manifest_of(folder) | {"finished": False})
     for repo in (REPO, "maria/new"):
         with pytest.raises(CommandError, match="The set is unfinished"):
             publish(folder, repo=repo)
@@ -117,7 +113,7 @@ def test_a_dry_run_lists_the_files_and_asks_no_server(export, hub, monkeypatch):
     folder = export()
     listed = publish(folder, repo=REPO, dry_run=True)["files"]
     assert {file["name"]: file["bytes"] for file in listed} == {
-        name: len(content) for name, content in files_of(folder).items()
+        name: len(content) for name, content in contents(folder).items()
     }
     assert not hub.steps
     with pytest.raises(CommandError, match="Set HF_TOKEN"):
@@ -132,7 +128,7 @@ def test_an_archive_of_the_same_set_has_the_same_bytes(export, tmp_path, suffix)
         publish(folder, archive=archive)
     assert len({archive.read_bytes() for archive in archives}) == 1
     shutil.unpack_archive(archives[0], tmp_path / "unpacked")
-    assert files_of(tmp_path / "unpacked" / "mood") == files_of(folder)
+    assert contents(tmp_path / "unpacked" / "mood") == contents(folder)
 
 
 def test_texts_without_a_known_licence_are_not_published(export, tmp_path):
@@ -149,7 +145,7 @@ def test_a_set_whose_texts_stay_is_published_without_them(export, tmp_path):
     folder = export(licence="ours", text_may_leave=False)
     publish(folder, archive=tmp_path / "set.zip")
     texts = [b"It boils fast", b"It leaks again"]
-    assert not [name for name, content in files_of(folder).items() if any(text in content for text in texts)]
+    assert not [name for name, content in contents(folder).items() if any(text in content for text in texts)]
 
 
 def test_labels_imported_under_a_licence_that_is_not_free_are_not_published(tmp_path):
@@ -187,3 +183,73 @@ def test_a_set_that_was_changed_after_the_export_is_not_published(export):
 def test_what_cannot_be_published_is_refused(tmp_path, options, sentence):
     with pytest.raises(CommandError, match=sentence):
         publish(tmp_path / "nowhere", **options)
+
+
+# A process of its own, because absl, which the validator imports, closes the stream of errors that it finds first.
+VALIDATION = """
+import json, sys, mlcroissant
+dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
+rows = [row for records in dataset.metadata.record_sets for row in dataset.records(records.id)]
+labels = sorted(value.decode() for row in rows for name, value in row.items() if name.endswith("/label"))
+print(json.dumps([dataset.metadata.issues.report(), labels]))
+"""
+
+
+def test_the_validator_of_croissant_accepts_a_set_and_reads_its_rows(export):
+    program = [sys.executable, "-c", VALIDATION, export() / "croissant.json"]
+    report = subprocess.run(program, capture_output=True, check=True).stdout
+    assert json.loads(report.splitlines()[-1]) == ["", ["bad", "good"]]
+
+
+def test_no_responsible_ai_field_is_missing_and_the_paragraph_for_a_paper_has_the_figures_of_the_manifest(export):
+    folder = export()
+    croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    assert {name.removeprefix("rai:") for name in croissant if name.startswith("rai:")} >= RESPONSIBLE
+    assert len(PERSONAL) == 5
+    assert not croissant.keys() & {"url", "creator"}  # not a sentence in the place of an address
+    for question in PERSONAL.values():
+        assert f"[To be written by the authors: {question}.]" in (folder / "DATA_STATEMENT.md").read_text("utf-8")
+    people = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["people"]
+    paper = (folder / "METHODS.tex").read_text(encoding="utf-8")
+    assert f"{people['annotators']} annotator gave {people['answers']} answers that count." in paper
+    assert r"good & 1 \\" in paper
+    assert "was asked of one person about each record that people read." in paper
+    assert "1 annotator answered in another tool" in paper
+    assert "{%" not in paper
+
+
+def test_what_a_project_states_stands_in_its_sets(export):
+    call_command("project", creators="Ann Lee; Bea Ray", uses="Measuring, not training.")
+    folder = export()
+    croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
+    assert [creator["name"] for creator in croissant["creator"]] == ["Ann Lee", "Bea Ray"]
+    assert croissant["rai:dataUseCases"] == "Measuring, not training."
+    assert "Published by Ann Lee; Bea Ray" in (folder / "DATA_STATEMENT.md").read_text(encoding="utf-8")
+
+
+# Characters that mean something to LaTeX, and letters that its fonts lack.
+AWKWARD = r"100 % of A & B_c #1 {x} \y ~ ^ $3 <b> | \"q\" `z -5 قاهرة يوسف Ąžuolas Łódź 中文 😀 “curly” «x» é a​b"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["mechanical_turk_boxes.csv", "label_studio_spans.json", "doccano_classes.jsonl"])
+def test_the_paragraph_for_a_paper_compiles_whatever_its_texts_contain(export, tmp_path, file):
+    folder = export(file, licence=f"mine {AWKWARD}", source=AWKWARD, text_may_leave=True)
+    paper = (folder / "METHODS.tex").read_text(encoding="utf-8")
+    assert r"100 \% of A \& B\_c \#1 \{x\}" in paper
+    assert latex.pages(tmp_path / "paper", paper) == 1
+
+
+@pytest.mark.slow
+def test_each_text_is_compiled_as_a_row_of_a_table_and_in_its_caption(tmp_path):
+    rows = "".join(f"{in_tex(text)} & 1 \\\\\n" for text in ("[optional]", "*starred", "a\n\nb", *AWKWARD.split()))
+    caption = f"\\caption{{{in_tex(AWKWARD)}}}"
+    table = f"\\begin{{table}}\\begin{{tabular}}{{lr}}\n{rows}\\end{{tabular}}{caption}\\end{{table}}"
+    assert latex.pages(tmp_path / "paper", table) == 1
+
+
+def test_a_table_for_a_paper_has_one_row_for_all_but_the_most_frequent_labels():
+    rows = set_documents._label_rows({f"label {number:02}": number for number in range(1, 51)})
+    assert rows[:2] == [("label 50", 50), ("label 49", 49)]
+    assert rows[-1] == ("21 other labels", sum(range(1, 22)))
+    assert len(rows) == set_documents.ROWS

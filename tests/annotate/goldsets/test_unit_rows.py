@@ -28,8 +28,12 @@ def test_what_is_made_of_the_values_of_a_row_is_made_once_for_rows_that_are_alik
     assert sorted(map(repr, made)) == sorted(map(repr, set(rows)))
 
 
-def test_of_no_rows_nothing_is_made():
+def test_no_rows_empty_texts_and_some_of_the_lines_are_what_they_are():
     assert map_rows(repr, pa.string(), pa.array([], pa.string())).to_pylist() == []
+    assert or_none(pa.array(["a", "", None])).to_pylist() == ["a", None, None]
+    lines = pa.array(["a\n", "bc\n", "é\n", "d\n"])
+    assert bytes(content(lines.slice(1, 2))) == "bc\né\n".encode()
+    assert bytes(content(lines.slice(4))) == b""
 
 
 @given(
@@ -49,10 +53,6 @@ def test_what_each_row_has_several_of_stands_with_it_also_where_two_rows_have_th
     assert lists.first("word", marks).to_pylist() == [next((word for word, mark in has if mark), None) for has in own]
     assert lists.last("word").to_pylist() == [has[-1][0] if has else None for has in own]
     assert list(lists.marked(marks).tuples("word")) == [[(word,) for word, mark in has if mark] for has in own]
-
-
-def test_an_empty_text_is_none():
-    assert or_none(pa.array(["a", "", None])).to_pylist() == ["a", None, None]
 
 
 # --- lines
@@ -97,12 +97,6 @@ def test_rows_are_written_as_they_would_be_one_by_one(rows, data):
     kept = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
     told = "".join(line(row) for row, there in zip(objects, kept, strict=True) if there)
     assert bytes(content(lines.filter(pa.array(kept, pa.bool_())))) == told.encode()
-
-
-def test_some_of_the_lines_are_those_and_no_others():
-    lines = pa.array(["a\n", "bc\n", "é\n", "d\n"])
-    assert bytes(content(lines.slice(1, 2))) == "bc\né\n".encode()
-    assert bytes(content(lines.slice(4))) == b""
 
 
 # Python and Arrow turn to exponents at different sizes.

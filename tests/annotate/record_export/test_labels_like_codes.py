@@ -10,11 +10,9 @@ from annotate.actions.commands import call_command
 from annotate.evaluation.baseline_predictions import plan_of
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.text_classifiers import majority
-from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.judgments import judge
-from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
+from tests.annotate.acts import work_through
 from tests.annotate.classified_sets import classified_set
 from tests.annotate.evaluation.figures import figures
 from tests.annotate.programs import Program
@@ -44,22 +42,18 @@ def task(db, tmp_path, person):
     ]
     rows.write_text("".join(json.dumps(row) + "\n" for row in records))
     call_command("import_corpus", "bodies", rows, fields="body", licence="CC0-1.0", source="made", verbosity=0)
-    how = {
-        "kind": str(kind),
-        "corpus": "bodies",
-        "languages": "en de",
-        "seed": "1",
-        "redundancy": 2,
-        "on_conflict": "ADJUDICATION",
-    }
+    how = {"kind": str(kind), "corpus": "bodies", "languages": "en de", "seed": "1"}
+    how |= {"redundancy": 2, "on_conflict": "ADJUDICATION"}
     call_command("open_task", "goodness", **how, test_items=0, gold_share=0, verbosity=0)
     task = Task.objects.get()
     for annotator in (person("ann", "en de"), person("ben", "en de")):
-        while lease := take(annotator, task):
-            said = lease.unit.item.key.split(":")[1]
+
+        def answer(unit, is_ben=annotator.user.username == "ben"):
+            _, said, number = unit.item.key.split(":")
             # They differ on a few records, so that there is something to measure and to decide.
-            differs = annotator.user.username == "ben" and lease.unit.item.key.endswith(":0")
-            judge(annotator, lease.pk, Answer(LABELS[LABELS.index(said) - 1] if differs else said))
+            return LABELS[LABELS.index(said) - (is_ben and number == "0")]
+
+        work_through(annotator, task, answer)
     return task
 
 
