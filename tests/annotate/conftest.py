@@ -140,7 +140,7 @@ def task_maker():
     """
     numbers = itertools.count(1)
 
-    def make(entries, *, name="task", asked="", decoys=0, **knobs):
+    def make(entries, *, name="task", asked="", decoys=0, kind=None, **knobs):
         corpus, _ = Corpus.objects.get_or_create(name="corpus")
         items = []
         for entry in entries:
@@ -152,11 +152,10 @@ def task_maker():
         Item.objects.bulk_create(items)
         design, predictor = ("precision", "cld2") if asked else ("uniform", "")
         draw = stored_draw(corpus, len(items), design=design, language=asked, predictor=predictor)
-        kind = KINDS["verify" if asked else "language"]
         labels = [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"]
         # By default, there are no audits, checks or other additional work.
         fields = {"title": "Which language?", "labels": labels, "audit_share": 0.0, "audit_least": 0, **NO_CHECKS}
-        task = stored_task(name, kind, fields | knobs)
+        task = stored_task(name, kind or KINDS["verify" if asked else "language"], fields | knobs)
         add_first(task, {"en": "Read."})
         task.draws.add(draw)
         hidden = {item.pk: negative(asked) for item in items[len(items) - decoys :]}

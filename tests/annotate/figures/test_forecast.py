@@ -1,16 +1,25 @@
-"""The forecast: that its range holds in simulated campaigns, and that it says what a manager would say."""
+"""The forecast: that its range holds in simulated campaigns, also large ones, and that it says what a manager would."""
 
+from collections import Counter
 from math import inf
 
 import pytest
 
-from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Queue, Reader, Share, forecast, with_more
+from annotate.figures.finish_simulation import (
+    ADJUDICATION,
+    MANY,
+    Assumed,
+    Queue,
+    Reader,
+    Share,
+    forecast,
+    sample,
+    with_more,
+)
 from benchmarks.forecasts import within
 from benchmarks.forecasts_work import World, run
 
 pytestmark = pytest.mark.slow
-
-
 USUAL = Assumed(seconds=12, weekly=10)
 CREW = [Reader(f"p{n}", (("de", "en"), ("en",), ("hr",), ("hr", "en"))[n % 4]) for n in range(12)]
 WORK = [Queue("de", 4000), Queue("en", 9000), Queue("hr", 6000)]
@@ -120,3 +129,24 @@ def test_adjudicators_get_what_is_chosen_for_them_and_what_people_differ_on():
     assert differ.middle > 2
     waiting = forecast([Queue(ADJUDICATION, 3000)], crew, USUAL).queues[ADJUDICATION]
     assert waiting.middle > 4
+
+
+def test_a_sample_of_a_large_crowd_keeps_rare_readers_and_the_forecast():
+    languages = ("en", "de", "fr", "es")
+    crowd = [
+        Reader(f"p{n}", (languages[n % 4], languages[n // 4 % 4])[: 1 + n % 2], *measured)
+        for n in range(800)
+        for measured in [(500, 9 + n % 7, 9, 5, 2.0) if n % 3 else ()]
+    ]
+    crowd += [Reader(f"rare{n}", ("yi", "en")) for n in range(3)]
+    some = sample(crowd, "seed")
+    kept = Counter(name for reader in some for name in reader.queues)
+    assert kept["yi"] == 3
+    assert all(0.8 * MANY < kept[name] < 2 * MANY for name in languages)
+    for name in ("yi", *languages):
+        all_of, stand_for = ([of for of in readers if name in of.queues] for readers in (crowd, some))
+        assert sum(of.stands_for for of in stand_for) == pytest.approx(len(all_of), rel=0.1)
+    work, usual = [Queue(name, 300_000) for name in languages], Assumed(seconds=12, weekly=10)
+    exact, sampled = (forecast(work, readers, usual).all for readers in (crowd, some))
+    assert sampled.middle == pytest.approx(exact.middle, rel=0.1)
+    assert sample(crowd[:MANY], "seed") == crowd[:MANY]

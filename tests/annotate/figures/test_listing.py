@@ -29,8 +29,6 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
 
 pytestmark = pytest.mark.on_sqlite
-
-
 FRENCH = ("fr en", "en fr", "fr")
 
 

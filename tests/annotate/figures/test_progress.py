@@ -1,9 +1,11 @@
-"""What waits in each queue and who can read it, and each person's own day."""
+"""What waits in each queue and who can read it, each person's own day, and a finish that is far away."""
 
+import re
 from datetime import timedelta
 
 from django.utils import timezone
 
+from annotate.figures import progress_report
 from annotate.figures.queue_states import queue_table
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
@@ -128,3 +130,34 @@ def test_what_no_active_adjudicator_may_decide_is_undecidable(make_task, person)
     assert undecidable(task) == 2
     accounts.set_active([other], True)
     assert undecidable(task) == 0
+
+
+# --- a finish that is far away
+
+FAR = {"low": 400.0, "middle": 5_400.0, "high": None}
+QUEUE = {"queue": "de", "readers": 1, "answers": 9_000, "days": FAR, "more": {"days": FAR, "sooner": None}}
+RESULT = {
+    "from": "2026-11-28T08:00:00+00:00",
+    "all": FAR,
+    "queues": [QUEUE],
+    "people": 2,
+    "drawn": [{"posts": 90_000, "agreed": 60_000, "people": 32_000, "audits": 2_000}],
+    "adjudication": {"adjudicators": 1, "waiting": 3, "chosen": 0, "days": FAR},
+    "assumed": None,
+    "measured": 2,
+    "supposed": 0,
+}
+
+
+def test_a_distant_finish_asks_for_people_one_this_year_has_a_date_and_an_open_end_none():
+    assert progress_report.draw_headline(RESULT).endswith(" It takes more than a year with 2 annotators; add people.")
+    assert (progress_report.finish_day(RESULT), progress_report.finish_words(RESULT)) == ("over a year",) * 2
+    sentences = progress_report.forecast_words(RESULT)
+    assert sentences[0] == "In most simulations, the finish is more than a year from now. Add people."
+    table = progress_report.forecast_table(RESULT)
+    shown = [cell.shown for row in table.body for cell in row]
+    assert shown.count("over a year") == 3
+    assert not re.search(r"\b20\d\d\b", " ".join([*shown, *sentences]))
+    near = RESULT | {"all": {"low": 8.0, "middle": 9.0, "high": 700.0}}
+    assert progress_report.draw_headline(near).endswith(" Done by 7 Dec with 2 annotators.")
+    assert progress_report.finish_words(near) == "about 7 Dec, not before 6 Dec"

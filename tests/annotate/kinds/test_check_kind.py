@@ -1,6 +1,5 @@
 """check_kind says of a right file what people will see."""
 
-import json
 import re
 
 import pytest
@@ -11,8 +10,7 @@ from annotate.kinds import KINDS
 from annotate.kinds.files import HERE
 from annotate.kinds.kind_summary import summary_of
 from annotate.models import Task
-from annotate.work.routes import Routes
-from tests.annotate.kinds.files import ACTS, MOOD, pidgin
+from tests.annotate.kinds.files import ACTS, MOOD, mood, pidgin
 
 
 def checked(path, capsys, **options):
@@ -111,14 +109,6 @@ def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
 # --- a kind of question is one file
 
 
-@pytest.mark.usefixtures("ads")
-def test_later_edits_of_the_file_change_nothing_in_a_task(tmp_path):
-    (tmp_path / "ad_fit.toml").write_text(AD_FIT.replace('"It fits"', '"Yes"'), encoding="utf-8")
-    task = Task.objects.get()
-    assert task.kind.name("fits") == "It fits"
-    assert task.kind_file == AD_FIT
-
-
 def test_labels_are_called_by_their_names():
     for slug, names in (
         ("web_ranking", {"4": "Perfect", "3": "Excellent", "2": "Good", "1": "Fair", "0": "Bad"}),
@@ -132,56 +122,15 @@ def test_labels_are_called_by_their_names():
         assert {label: KINDS[slug].name(label) for label in names} == names
 
 
-AD_FIT = """
-title = "Would they click?"
-form = "choice"
-
-[[layout]]
-style = "typed"
-fields = ["query"]
-
-[[answers]]
-code = "fits"
-name = "It fits"
-
-[[answers]]
-code = "not"
-name = "It does not"
-
-[options]
-test_items = 0
-gold_share = 0
-
-[guidelines]
-en = '''
-Read the **query** first.
-'''
-"""
-
-
-@pytest.fixture
-def ads(db, tmp_path):
-    """A task opened with a file that nothing else knows."""
-    kind, rows = tmp_path / "ad_fit.toml", tmp_path / "ads.jsonl"
-    kind.write_text(AD_FIT, encoding="utf-8")
-    rows.write_text(json.dumps({"id": "1", "language": "en", "query": "cheap flights"}), encoding="utf-8")
-    call_command("import_corpus", "ads", str(rows), fields="query", licence="CC0-1.0", verbosity=0)
-    call_command("open_task", "fit", "--kind", str(kind), "--corpus", "ads", "--seed", "1", verbosity=0)
-
-
-def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
-    path = tmp_path / "ad_fit.toml"
+def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(write, db):
     for text, sentence in (
-        (AD_FIT.replace("style", "stile", 1), f"{path}, line 6: 'stile' is not a key of [[layout]]. Did you mean s"),
-        (
-            'title = "Made elsewhere"\nform = "choice"\n',
-            f"The kind {path} has no [[layout]], so it cannot be annotated",
-        ),
+        (mood("style", "stile"), "{}, line 7: 'stile' is not a key of [[layout]]. Did you mean s"),
+        ('title = "Made elsewhere"\nform = "choice"\n', "The kind {} has no [[layout]], so it cannot be annotated"),
     ):
-        path.write_text(text, encoding="utf-8")
+        path = write(text)
         with pytest.raises(CommandError) as refused:
             call_command("open_task", "t", "--kind", path, "--corpus", "ads", "--seed", "1")
-        assert str(refused.value).startswith(sentence)
+        assert str(refused.value).startswith(sentence.format(path))
     assert not Task.objects.exists()
 
 
@@ -191,14 +140,3 @@ def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
 def test_an_audit_of_declared_labels_applies_where_some_are_chosen_and_that_of_agreement_always(kind, share, applies):
     task = Task(kind_slug=kind, options={"audit_share": share, "audit_least": 0})
     assert any(control.look_at == "audit" for control in task.hooks["panel"]) is applies
-
-
-def test_records_of_mixed_languages_wait_in_the_queue_of_und(db, tmp_path, person):
-    kind, rows = tmp_path / "ad_fit.toml", tmp_path / "ads.csv"
-    kind.write_text(AD_FIT, encoding="utf-8")
-    rows.write_text("id,query\n1,cheap flights\n2,billige Flüge\n", encoding="utf-8")
-    call_command("import_corpus", "ads", str(rows), fields="query", language="und", licence="CC0-1.0", verbosity=0)
-    call_command("open_task", "fit", "--kind", str(kind), "--corpus", "ads", "--seed", "1", verbosity=0)
-    task, emma = Task.objects.get(), person("emma", "en")
-    assert set(task.units.values_list("language", flat=True)) == {"und"}
-    assert Routes.load(task).readers() == {"und": {emma.pk}}

@@ -149,7 +149,7 @@ def test_check_kind_writes_over_no_page_but_its_own(write, capsys):
         assert other.read_bytes() == before
 
 
-def test_files_and_guidelines_that_are_missing_too_large_or_elsewhere_are_refused(write, tmp_path):
+def test_files_that_are_missing_too_large_or_elsewhere_or_have_a_wrong_name_are_refused(write, tmp_path):
     for elsewhere in ("../other.md", str(tmp_path.parent / "other.md")):
         with pytest.raises(KindError, match=r"line 27: the guidelines .* are not in the folder of the kind"):
             read_kind(write(f'{MOOD}[guidelines]\nen = "{elsewhere}"\n'))
@@ -163,9 +163,6 @@ def test_files_and_guidelines_that_are_missing_too_large_or_elsewhere_are_refuse
             read_kind(write(text))
     with pytest.raises(KindError, match=r"Cannot read .*no\.toml: No such file or directory\.$"):
         read_kind(tmp_path / "no.toml")
-
-
-def test_the_name_of_a_file_is_the_kinds(write):
     for name, sentence in (
         ("language.toml", "language is the name of a built-in kind. Rename the file."),
         ("web_ranking.toml", "web_ranking is the name of a built-in kind. Rename the file."),

@@ -16,11 +16,8 @@ from annotate.models import Annotator, LanguageRoute, Task
 from annotate.work.queue import take
 from annotate.work.routes import is_language
 from annotate.work.task_creation import TaskError, with_defaults
-from annotate.work.unit_entry import add_units
 from corpora.core.languages import LANGUAGES, LISTED
-from corpora.models import Corpus, Item
 from tests.annotate.acts import NO_CHECKS
-from tests.annotate.conftest import LONG, stored_draw, stored_task, votes
 from tests.annotate.evaluation.figures import accuracy
 
 ADDED = """
@@ -67,21 +64,12 @@ def asked(tmp_path):
 
 
 @pytest.fixture
-def small_task(db, which):
+def small_task(make_task, which):
     """small_task([("pt", "pt", "pt")]) opens a task of the file with a post for each of these votes."""
 
-    def make(entries, kind=None, name="small", **fields):
-        kind = kind or read_kind(which)
-        corpus, _ = Corpus.objects.get_or_create(name="small")
-        items = [
-            Item(corpus=corpus, key=f"{name}{n}", text=f"{name} {LONG.format(n)}", letters=40, votes=votes(*entry))
-            for n, entry in enumerate(entries)
-        ]
-        Item.objects.bulk_create(items)
-        task = stored_task(name, kind, {"audit_share": 0.0, "audit_least": 0} | fields)
-        task.draws.add(stored_draw(corpus, len(items), design="uniform", seed=name))
-        add_units(task, items)
-        return task
+    def make(entries, name="small", **fields):
+        kind = read_kind(which)
+        return make_task(entries, name=name, kind=kind, **{"labels": list(kind.labels)} | fields)
 
     return make
 
@@ -163,8 +151,9 @@ def test_a_route_may_name_what_a_tasks_file_adds(small_task, person, client, man
     assert "Nigerian Pidgin" in client.get(f"/manage/tasks/{task.name}/").text
 
 
-def test_labels_are_offered_with_name_and_autonym(small_task, person, client):
+def test_labels_are_offered_with_name_and_autonym_whatever_happens_to_the_file(small_task, which, person, client):
     small_task([("en", "en de", "de en")])
+    which.unlink()
     client.force_login(person("amaka", "en pcm").user)
     forget()
     page = client.post("/tasks/small/start/", headers={"HX-Request": "true"}).text
@@ -337,7 +326,9 @@ def decoys(labelled, asked, name):
     return found
 
 
-def test_decoys_of_an_added_language_are_what_may_be_taken_for_it(labelled, asked):
+def test_decoys_of_an_added_language_are_what_may_be_taken_for_it_and_no_variety_of_the_code_that_is_asked(
+    labelled, asked
+):
     """The other variety, since detectors call both Portuguese; of Pidgin, which no detector names, what the routes say
     it is like.
     """
@@ -348,10 +339,7 @@ def test_decoys_of_an_added_language_are_what_may_be_taken_for_it(labelled, aske
     found = decoys(labelled, asked, "after")
     assert found.keys() == {"pcm", "pt-BR"}
     assert "pcm" not in found["pcm"]
-
-
-def test_a_variety_is_no_decoy_for_the_code_it_stands_under(labelled):
-    """A post in Brazilian Portuguese is Portuguese, and the answer of one task is used in another."""
+    # A post in Brazilian Portuguese is Portuguese, and the answer of one task is used in another.
     drawn = {"corpus": "naija", "seed": "1", "design": "precision", "predictor": "cld2", "languages": ["pt"], "size": 9}
     call_command("open_task", "is_pt", decoy_share=1.0, reuse=True, verbosity=0, **drawn)
     units = Task.objects.get(name="is_pt").units.filter(item__key__in=["4", "5"])

@@ -122,7 +122,7 @@ def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_
     assert replace(asked, default=option.default, help=option.help, group=option.group) == option
 
 
-def test_the_command_tells_the_kinds_whose_default_differs():
+def test_the_command_tells_the_kinds_whose_default_differs_and_what_language_tasks_do_not_take():
     told = {option.name: option.help for option in open_task.OPTIONS}
     own = ", ".join(slug for slug, kind in KINDS.items() if kind.answered_here and slug != "language")
     assert told["rounds"].endswith(f"(default 2; {own}, a kind of your own: 1)")
@@ -131,9 +131,6 @@ def test_the_command_tells_the_kinds_whose_default_differs():
     for kind in KINDS.values():
         for name in kind.defaults:
             assert OPTIONS[name].check(kind.defaults[name]) == kind.defaults[name]
-
-
-def test_what_language_tasks_do_not_take_says_so_and_every_option_of_a_design_is_declared():
     not_theirs = {name for name, option in OPTIONS.items() if option.help.startswith("not for language and verify: ")}
     assert not_theirs == {*OF_CROWDS}
     assert not any(not_theirs & {*KINDS[name].options} for name in ("language", "verify"))

@@ -112,10 +112,6 @@ def report():
     }
 
 
-def without(report, *measures):
-    return report | {"rows": [row for row in report["rows"] if row["measure"] not in measures]}
-
-
 def languages(number):
     """As many languages as an article has, none of which exists."""
     return [f"q{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(number)]
@@ -208,14 +204,21 @@ def test_what_a_report_lacks_is_not_mentioned_and_every_number_may_be_unmeasured
     def words(**changes):
         return " ".join(form(copy.deepcopy(report) | changes).split())
 
-    comparison = report["comparison"]
+    whole, comparison, confusion = form(report), report["comparison"], report["confusion"]
     counted = words(comparison=comparison | {"rows": comparison["rows"][2:3]})
     assert "of 1 figure by label, mine@2 is better in 0 and cld2 is better in 1" in counted
     assert "A minus B" not in words(
         comparison=comparison | {"rows": []}, confusion={"labels": [], "cells": [], "weighted": False}
     )
     assert "cld2" not in words(comparison=None)
-    nothing = words(rows=[], comparison=None, confusion=None)
+    # Confusions name their unit, and each section is there for its measures.
+    assert "weighted posts" in whole
+    assert "weighted posts" not in words(confusion=confusion | {"weighted": False})
+    for part in SECTIONS:
+        rest = [row for row in report["rows"] if row["measure"] not in part["measures"]]
+        assert len(form(report | {"rows": rest})) < len(whole) or part["slug"] in ("false_yes", "lone", "width")
+    nothing = words(rows=[], comparison=None, confusion=None, warnings=[])
+    assert "Predictions and gold sets" in nothing
     # No example is given that could be read as the result.
     assert "x% [a, b] is an estimate" in nothing
     assert not re.findall(r"\d% \[", nothing)
@@ -248,23 +251,14 @@ def test_the_sentence_turns_a_loss_round_and_says_if_neither_is_better(report):
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_confusions_name_their_unit(form, report):
-    assert "weighted posts" in form(report)
-    report["confusion"]["weighted"] = False
-    assert "weighted posts" not in form(report)
-
-
-def test_a_caveat_is_one_line_with_the_rest_folded(report):
+def test_a_caveat_is_one_line_with_the_rest_folded_and_the_plot_in_characters_has_a_line_for_each_system(report):
     report["warnings"] = ["It is unfinished. Disputed posts are harder.", "Alone."]
     source = as_html(report)
     assert "<summary>It is unfinished.</summary><p>Disputed posts are harder.</p></details>" in source
     assert "<summary>Alone.</summary></details>" in source
     assert "<summary>It is unfinished.</summary>\n\nDisputed posts" in as_markdown(report)
     assert "\n- Alone.\n" in as_markdown(report)
-
-
-def test_the_plot_in_characters_has_a_line_for_each_system(report):
+    # The plot in characters has a line for each system.
     report["comparison"]["other_rows"] = [row("accuracy", {"posts": "with und"}, 0.92, 0.912, 0.927, 120575)]
     lines = as_text(report).splitlines()
     [mine] = [line for line in lines if line.startswith("Accuracy: mine@2 ")]
@@ -275,37 +269,22 @@ def test_the_plot_in_characters_has_a_line_for_each_system(report):
     assert [line.split(":")[0] for line in lines if line.startswith("Macro recall: ")] == ["Macro recall"]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_what_was_not_measured_has_no_section_and_breaks_none(form, report):
-    whole = form(report)
-    for part in SECTIONS:
-        assert len(form(without(report, *part["measures"]))) < len(whole) or part["slug"] in (
-            "false_yes",
-            "lone",
-            "width",
-        )
-    nothing = report | {"rows": [], "comparison": None, "confusion": None, "warnings": []}
-    assert "Predictions and gold sets" in form(nothing)
+def test_the_better_of_two_stands_in_the_tables_by_its_name_unless_the_printed_interval_touches_zero(report):
+    def shown():
+        found = {section.slug: section.tables for section in evaluation_report.sections(report)}
+        [whole], [recall] = found["comparison"], found["comparison-recall"]
+        place = [column.key for column in whole.columns].index("better")
+        return [row[place].shown for row in whole.rows], [cell.shown for cell in recall.rows[0]]
 
-
-def test_the_better_of_two_stands_in_the_tables_by_its_name(report):
-    found = {section.slug: section.tables for section in evaluation_report.sections(report)}
     # Over all posts mine@2 is better; without und neither is, and cld2 finds more Czech.
-    [whole] = found["comparison"]
-    place = [column.key for column in whole.columns].index("better")
-    assert [row[place].shown for row in whole.rows] == ["mine@2", ""]
-    [recall] = found["comparison-recall"]
-    assert "−8.1 [−9.5, −6.7]*" in [cell.shown for cell in recall.rows[0]]
-
-
-def test_no_system_is_named_better_where_the_printed_interval_touches_zero(report):
+    better, recall = shown()
+    assert better == ["mine@2", ""]
+    assert "−8.1 [−9.5, −6.7]*" in recall
     for row in report["comparison"]["rows"]:
         row["high" if row["better"] == "second" else "low"] = -0.0004 if row["better"] == "second" else 0.0004
-    found = {section.slug: section.tables for section in evaluation_report.sections(report)}
-    [whole], [recall] = found["comparison"], found["comparison-recall"]
-    place = [column.key for column in whole.columns].index("better")
-    assert [row[place].shown for row in whole.rows] == ["", ""]
-    assert "−8.1 [−9.5, 0.0]" in [cell.shown for cell in recall.rows[0]]
+    better, recall = shown()
+    assert better == ["", ""]
+    assert "−8.1 [−9.5, 0.0]" in recall
 
 
 PLAIN = ("kind", "measure", "measures", "plotted", "slug", "sections", "head", "reading", "unit")
@@ -357,7 +336,13 @@ def test_the_terminal_needs_a_hundred_columns_whatever_the_names(large, wide):
     assert max(columns) <= WIDTH
 
 
-def test_a_note_stands_once_below_a_terminals_table_with_its_languages(report):
+def test_tables_are_in_the_order_of_the_rows_pictures_in_that_of_the_values_and_a_note_stands_once(report):
+    codes = re.findall(r"^(bo|cs|cy) .*\d", as_text(report), re.MULTILINE)
+    assert codes[:3] == ["bo", "cs", "cy"]
+    assert re.search(r"^found .*\bunfinished\b", as_text(report), re.MULTILINE)  # an unfinished set is marked
+    plot = next(svg for svg in svgs(as_html(report)) if "<title>Recall by label</title>" in svg)
+    assert re.findall(r">(bo|cs|cy)<", plot) == ["cs", "cy", "bo"]
+    # A note stands once below a terminal's table, with its languages.
     for row in report["rows"]:
         if row["measure"] == "recall":
             row["note"] = "drawn from few authors" if row["of"]["label"] != "bo" else "no posts"
@@ -366,33 +351,11 @@ def test_a_note_stands_once_below_a_terminals_table_with_its_languages(report):
     assert "* bo: no posts" in lines
 
 
-def test_tables_are_in_the_order_of_the_rows_and_pictures_in_that_of_the_values(report):
-    codes = re.findall(r"^(bo|cs|cy) .*\d", as_text(report), re.MULTILINE)
-    assert codes[:3] == ["bo", "cs", "cy"]
-    assert re.search(r"^found .*\bunfinished\b", as_text(report), re.MULTILINE)  # an unfinished set is marked
-    plot = next(svg for svg in svgs(as_html(report)) if "<title>Recall by label</title>" in svg)
-    assert re.findall(r">(bo|cs|cy)<", plot) == ["cs", "cy", "bo"]
-
-
 def svgs(source):
     return re.findall(r"<svg xmlns.*?</svg>\n", source, re.DOTALL)
 
 
-def test_every_picture_is_xml_and_the_html_is_well_formed(large):
-    source = as_html(large)
-    Tree(source)
-    assert len(svgs(source)) >= 8
-    assert source.count("<details>") >= 5  # long tables are folded
-    # Where nothing is measured no picture is drawn.
-    assert "<title>Recall by label, part 2</title>" in source
-    for row in [row for row in large["rows"] if row["measure"] == "recall"][21:]:
-        row |= {"value": None, "low": 0.0, "high": 1.0}
-    assert "<title>Recall by label, part 2</title>" not in as_html(large)
-    for svg in svgs(source):
-        ElementTree.fromstring(svg)
-
-
-def test_the_html_fetches_nothing_and_runs_nothing(large):
+def test_every_picture_is_xml_and_the_html_is_well_formed_fetches_nothing_and_runs_nothing(large):
     source = as_html(large)
     tree = Tree(source)
     assert not {tag for tag, _ in tree.seen} & {"script", "link", "img", "iframe", "object", "embed", "use", "image"}
@@ -402,6 +365,15 @@ def test_the_html_fetches_nothing_and_runs_nothing(large):
     assert "url(" not in source
     assert "@import" not in source
     assert re.findall(r'https?://[^"\s<]+', source.replace("http://www.w3.org/2000/svg", "")) == []
+    assert len(svgs(source)) >= 8
+    assert source.count("<details>") >= 5  # long tables are folded
+    # Where nothing is measured no picture is drawn.
+    assert "<title>Recall by label, part 2</title>" in source
+    for row in [row for row in large["rows"] if row["measure"] == "recall"][21:]:
+        row |= {"value": None, "low": 0.0, "high": 1.0}
+    assert "<title>Recall by label, part 2</title>" not in as_html(large)
+    for svg in svgs(source):
+        ElementTree.fromstring(svg)
 
 
 def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
