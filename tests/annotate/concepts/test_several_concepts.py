@@ -1,26 +1,26 @@
-"""Several concepts of a vocabulary to a document: three people, a concept stays that two chose."""
+"""Several concepts of a vocabulary to a document: three people, a concept stays that two chose; and later changes."""
 
 import json
 import re
+from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from annotate.actions.decision_files import adjudicate_action
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
-from annotate.models import ChosenConcept, Task
+from annotate.models import Change, ChosenConcept, Judgment, Task
 from annotate.work import adjudication
-from annotate.work.judgments import judge
-from annotate.work.queue import take
+from annotate.work.answer_changes import change
 from corpora.models import Concept, Vocabulary
-from tests.annotate.concepts.acts import EUROVOC, ROOT, begun, choose, command, import_acts, opened, task_of
+from tests.annotate.concepts.acts import EUROVOC, ROOT, begun, choose, command, import_acts, opened, task_of, values_of
 
 pytestmark = pytest.mark.usefixtures("corpus")
-
-
 BEGUN = begun
 
 
@@ -62,20 +62,6 @@ def test_the_database_refuses_a_concept_twice_one_that_is_unknown_and_a_rank_wit
     ):
         with pytest.raises(IntegrityError):
             create_chosen(judgment=judgment, **fields)
-
-
-def test_a_concept_beside_a_broader_one_is_taken_only_from_a_person_who_means_both(task, readers):
-    narrower = Concept.objects.exclude(broader=None).first()
-    broader = narrower.broader.first()
-    lease = take(readers[0], task)
-    both = " ".join(sorted([narrower.key, broader.key]))
-    with pytest.raises(InvalidAnswer) as refused:
-        judge(readers[0], lease.pk, Answer(both))
-    names = [task.kind.name(concept.key) for concept in (broader, narrower)]
-    assert str(refused.value).startswith(f"{names[0]} is broader than {names[1]}, and both are chosen")
-    assert judge(readers[0], lease.pk, Answer(both, is_sure=True)).label == both
-    with pytest.raises(InvalidAnswer, match=r"No concept was chosen\. Choose one or more, or skip\."):
-        choose(readers[0], task)
 
 
 def test_a_task_keeps_its_version_of_the_vocabulary(task, readers, tmp_path):
@@ -154,3 +140,59 @@ def test_a_deprecated_concept_is_refused_with_what_replaces_it(task, readers, pl
         choose(readers[0], task, old)
     with pytest.raises(InvalidAnswer, match=rf"\({other}\) is deprecated. Choose another concept"):
         choose(readers[0], task, other)
+    with pytest.raises(InvalidAnswer, match=r"No concept was chosen\. Choose one or more, or skip\."):
+        choose(readers[0], task)
+
+
+@pytest.fixture
+def ann(readers, client):
+    client.force_login(readers[0].user)
+    return readers[0]
+
+
+def chosen(judgment):
+    return dict(judgment.chosen.order_by("concept__key").values_list("concept__key", "way"))
+
+
+def test_the_page_begins_with_what_was_chosen_and_what_is_sent_stands_with_what_led_to_it(
+    task, ann, client, readers, plain
+):
+    one, two, three = plain[:3]
+    first = choose(ann, task, one, two, ways={one: "browsed"})
+    days_ago = timezone.now() - timedelta(days=3)
+    Judgment.objects.update(shown_at=days_ago, answered_at=days_ago)
+    address = f"/tasks/acts/answers/{first.pk}/"
+    assert address in client.get("/tasks/acts/answers/").text
+    form = client.get(address).text
+    assert (values_of(form, "answer"), values_of(form, "way")) == ([one, two], [f"{one} browsed", f"{two} "])
+    # What changes nothing stays on the page.
+    refused = client.post(address, {"answer": [one, two], "comment": "still"})
+    assert (refused.status_code, values_of(refused.text, "answer")) == (400, [one, two])
+    assert "still" in refused.text
+    state = {"answer": [one, two], "way": [f"{one} browsed", f"{two} "]}
+    for do in (f"drop {two}", f"add {three} searched"):
+        step = client.post(address, {**state, "do": do, "comment": "as I think now"}).text
+        state = {name: values_of(step, name) for name in ("answer", "way")}
+    assert "as I think now" in step
+    part = client.post(address, {"do": f"add {plain[3]} browsed"}, headers={"HX-Request": "true"}).text
+    assert (values_of(part, "answer"), "<html" in part) == ([plain[3]], False)
+    assert not Change.objects.exists()
+    assert client.post(address, state | {"comment": "now"}).status_code == 302
+    [stands] = Judgment.objects.live()
+    assert chosen(stands) == {one: "browsed", three: "searched"}
+    assert stands.label == " ".join(sorted([one, three]))
+    assert values_of(client.get(f"/tasks/acts/answers/{first.pk}/").text, "answer") == sorted([one, three])
+    client.force_login(readers[1].user)
+    assert client.post(address, {"do": f"add {plain[3]} browsed"}).status_code == 404
+
+
+def test_where_others_have_gone_on_the_adjudicator_sees_the_concepts_by_name(ann, client, plain, person):
+    task = task_of("once", redundancy="1")
+    first = choose(ann, task, plain[0])
+    change(ann, task, first.pk, Answer(plain[1]))
+    first.refresh_from_db()
+    assert (first.label, chosen(first), first.unit.stage) == (plain[0], {plain[0]: ""}, stages.ADJUDICATION)
+    assert values_of(client.get(f"/tasks/once/answers/{first.pk}/").text, "answer") == [plain[1]]
+    client.force_login(person("ada", adjudicates=True).user)
+    page = unescape(client.get(f"/tasks/once/adjudication/{first.unit_id}/").text)
+    assert f"{ann.pseudonym} would now answer {task.kind.name(plain[1])}." in page

@@ -13,5 +13,6 @@ def installed_package(tmp_path, monkeypatch):
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (folder / "entry_points.txt").write_text(f"[assay.{group}]\n{name} = {what}\n")
         monkeypatch.setattr(sys, "path", [str(folder.parent), *sys.path])
+        return folder.parent
 
     return install

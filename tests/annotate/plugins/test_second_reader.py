@@ -10,19 +10,15 @@ import pytest
 from annotate import controls
 from annotate.actions import open_task  # noqa: F401 - it lists its options once, here without the control's
 from annotate.actions.commands import call_command
-from annotate.kinds import Answer
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
-from annotate.work.judgments import judge
-from annotate.work.queue import take
+from tests.annotate.acts import work_through
 from tests.annotate.plugins import second_reader
 from tests.annotate.plugins.second_reader import CONTROL, EVERY
 from tests.running import assay
 
 pytestmark = pytest.mark.slow
-
-
 RECORDS = 12
 KIND = """
 title = "Is the reviewer content?"
@@ -98,8 +94,7 @@ def task(plugged, kind_file, data_dir, tmp_path, db):
 def read(task, person):
     """Two people answer what they are given."""
     for reader in (person("ann", "en"), person("bob", "en")):
-        while lease := take(reader, task):
-            judge(reader, lease.pk, Answer("yes"))
+        work_through(reader, task, "yes")
     return task
 
 
@@ -133,14 +128,10 @@ def test_the_export_has_its_column_and_section_and_managers_see_its_panel(read, 
     assert sentence in capsys.readouterr().out
 
 
-def test_an_installed_control_is_found_and_its_option_is_one_of_open_task(installed, kind_file):
+def test_an_installed_control_is_found_and_its_option_is_one_of_open_task(installed, installed_package, kind_file):
     """As a package from outside comes: a module, and metadata that name the object."""
-    site = installed / "site"
-    (site / "second_reader-1.0.dist-info").mkdir(parents=True)
+    site = installed_package("controls", "second", "second_reader:CONTROL")
     shutil.copy(second_reader.__file__, site)
-    info = site / "second_reader-1.0.dist-info"
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: second-reader\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text("[assay.controls]\nx = second_reader:CONTROL\n", encoding="utf-8")
     words = ("--fields", "review", "--licence", "CC0-1.0", "--source", "invented")
     path = {"PYTHONPATH": str(site)}
     assert assay(installed, "import_corpus", "reviews", reviews(installed), *words, **path).returncode == 0

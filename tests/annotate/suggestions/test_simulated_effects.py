@@ -4,12 +4,39 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from annotate.controls.suggestion_ledger import ledger
+from annotate.controls.suggestion_ledger import Answer, ledger
 from annotate.evaluation.blind_arm import reference_of
-from tests.annotate.suggestions.simulated_answers import simulated
 
-RUNS = 200
+RUNS, LABELS = 200, 4
+
+
+def simulated(rng, follow, *, units=400, people=10, each=3, blind_share=0.2, right=0.75, differ=False):
+    """Return the answers, the expected raise of the suggester's score, and its score without suggestions.
+
+    People are right in 70% to 90% of easy units, and in half as many of the hard ones, a fifth. The suggester is right
+    in three of four. A person who follows gives the suggested label whatever they would have answered.
+
+    differ: whether half of the people follow twice as often, and the others never
+    """
+    truth = rng.integers(LABELS, size=units)
+    wrong = (truth + rng.integers(1, LABELS, size=units)) % LABELS
+    suggested = np.where(rng.random(units) < right, truth, wrong)
+    skill = np.linspace(0.7, 0.9, people)
+    ease = np.where(rng.random(units) < 0.2, 0.5, 1.0)
+    follows = rng.choice([0, 2 * follow], size=people) if differ else np.full(people, follow)
+    answers, own_equal = [], []
+    for unit in range(units):
+        for person in rng.choice(people, size=each, replace=False):
+            is_right = rng.random() < skill[person] * ease[unit]
+            own = truth[unit] if is_right else (truth[unit] + rng.integers(1, LABELS)) % LABELS
+            is_shown = bool(rng.random() >= blind_share)
+            own_equal.append(own == suggested[unit])
+            label = suggested[unit] if is_shown and rng.random() < follows[person] else own
+            labels = frozenset([str(label)]), frozenset([str(suggested[unit])])
+            answers.append(Answer(f"p{person}", unit, is_shown, *labels, 5.0))
+    return answers, follow * (1 - float(np.mean(own_equal))), float(np.mean(own_equal))
 
 
 def runs(follow, **how):
@@ -90,7 +117,7 @@ def expected_score(share=0.2):
     """The chance that the reference of a unit is right, on average over hard and easy units, from its definition."""
     chances = []
     for answers, right in ((2, 0.4), (5, 0.9)):
-        blind = np.array([_binomial(answers, k) * share**k * (1 - share) ** (answers - k) for k in range(answers + 1)])
+        blind = binom.pmf(range(answers + 1), answers, share)
         by_number = [_majority(k, right) for k in range(1, answers + 1)]
         chances.append(np.dot(blind[1:], by_number) / blind[1:].sum())
     return np.mean(chances)
@@ -98,18 +125,7 @@ def expected_score(share=0.2):
 
 def _majority(number, right):
     """The chance that most of some answers are right. If half are, one of them decides."""
-    whole = sum(
-        _binomial(number, hits) * right**hits * (1 - right) ** (number - hits)
-        for hits in range(number + 1)
-        if 2 * hits > number
-    )
-    half = number // 2
-    tie = _binomial(number, half) * (right * (1 - right)) ** half if number % 2 == 0 else 0.0
-    return whole + tie / 2
-
-
-def _binomial(number, hits):
-    return float(np.prod([(number - index) / (index + 1) for index in range(hits)]))
+    return binom.sf(number // 2, number, right) + binom.pmf(number / 2, number, right) / 2
 
 
 def test_a_small_comparison_has_the_figures_that_are_counted_by_hand():
