@@ -2,8 +2,8 @@
 
 Examples of the same message share their suggestions, so they are dependent. The jackknife therefore leaves them out
 together, and the randomization test swaps them together. Coverage was measured on 500 simulated sets with 30 to 300
-examples and one to three examples per message (tests/annotate/core/test_replies.py). Intervals of means covered the
-true value in 92.6% to 97.2% of sets. Intervals of Dist are wide and covered it in 95.2% to 99.8%.
+examples and one to three examples per message (tests/annotate/core/test_generated_texts.py). Intervals of means covered
+the true value in 92.6% to 97.2% of sets. Intervals of Dist are wide and covered it in 95.2% to 99.8%.
 """
 
 from collections import Counter

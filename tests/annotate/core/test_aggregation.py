@@ -12,18 +12,16 @@ ANSWERS = st.lists(st.sampled_from("abc"), min_size=1, max_size=7)
 
 
 @pytest.mark.parametrize(
-    ("answers", "label"),
-    [("a", "a"), ("aa", "a"), ("ab", None), ("aab", "a"), ("abc", None), ("aabb", None), ("aaab", "a"), ("", None)],
+    ("answers", "people", "label"),
+    [
+        *(("a", 0, "a"), ("aa", 0, "a"), ("ab", 0, None), ("aab", 0, "a"), ("abc", 0, None), ("aabb", 0, None)),
+        *(("aaab", 0, "a"), ("", 0, None)),
+        # Of more answers than three two suffice, unless as many agree on something else.
+        *(("abca", 3, "a"), ("abcab", 3, None), ("abcac", 3, None), ("abcaa", 3, "a"), ("abcd", 3, None)),
+    ],
 )
-def test_a_label_is_what_more_than_half_answered(answers, label):
-    assert majority(list(answers)) == label
-
-
-@pytest.mark.parametrize(
-    ("answers", "label"), [("abca", "a"), ("abcab", None), ("abcac", None), ("abcaa", "a"), ("abcd", None)]
-)
-def test_of_more_answers_than_three_two_suffice_unless_as_many_agree_on_something_else(answers, label):
-    assert majority(list(answers), people=3) == label
+def test_a_label_is_what_more_than_half_answered(answers, people, label):
+    assert majority(list(answers), people=people) == label
 
 
 @given(ANSWERS)

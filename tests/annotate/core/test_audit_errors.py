@@ -82,9 +82,16 @@ def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
     assert error(audited(resolved=30, checked=1, checked_wrong=1)).low < 0.5
 
 
-def test_the_unresolved_are_all_right_or_all_wrong_in_the_bounds():
+def test_the_unresolved_are_all_right_or_all_wrong_in_the_bounds_and_like_what_was_read_in_intervals():
     assert bounds(audited(wrong=1, unresolved=6)) == (jeffreys(1, 36)[0], jeffreys(7, 36)[1])
     assert bounds(audited(resolved=0, unresolved=2)) == (0.0, 1.0)
+    known, some = audited(1500, 12, 0), audited(1500, 12, 0, unresolved=18)
+    assert error(some) == error(known)
+    assert overall_error([some]) == overall_error([known])
+    assert overall_bounds([known]) == (overall_error([known]).low, overall_error([known]).high)
+    assert overall_bounds([some])[1] > jeffreys(18, 30)[1] - 0.05
+    # A limit is tested with the bounds.
+    assert [is_over(audited(1500, 100, 1, unresolved=number), 0.15) for number in (0, 20)] == [False, True]
 
 
 def test_the_overall_error_weighs_languages_by_their_posts():
@@ -110,16 +117,6 @@ def test_a_language_without_audit_counts_as_the_mean_of_the_others():
     assert overall_error([audited(500, 0)]) == overall_error([]) == UNKNOWN
     # and may be all wrong
     assert overall_error([*others, audited(90_000, 0)]).high > 0.9
-
-
-def test_what_is_unresolved_is_like_what_was_read_in_intervals_and_anything_in_bounds():
-    known, some = audited(1500, 12, 0), audited(1500, 12, 0, unresolved=18)
-    assert error(some) == error(known)
-    assert overall_error([some]) == overall_error([known])
-    assert overall_bounds([known]) == (overall_error([known]).low, overall_error([known]).high)
-    assert overall_bounds([some])[1] > jeffreys(18, 30)[1] - 0.05
-    # A limit is tested with the bounds.
-    assert [is_over(audited(1500, 100, 1, unresolved=number), 0.15) for number in (0, 20)] == [False, True]
 
 
 @given(st.lists(audits(), max_size=4), st.integers(0, 20), st.integers(0, 20), st.randoms())
@@ -246,19 +243,14 @@ def test_ten_times_as_many_posts_get_five_times_as_many_audits():
     assert sum(found.values()) == pytest.approx(0.05 * 11_110)
 
 
-def test_what_a_small_stratum_lacks_goes_to_the_others():
+def test_audits_are_spread_in_whole_numbers_and_what_a_small_stratum_lacks_goes_to_the_others():
     assert spread(20, {"de": 1, "fr": 1}, {"de": 4, "fr": 40}) == {"de": 4, "fr": 16}
     assert spread(20, {"de": 1, "fr": 3}, {"de": 40, "fr": 40}, least=8) == {"de": 8, "fr": 12}
     assert spread(99, {"de": 1, "fr": 3}, {"de": 4, "fr": 40}) == {"de": 4, "fr": 40}
     assert spread(99, {}, {}) == {}
-
-
-def test_the_share_of_all_and_the_earlier_choice_count_when_posts_are_added():
+    assert rounded({"fr": 1.5, "de": 1.5, "en": 0.9, "es": 2.1}) == {"de": 2, "en": 1, "es": 2, "fr": 1}
+    # The share of all counts when posts are added, and what was chosen earlier.
     assert chosen({"de": 50, "fr": 3}, 1.0, 0) == {"de": 50, "fr": 3}
     assert chosen({"de": 50, "fr": 3}, 0.0, 5) == {"de": 5, "fr": 3}
     assert further({"de": (50, 5), "fr": (50, 9)}, 0.2, 0) == {"de": 5, "fr": 1}
     assert further({"de": (50, 11), "fr": (50, 0)}, 0.2, 0) == {"de": 0, "fr": 10}
-
-
-def test_whole_numbers_are_made_by_largest_remainder():
-    assert rounded({"fr": 1.5, "de": 1.5, "en": 0.9, "es": 2.1}) == {"de": 2, "en": 1, "es": 2, "fr": 1}

@@ -1,11 +1,17 @@
-"""Agreement of predicted and gold labels: as scikit-learn has it, and with intervals that hold the truth."""
+"""Agreement of predicted and gold labels, as scikit-learn has it, and accuracy class by class, and their intervals."""
+
+from itertools import product
+from statistics import fmean
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import metrics
 
+from annotate.core.estimation.proportions import UNKNOWN, jeffreys
 from annotate.core.measures import classification as classes
-from annotate.core.measures.classification import Paired, apart
+from annotate.core.measures.classification import Drawn, Paired, apart, difference, mean
 
 
 def drawn(seed, units=300, labels=4, weights=False, groups=0):
@@ -106,17 +112,157 @@ def test_intervals_hold_the_truth_where_parts_have_chances_of_their_own():
     assert min(held) >= 300 * 0.92, held
 
 
-def test_two_hundred_units_where_two_systems_differ_tell_as_much_as_a_thousand_of_all():
-    chance = np.random.default_rng(5)
-    gold, first, second = two_systems(chance)
+DRAWS = 1000
 
-    def width(pairs):
-        [(found, _)] = apart(*pairs, classes.accuracy)
-        return found.high - found.low
 
-    def uniform(size):
-        units = chance.choice(len(gold), size, replace=False)
-        return [Paired(gold[units], said[units], 5, np.ones(size)) for said in (first, second)]
+def of_counts(*counts):
+    """Classes of equal weight: of each the hits and the documents."""
+    return [Drawn(1 / len(counts), np.array([1.0] * hits + [0.0] * (of - hits))) for hits, of in counts]
 
-    widths = [(width(contrasted(chance, gold, first, second, 200)), width(uniform(1_000))) for _ in range(40)]
-    assert np.mean(widths, axis=0)[0] < np.mean(widths, axis=0)[1]
+
+def test_the_effective_count_is_that_of_the_variance_by_class():
+    # One more in each class, as all together: (9 + 0.7) of 11, and (5 + 0.7) of 11, each squares less 11 times the mean
+    # squared, over ten documents twice; and half of each.
+    spread = sum((hits - hits**2 / 11) / 10**2 / 4 for hits in (9.7, 5.7))
+    found = mean(of_counts((9, 10), (5, 10)))
+    assert found.count == pytest.approx(0.7 * 0.3 / spread)
+    assert found.value == pytest.approx(0.7)
+    assert (found.low, found.high) == jeffreys(found.hits, found.count)
+    heavy = [Drawn(0.75, np.array([1.0, 0.0])), Drawn(0.25, np.array([1.0, 1.0]))]
+    assert mean(heavy).value == pytest.approx(0.625)
+    # Where all are right or none, the interval is the plain one; documents that count half each count once.
+    for hits in (0, 20):
+        found = mean(of_counts((hits, 20), (hits, 20)))
+        assert (found.low, found.high) == pytest.approx(jeffreys(2 * hits, 40))
+    assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
+
+
+def test_nothing_is_known_of_no_documents_and_a_class_without_any_does_not_count():
+    assert mean([]) == UNKNOWN
+    assert difference([], []) is None
+    empty = Drawn(0.0, np.array([]))
+    classes = of_counts((9, 10), (5, 10))
+    assert mean([*classes, empty]) == mean(classes)
+    assert difference([*classes, empty], [*classes, empty]) == difference(classes, classes)
+
+
+COUNTS = st.lists(st.integers(1, 60).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=1)
+
+
+@given(COUNTS, st.randoms())
+def test_an_interval_holds_its_value_and_a_difference_is_that_of_the_means_and_leaves_ties_out(counts, random):
+    first = of_counts(*counts)
+    found = mean(first)
+    assert 0 <= found.low <= found.value + 1e-9
+    assert found.value - 1e-9 <= found.high <= 1
+    second = [each._replace(values=np.array([float(random.random() < 0.5) for _ in each.values])) for each in first]
+    apart, back = difference(first, second), difference(second, first)
+    assert apart.value == pytest.approx(mean(first).value - mean(second).value)
+    assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
+    assert apart.low <= apart.value + 1e-9
+    assert apart.value - 1e-9 <= apart.high
+    same = difference(first, first)
+    assert (same.value, same.better) == (0, None)
+    assert same.low == pytest.approx(-same.high)
+
+
+def is_held(interval, truth):
+    return interval.low <= truth <= interval.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recalls", "documents"),
+    [
+        ((0.3, 0.6, 0.75, 0.9, 0.97, 0.99, 0.8), 20),  # of each class
+        ((0.93, 0.97, 0.9, 0.98), 250),
+        ((0.8,) * 7, 5),
+    ],
+)
+def test_95_percent_intervals_of_accuracy_hold_the_truth_in_about_95_percent_of_draws(recalls, documents):
+    chance = np.random.default_rng(2018)
+    held, widths, plain = [], [], []
+    for _ in range(DRAWS):
+        hits = chance.binomial(documents, recalls)
+        found = mean(of_counts(*((int(number), documents) for number in hits)))
+        held.append(is_held(found, fmean(recalls)))
+        widths.append(found.high - found.low)
+        low, high = jeffreys(int(hits.sum()), documents * len(recalls))
+        plain.append(high - low)
+    assert 0.93 <= fmean(held) <= 0.975
+    # Where classes differ, they are narrower than those that take the classes for chance.
+    assert fmean(widths) < fmean(plain) * (1.05 if len(set(recalls)) == 1 else 1.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("languages", "systems", "documents"), [(3, 3, 10), (2, 8, 100)])
+def test_means_over_systems_and_their_differences_are_held_though_the_systems_err_on_the_same_documents(
+    languages, systems, documents
+):
+    chance = np.random.default_rng(7)
+    classes = 7
+    # A document is right under a system where its ease, which all systems share by half, lies below the system's.
+    ease = chance.normal(1.0, 0.5, (2, languages, classes, systems, 1))
+    truth = [(ease[side] > np.random.default_rng(1).normal(size=200_000)).mean() for side in (0, 1)]
+    held, apart, as_others = [], [], []
+    for _ in range(500):
+        shared = chance.normal(size=(languages, classes, 1, documents))
+        right = [
+            ease[side] > (shared + chance.normal(size=(languages, classes, systems, documents))) / np.sqrt(2)
+            for side in (0, 1)
+        ]
+        first, second = (
+            [Drawn(1 / (languages * classes), one) for one in each.mean(axis=2).reshape(-1, documents)]
+            for each in right
+        )
+        held.append(is_held(mean(first), truth[0]))
+        low, high = jeffreys(int(right[0].sum()), right[0].size)
+        as_others.append(low <= truth[0] <= high)
+        apart.append(is_held(difference(first, second), truth[0] - truth[1]))
+    assert 0.93 <= fmean(held) <= 0.975
+    assert 0.93 <= fmean(apart) <= 0.975
+    # What takes the documents of each system for others is too narrow, the more systems there are.
+    assert fmean(as_others) < (0.93 if systems == 3 else 0.85)
+
+
+def test_translations_of_a_document_are_one_value_their_mean():
+    chance = np.random.default_rng(3)
+    values = chance.random((2, 3, 20)).round()  # by class and language
+    units = np.arange(40).reshape(2, 20)
+    by_language = [Drawn(1 / 6, values[k, n], units[k]) for k in (0, 1) for n in range(3)]
+    by_unit = [Drawn(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
+    assert mean(by_language).as_dict() == pytest.approx(mean(by_unit).as_dict())
+    others = [Drawn(1 / 6, chance.random(20).round(), each.units) for each in by_language]
+    apart = difference(by_language, others)
+    # Documents without translations are documents by themselves.
+    classes = of_counts((9, 10), (5, 10), (8, 20))
+    numbers = np.split(np.arange(40), [10, 20])
+    assert mean([each._replace(units=own) for each, own in zip(classes, numbers, strict=True)]) == mean(classes)
+    assert apart.value == pytest.approx(mean(by_language).value - mean(others).value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("documents", [20, 33])
+def test_means_over_eight_languages_of_translated_documents_are_held(documents):
+    """Three systems, and 20 test documents of each of 7 classes in each language, of so many. A document is as hard in
+    all languages."""
+    chance = np.random.default_rng(200)
+    ease = np.linspace(2, 4, 8)[:, None] + np.linspace(0, 0.5, 3)
+
+    def right(hard):
+        size = (*hard.shape, *ease.shape)
+        of_systems = hard[..., None, None] + 0.7 * chance.normal(size=size) + chance.logistic(size=size)
+        return (ease > of_systems).mean(axis=-1)
+
+    truth = right(chance.normal(size=100_000)).mean()
+    held, taken_for_others = [], []
+    for _ in range(300):
+        values = right(chance.normal(size=(7, documents)))
+        drawn = []
+        for label, language in product(range(7), range(8)):
+            own = chance.permutation(documents)[:20]
+            drawn.append(Drawn(1 / 56, values[label, own, language], 100 * label + own))
+        held.append(is_held(mean(drawn), truth))
+        taken_for_others.append(is_held(mean([each._replace(units=None) for each in drawn]), truth))
+    assert 0.925 <= fmean(held) <= 0.975
+    assert fmean(taken_for_others) < 0.9

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import hypergeom
+from scipy.stats import betabinom, hypergeom
 
 from annotate.core.estimation.filter_quality import MOST, Part, audit, recall, share
 from annotate.core.estimation.proportions import UNKNOWN
@@ -104,13 +104,11 @@ def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
 
 
 def _every_number(part):
-    """The numbers of a part that may be meant, by the recurrence of the beta-binomial distribution."""
-    unread, a, b = part.size - part.read, part.positives + 0.5, part.read - part.positives + 0.5
-    chances = [1.0]
-    for number in range(unread):
-        chances.append(chances[-1] * (unread - number) / (number + 1) * (number + a) / (unread - number - 1 + b))
-    weights = np.array(chances)
-    return part.positives + np.arange(unread + 1), weights / weights.sum()
+    """The numbers of a part that may be meant, and the chance of each by the beta-binomial distribution."""
+    unread = np.arange(part.size - part.read + 1)
+    return part.positives + unread, betabinom.pmf(
+        unread, part.size - part.read, part.positives + 0.5, part.read - part.positives + 0.5
+    )
 
 
 # (kept, of them toxic, read), the same of the dropped: what is covered is counted over all samples, not simulated.
@@ -149,3 +147,35 @@ def _samples(size, toxic, read):
         chance = hypergeom.pmf(found, size, toxic, read)
         if chance > 2e-5:
             yield Part(size, read, found), chance
+
+
+@pytest.mark.parametrize(
+    ("cells", "size", "read", "rate", "width"),
+    [
+        (1, 70, 35, 0.1, 0.13),
+        (1, 70, 63, 0.1, 0.036),
+        (7, 70, 14, 0.1, 0.105),
+        (7, 70, 60, 0.1, 0.021),
+        (7, 20, 5, 0.1, 0.165),
+        (28, 50, 10, 0.01, 0.022),
+    ],
+)
+def test_the_interval_holds_the_error_of_the_documents_themselves_and_is_no_wider_than_it_need_be(
+    cells, size, read, rate, width
+):
+    """Width: at most, on average of 1,000 audits."""
+    rng = np.random.default_rng(7)
+    wrong = rng.binomial(size, rate, (1000, cells))
+    audits = rng.hypergeometric(wrong, size - wrong, read)
+    intervals = [share(*(Part(size, read, int(number)) for number in audit)) for audit in audits]
+    truth = wrong.sum(axis=1) / (cells * size)
+    holds = [one.low - 1e-12 <= true <= one.high + 1e-12 for one, true in zip(intervals, truth, strict=True)]
+    assert 0.92 <= np.mean(holds) <= 0.985
+    assert np.mean([one.high - one.low for one in intervals]) <= width
+    # A class that nobody has read counts as the others, and may be wrong as a whole or not at all.
+    read, unread = Part(70, 35, 7), Part(30, 0, 0)
+    alone, both = share(read), share(read, unread)
+    assert both.value == alone.value == 0.2
+    assert both.low == pytest.approx(alone.low * 0.7)
+    assert both.high == pytest.approx(alone.high * 0.7 + 0.3)
+    assert share(unread) == share() == UNKNOWN

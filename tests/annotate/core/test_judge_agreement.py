@@ -138,9 +138,6 @@ def test_few_people_or_units_give_no_verdict_and_a_copy_of_an_annotator_wins_for
     assert result_of("." * 60).passed is None
     ada = result_of(PEOPLE["ada"]).annotators[0]
     assert (ada.judge, ada.person, ada.p) == (1, 1, 0)
-
-
-def test_too_few_units_give_no_verdict():
     found = result_of("." * 31 + JUDGES["good"][31:])
     assert found.reasons == (NoVerdict.FEW_UNITS,)
     assert (found.passed, found.winning_rate, found.advantage) == (None, None, None)

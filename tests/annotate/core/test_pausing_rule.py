@@ -37,14 +37,6 @@ def test_who_is_paused_is_who_the_posterior_says_is_below(counts, rule):
     assert limit(asked, rule) <= limit(asked + 1, rule)
 
 
-@pytest.mark.parametrize(
-    ("right", "asked", "paused"),
-    [(0, 7, False), (3, 8, True), (4, 8, False), (4, 10, True), (5, 10, False), (10, 20, True), (11, 20, False)],
-)
-def test_the_default_rule_on_counts_that_can_be_looked_up(right, asked, paused):
-    assert pauses(right, asked, DEFAULT) == paused
-
-
 def by_counting(accuracy, asked, rule):
     """Every sequence of right and wrong answers with its chance; paused where any beginning of it is."""
     found = [0.0] * asked

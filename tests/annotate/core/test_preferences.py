@@ -51,16 +51,14 @@ def test_shares_are_of_judgments_and_of_majorities_with_ties_apart():
     assert found.win.value == (7 + 3 / 2) / 15
 
 
-def test_a_unit_that_lacks_answers_has_its_judgments_counted_and_no_majority_yet():
+def test_the_sign_test_counts_majorities_and_a_unit_that_lacks_answers_has_none_yet():
     waits = [each._replace(unit="waiting", is_finished=False) for each in said("ab")]
     [found] = compared([*said("aaa", "abt"), *waits])
     assert (found.units, found.finished, found.counts) == (3, 2, {"a": 5, "b": 2, TIE: 1})
     assert found.majority == {"a": 1, "b": 0, TIE: 0, NONE: 1}
     [none] = compared(waits)
     assert (none.finished, none.majority_shares["a"].value, none.p) == (0, None, 1)
-
-
-def test_the_sign_test_counts_majorities_and_not_the_judgments_of_people_who_see_the_same_replies():
+    # The judgments of people who see the same replies are not tested one by one.
     [found] = compared(said("aaa", "aaa", "aaa", "aaa", "bbb"))
     assert found.p == pytest.approx(2 * (1 + 5) / 2**5)
 
@@ -227,12 +225,9 @@ def test_strengths_are_those_of_a_kept_library(numbers):
     assert strengths(wins) == pytest.approx(by_choix(wins), abs=1e-6)
 
 
-def test_systems_that_never_met_are_ordered_through_others():
+def test_systems_are_ordered_through_others_halves_count_and_very_uneven_counts_have_strengths_too():
     wins = np.array([[0, 6, 0], [2, 0, 6], [0, 2, 0]], float)
     assert np.diff(strengths(wins)) == pytest.approx([-np.log(3), -np.log(3)])
-
-
-def test_halves_count_and_very_uneven_counts_have_strengths_too():
     assert strengths(np.array([[0, 0.5], [0.5, 0]])) == pytest.approx([0, 0])
     found = strengths(np.array([[0, 1e6], [1, 0]]))
     assert found[0] - found[1] == pytest.approx(np.log(1e6))

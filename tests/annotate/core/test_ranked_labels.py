@@ -1,8 +1,9 @@
-"""Ranked labels measured against those that documents have, and how often the intervals hold the truth."""
+"""Ranked labels and pages measured against the right ones, and how often the intervals hold the truth."""
 
 from functools import cache
+from itertools import pairwise, permutations
 from math import log2
-from statistics import fmean
+from statistics import fmean, mean
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from annotate.core.measures.ranked_labels import (
     above,
     differences,
     first_of,
+    mean_ndcg,
     means,
     measures_at,
     micro,
     micro_differences,
     micro_p_value,
+    ndcg,
     p_values,
     widened,
     with_ancestors,
@@ -30,8 +33,6 @@ from annotate.core.measures.ranked_labels import (
 from corpora.predictions.rankings import joined, ranked
 
 pytestmark = pytest.mark.slow
-
-
 LABELS = "abcdefghijklmnop"
 RANKINGS = st.permutations(LABELS).flatmap(lambda labels: st.integers(0, len(labels)).map(lambda n: labels[:n]))
 GOLD = st.sets(st.sampled_from(LABELS), min_size=1)
@@ -253,3 +254,63 @@ def test_of_systems_that_are_equally_good_a_twentieth_is_told_apart_at_5_percent
     assert 0.02 <= fmean(rejected) <= 0.085
     ones, others = (each[:200] for each in population())
     assert p_values(ones, others, 5, seed="1")["RP"] < 0.01
+
+
+PAGES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("grades", "scores", "expected"),
+    [
+        # by sklearn.metrics.ndcg_score, which XGLUE's script calls
+        ([3, 2, 0, 1], [4, 4, 1, 1], 0.9539682252597386),
+        ([4, 0], [0, 4], 0.6309297535714573),
+        ([4, 3, 2, 1, 0], [2, 2, 2, 2, 2], 0.8052086790151614),
+        ([0, 1, 2, 3, 4], [0.1, 0.5, 0.2, 0.9, 0.9], 0.9653362804685146),
+        ([0, 0, 0], [1, 2, 3], 0.0),
+    ],
+)
+def test_ndcg_is_that_of_the_published_evaluation(grades, scores, expected):
+    assert ndcg(grades, scores) == pytest.approx(expected, abs=1e-12)
+
+
+@given(PAGES)
+def test_pages_predicted_alike_count_as_the_mean_over_all_their_orders(pages):
+    grades, scores = zip(*pages, strict=True)
+    orders = [order for order in permutations(range(len(pages))) if _falls([scores[page] for page in order])]
+    untied = [ndcg([grades[page] for page in order], range(len(pages), 0, -1)) for order in orders]
+    assert ndcg(grades, scores) == pytest.approx(mean(untied))
+
+
+def _falls(scores):
+    return all(before >= after for before, after in pairwise(scores))
+
+
+def test_grades_below_nothing_and_pages_without_a_prediction_are_refused():
+    with pytest.raises(ValueError, match="grades of 0 or more"):
+        ndcg([-1, 2], [1, 2])
+    with pytest.raises(ValueError, match="2 grades and 1 predictions"):
+        ndcg([1, 2], [1])
+
+
+def test_the_mean_leaves_out_queries_of_one_page_and_counts_those_without_a_relevant_one_as_nothing():
+    pages = [("a", 4, 4), ("a", 0, 0), ("b", 3, 0), ("c", 0, 2), ("c", 0, 1), ("d", 0, 4), ("d", 4, 0)]
+    found = mean_ndcg(pages, seed="1")
+    assert found.value == pytest.approx((1 + 0 + 1 / log2(3)) / 3)
+    assert (found.queries, found.single, found.irrelevant) == (3, 1, 1)
+    assert found.low is found.high is None  # of three queries
+    # A query that comes again later in the file is another one, as in the published script.
+    assert mean_ndcg([("a", 4, 1), ("a", 0, 2), ("b", 1, 1), ("b", 1, 1), ("a", 2, 2)], seed="1").single == 1
+    assert mean_ndcg([("a", 4, 4)], seed="1").value is None
+    assert mean_ndcg([], seed="1").queries == 0
+
+
+def test_the_interval_is_over_queries_and_the_same_for_the_same_seed():
+    pages = [(f"q{query}", grade, (grade * query) % 7) for query in range(200) for grade in range(5)]
+    found = mean_ndcg(pages, seed="1")
+    assert found == mean_ndcg(pages, seed="1") != mean_ndcg(pages, seed="2")
+    values = [ndcg(range(5), [(grade * query) % 7 for grade in range(5)]) for query in range(200)]
+    spread = (mean(value**2 for value in values) - mean(values) ** 2) ** 0.5 / 200**0.5
+    assert found.value == pytest.approx(mean(values))
+    assert found.low == pytest.approx(found.value - 1.96 * spread, abs=spread / 5)
+    assert found.high == pytest.approx(found.value + 1.96 * spread, abs=spread / 5)

@@ -16,8 +16,6 @@ from benchmarks import comparing_work
 from benchmarks.made_posts import SMALL, World
 
 pytestmark = pytest.mark.slow
-
-
 COUNTS = st.integers(1, 500).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
 CORRELATIONS = st.floats(-1, 1)
 

@@ -251,15 +251,14 @@ def test_predictions_that_do_not_fit_are_refused_with_file_and_line(exported, pr
     assert refusal("--gold", gold, mine).startswith(f"{mine}/{kind.upper()}{sentence}")
 
 
-def test_a_prediction_file_may_have_a_mark_blanks_and_carriage_returns_and_is_utf_8(exported, predict, run):
+def test_a_prediction_file_is_utf_8_with_a_mark_blanks_and_carriage_returns_and_those_without_rows_are_reported(
+    exported, predict, run
+):
     gold, mine = exported("qam", {"en": 2}), predict("QAM", en=[])
     (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
     assert figures(run("--gold", gold, mine), "accuracy", task="QAM")["value"] == 1
     (mine / "QAM" / "en.prediction").write_bytes(b"\xff\n")
     assert refusal("--gold", gold, mine) == f"{mine}/QAM/en.prediction is not UTF-8. Save it as UTF-8."
-
-
-def test_predictions_in_a_language_without_rows_are_reported_and_not_measured(exported, predict, run):
     gold = exported("qadsm", {"en": 1})
     report = run("--gold", gold, predict("QADSM", en=["Good"], it=["Good"]))
     assert report["warnings"] == [
@@ -267,16 +266,12 @@ def test_predictions_in_a_language_without_rows_are_reported_and_not_measured(ex
     ]
 
 
-def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
+def test_folders_and_sets_that_do_not_fit_or_are_empty_say_why(exported, predict, tmp_path):
     gold, mine = exported("qam", {"en": 1}), predict("QADSM", en=["Good"])
     assert refusal("--gold", gold, mine).startswith(f"{mine} does not contain the folder QAM or QG")
     assert refusal("--gold", gold, tmp_path / "none").startswith(f"The folder {tmp_path / 'none'} does not exist")
-    other = exported("qam", {"en": 1}, name="other")
+    other = exported("qam", {"en": 1}, name="twin")
     assert refusal("--gold", gold, "--gold", other, mine).startswith(f"{gold} and {other} are both sets for QAM")
-
-
-def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predict):
-    mine = predict("QADSM", en=["Good"])
     empty = exported("qadsm", {}, name="empty")
     assert refusal("--gold", empty, mine).startswith(f"The gold set empty in {empty} has no labelled")
     refused = "XGLUE's files contain the texts of the records, which must not be published, so they are not written."

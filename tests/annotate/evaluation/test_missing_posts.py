@@ -15,6 +15,7 @@ from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.uniform import NOT_TOLD, Cell, Uniform
 from annotate.models import Unit
 from benchmarks.made_posts import World, draw, populate
+from benchmarks.measuring_work import of_second
 from corpora.core.languages import UND
 from tests.annotate.evaluation.figures import accuracy as accuracy_in
 from tests.annotate.evaluation.figures import written
@@ -74,11 +75,6 @@ def test_value_and_interval_are_those_of_what_people_could_label():
     assert alone.bounds[0] < alone.estimate.low - 0.02
     apart, _, extremes = _accuracy(both, with_und=True)
     assert abs(bounds_of(extremes)[1] - apart.high) < abs(alone.bounds[0] - alone.estimate.low)
-
-
-def of_second(drawn):
-    """The uniform set for the second predictor alone, which did not vote."""
-    return drawn.both.with_each(lambda _, cell: cell._replace(said=cell.other, other=""))
 
 
 def test_two_audits_in_a_hundred_that_are_lost_leave_recalls_their_intervals():

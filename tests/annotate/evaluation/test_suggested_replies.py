@@ -155,7 +155,7 @@ def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, c
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold, english, tmp_path):
+def test_files_of_another_name_or_language_and_sets_without_pairs_or_with_changes_are_refused(gold, english, tmp_path):
     odd = english.with_name("replies.tsv")
     shutil.copy(english, odd)
     assert refusal("--gold", gold, odd).startswith(f"The name of {odd} does not contain a language")
@@ -164,9 +164,6 @@ def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold,
     (tmp_path / "empty").mkdir()
     assert "contains no prediction files" in refusal("--gold", gold, tmp_path / "empty")
     assert f"{tmp_path}/none does not exist" in refusal("--gold", gold, tmp_path / "none")
-
-
-def test_a_set_without_test_pairs_or_with_a_changed_file_is_refused(gold, english, tmp_path):
     bare = reply_set(tmp_path / "bare", {}, {"en": ["Yes."]})
     assert "The set bare in" in refusal("--gold", bare, english)
     (gold / "test/en/pairs.tsv").write_text("a\tb\tc\td\n")

@@ -355,12 +355,10 @@ def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read
 
 IGNORED = {
     "corpus of a file": (("--corpus", "nosuch"), "--corpus applies only to an imported predictor or a machine judge"),
-    "label of a file without a header": (
-        ("--column", "label=nope"),
-        "has no column 'nope', which is named in --column",
-    ),
-    "id of a file without a header": (("--column", "id=nope"), "has no column 'nope', which is named in --column"),
-    "score that is not there": (("--column", "score=nope"), "has no column 'nope', which is named in --column"),
+    **{
+        f"{name} that is not there": (("--column", f"{name}=nope"), "has no column 'nope', which is named in --column")
+        for name in ("label", "id", "score")
+    },
     "first of ranked labels": (("--first", "3"), "only with ranked labels of documents"),
     "epsilon without a judge": (("--epsilon", "0.1"), "--epsilon applies only to a machine judge"),
     "a map of posts' labels": (("--map", "a=b"), "only with sets of posts"),

@@ -1,23 +1,24 @@
-"""What suggested replies are worth: ROUGE as eval.py of MRS has it with the package rouge, and the figures over all
-examples, whose intervals hold the truth."""
+"""What texts are worth: suggested replies, ROUGE as eval.py of MRS has it with the package rouge, BLEU and chrF as
+sacreBLEU has them, and that intervals of figures over all examples hold the truth.
+"""
 
-import json
 import random
 import sys
-from itertools import pairwise
-from pathlib import Path
+from itertools import zip_longest
 
 import numpy as np
 import pytest
-from django.conf import settings
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge import Rouge
 from rouge.rouge_score import rouge_n
 from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF as CHRF_OF_SACREBLEU
 
+from annotate.core.estimation.resampling import apart
 from annotate.core.measures import generated_texts, replies
-from annotate.core.measures.generated_texts import MissingExtra, counts
+from annotate.core.measures.generated_texts import BLEU4, CHRF, MissingExtra, corpus_score, counts, scores, signature
 from annotate.core.measures.replies import (
     EMPTY,
     LONGEST,
@@ -193,23 +194,6 @@ def test_in_300_simulated_sets_the_intervals_of_differences_hold_the_truth_about
     assert all((0.88 if name in narrow else 0.92) <= share <= 0.99 for name, share in held.items()), held
 
 
-WORKED = {
-    ("i 'm sure it 'll be available for ps4 as well .", "i think it will be available for ps4 ."): (
-        *(0.631579, 0.352941, 0.266667),
-        0.356244,
-    ),
-    ("thank you so much !", "thank you !"): (0.75, 0.333333, 0, 0.236111),
-    ("that costs 3.5 euros", "that costs 3.5 dollars"): (0.8, 0.75, 0.666667, 0.716667),
-    ("yes yes yes", "yes"): (1, 0, 0, 0.166667),
-}
-
-
-@pytest.mark.parametrize("pair", WORKED, ids=" | ".join)
-def test_the_worked_pairs_have_their_figures_to_six_places(pair):
-    found = rouge(*pair)
-    assert (*(round(each, 6) for each in found), round(found.weighted, 6)) == WORKED[pair]
-
-
 def by_the_package(prediction, reference):
     kept = Rouge(metrics=["rouge-1", "rouge-2"])
     kept.AVAILABLE_METRICS["rouge-3"] = lambda said, true, **how: rouge_n(said, true, 3, **how)
@@ -234,15 +218,12 @@ def test_words_are_those_of_nltk_in_small_letters_and_of_japanese_those_of_mecab
     assert tokenized("今日は良い天気ですね。", "ja") == "今日 は 良い 天気 です ね 。"
 
 
-def test_japanese_without_mecab_is_refused_with_what_to_install(monkeypatch):
+def test_figures_without_their_extra_are_refused_with_what_to_install(monkeypatch):
     _mecab.cache_clear()
     monkeypatch.setitem(sys.modules, "MeCab", None)
     with pytest.raises(MissingExtra, match=r"requires Assay's extra ja: pip install mecab-python3 unidic-lite$"):
         tokenized("今日は", "ja")
     assert tokenized("Bonjour !", "fr") == "bonjour !"
-
-
-def test_rouge_and_bleu_without_the_extra_are_refused_with_what_to_install(monkeypatch):
     for function, module in ((replies._nltk, "nltk.tokenize"), (generated_texts._metric, "sacrebleu.metrics.bleu")):
         function.cache_clear()
         monkeypatch.setitem(sys.modules, module, None)
@@ -252,7 +233,7 @@ def test_rouge_and_bleu_without_the_extra_are_refused_with_what_to_install(monke
         generated_texts.corpus_score(["a"], [["a"]], seed="1")
 
 
-def test_the_reply_that_counts_is_the_one_with_the_highest_weighted_rouge_and_the_first_of_equals():
+def test_the_best_reply_counts_to_its_hundredth_word_and_a_longer_reference_is_not_measured():
     found = best_of(["no", "thank you so much !", "thank you !"], "thank you !")
     assert (found.place, found.words) == (2, ("thank", "you", "!"))
     assert found.scores.weighted == pytest.approx(1, abs=1e-7)
@@ -263,9 +244,6 @@ def test_the_reply_that_counts_is_the_one_with_the_highest_weighted_rouge_and_th
     for reference in ("", ".", "...", ". . ."):
         assert not is_measured(reference)
         assert is_measured(f"{reference} yes")
-
-
-def test_a_prediction_counts_to_its_hundredth_word_and_a_longer_reference_is_not_measured():
     words = [f"w{number}" for number in range(LONGEST + 1)]
     assert is_measured(" ".join(words[:-1]))
     assert not is_measured(" ".join(words))
@@ -273,19 +251,72 @@ def test_a_prediction_counts_to_its_hundredth_word_and_a_longer_reference_is_not
     assert (found.scores.one, len(found.words)) == (0, LONGEST)
 
 
-def test_300_pairs_of_real_messages_have_the_figures_of_the_package():
-    lines = (Path(settings.BASE_DIR) / "fixtures/oasst1/messages.jsonl").read_text(encoding="utf-8").splitlines()
-    texts = {row["id"]: (row["parent_id"], tokenized(row["text"], "en")) for row in map(json.loads, lines)}
-    answers = [(texts[parent][1], text) for parent, text in texts.values() if parent in texts]
-    # Replies to one message share more words with one another than with the message.
-    siblings = [
-        (one, other)
-        for parent in texts
-        for one, other in pairwise(text for above, text in texts.values() if above == parent)
-    ]
-    pairs = [pair for pair in [*answers, *siblings] if all(text.replace(".", "").strip() for text in pair)][:300]
-    assert len(pairs) == 300
-    found = [list(rouge(*pair)) for pair in pairs]
-    assert sum(scores[2] > 0 for scores in found) > 50
-    for pair, scores in zip(pairs, found, strict=True):
-        assert scores == pytest.approx(by_the_package(*pair), abs=1e-9)
+SAID = ["what is canvas made of", "what is a hydrostatic mower", "Where is it ?"]
+MEANT = ["What is canvas made from", "what is a hydrostatic lawn mower", "where is it"]
+
+
+def of_one(texts):
+    return [[text] for text in texts]
+
+
+def test_bleu_is_that_of_the_published_evaluation_with_an_interval_over_pairs():
+    # by sacrebleu.corpus_bleu(said, [meant], lowercase=True), which XGLUE's script calls
+    found = corpus_score(SAID, of_one(MEANT), seed="1")
+    assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
+    assert found.texts == 3
+    assert signature().startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp")
+    found = corpus_score(SAID * 20, of_one(MEANT * 20), seed="1")
+    assert found.low < found.value < found.high
+    assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
+    perfect = corpus_score(MEANT * 20, of_one(MEANT * 20), seed="1")
+    assert (perfect.value, perfect.low) == (pytest.approx(1.0), None)
+    assert corpus_score([], [], seed="1").value is None
+    with pytest.raises(ValueError, match="1 texts for 3 references"):
+        corpus_score(SAID[:1], of_one(MEANT), seed="1")
+
+
+REFERENCES = [
+    ["What is canvas made from", "What is a canvas made of?"],
+    ["what is a hydrostatic lawn mower"],
+    ["where is it"],
+]
+
+
+def test_bleu_and_chrf_of_several_references_are_sacrebleus():
+    streams = list(zip_longest(*REFERENCES))
+    for measure, metric in ((BLEU4, BLEU(lowercase=True)), (CHRF, CHRF_OF_SACREBLEU())):
+        found = corpus_score(SAID, REFERENCES, seed="1", measure=measure)
+        assert found.value == pytest.approx(metric.corpus_score(SAID, streams).score / 100, abs=1e-12)
+        assert found.value >= corpus_score(SAID, of_one(MEANT), seed="1", measure=measure).value
+        many_texts = corpus_score(SAID * 20, REFERENCES * 20, seed="1", measure=measure)
+        assert many_texts.low < many_texts.value < many_texts.high
+
+
+def of_means(values):
+    return np.array([[value, 1.0] for value in values])
+
+
+def test_two_means_are_apart_by_the_mean_difference_with_the_interval_of_paired_values():
+    values = np.random.default_rng(1).normal(0.7, 0.2, size=(2, 200))
+    found, p = apart(of_means(values[0]), of_means(values[1]), lambda sums: sums[0] / sums[1], seed="1")
+    differences = values[0] - values[1]
+    off = 1.959964 * differences.std(ddof=1) / 200**0.5
+    assert found.value == pytest.approx(differences.mean())
+    assert (found.low, found.high) == pytest.approx((found.value - off, found.value + off))
+    assert p == pytest.approx(2 * scipy.special.ndtr(-abs(found.value) / off * 1.959964), abs=0.02)
+
+
+def test_what_never_differs_or_is_little_has_no_interval_of_a_difference():
+    score = {"score": lambda sums: sums[0] / sums[1], "seed": "1"}
+    assert apart(of_means([0.5] * 40), of_means([0.4] * 40), **score)[0] is None
+    assert apart(of_means([0.5, 0.7] * 9), of_means([0.4, 0.8] * 9), **score)[0] is None
+    same, p = apart(of_means([0.5, 0.7] * 20), of_means([0.5, 0.7] * 20), **score)
+    assert (same.value, same.low, same.high, p) == (0, 0, 0, 1)
+
+
+def test_bleu_of_two_systems_is_compared_by_the_counts_of_each_pair():
+    first, second = (counts(said * 20, of_one(MEANT * 20)) for said in (MEANT, SAID))
+    found, p = apart(first, second, scores, seed="1")
+    assert found.value == pytest.approx(1 - 0.628308058977331, abs=1e-12)
+    assert 0 < found.low < found.high < 1
+    assert p < 0.001
