@@ -3,14 +3,18 @@
 import re
 
 import pytest
+from django.urls import reverse
 
 from annotate.actions.commands import call_command
+from annotate.controls import qualification
+from annotate.controls.qualification import next_question
 from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer
 from annotate.kinds.forms.spans import spans_in, text_of
-from annotate.models import Judgment
+from annotate.models import Judgment, Trial, TrialAnswer
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from tests.annotate.acts import answer, begin, state
 from tests.annotate.hands import let_guard_pass, worst_contrast
 from tests.annotate.spans.marked_texts import KEYS, TEXTS, marks_of
 from tests.looks import faults
@@ -65,8 +69,20 @@ def marks_on(page, selector=".markable mark"):
     return page.eval_on_selector_all(selector, "nodes => nodes.map(node => `${node.textContent}:${node.dataset.tag}`)")
 
 
-def click_on(page, words):
-    """Click on words of the text that is shown, which are a piece of their own."""
+@pytest.fixture
+def marking(at_work, person, spans_task):
+    """marking("Ada met Noël.") is the page on which Ann marks the first of these texts."""
+
+    def begin(*texts, **options):
+        page = at_work(spans_task(texts), person("ann", "en"), {}, **options).page
+        let_guard_pass(page)
+        return page
+
+    return begin
+
+
+def middle_of(page, words):
+    """Return the place of words of the text that is shown, which are a piece of their own."""
     box = page.evaluate(
         """words => { const range = document.createRange();
              const walk = document.createTreeWalker(document.querySelector('.passage dd p'), NodeFilter.SHOW_TEXT);
@@ -77,7 +93,11 @@ def click_on(page, words):
                return range.getBoundingClientRect().toJSON(); } }""",
         words,
     )
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def click_on(page, words):
+    page.mouse.click(*middle_of(page, words))
 
 
 def drag(page, words, *modifiers):
@@ -100,10 +120,8 @@ def drag(page, words, *modifiers):
         page.keyboard.up(key)
 
 
-def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work, person, spans_task):
-    ann = person("ann", "en")
-    page = at_work(spans_task(["Ada Lovelace met Noe\u0308l in Rome."]), ann, {}).page
-    let_guard_pass(page)
+def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(marking):
+    page = marking("Ada Lovelace met Noe\u0308l in Rome.")
     at = "['.markable p', '#answers'].map(name => document.querySelector(name).getBoundingClientRect().height).join()"
     before = page.evaluate(at)
     page.keyboard.press("Digit1")
@@ -142,12 +160,8 @@ def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(at_work
 
 
 @pytest.mark.slow
-def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks(
-    at_work, person, spans_task, console_errors
-):
-    task = spans_task(["Ada met Noël in Rome.", "Ada met Noël in Rome, twice."])
-    page = at_work(task, person("ann", "en"), {}).page
-    let_guard_pass(page)
+def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks(marking, console_errors):
+    page = marking("Ada met Noël in Rome.", "Ada met Noël in Rome, twice.")
     page.click("button:has-text('Done')")
     page.wait_for_selector("#notice .notice")
     console_errors.clear()  # the answer without marks was refused with status 400
@@ -180,9 +194,8 @@ def test_the_second_item_a_refused_answer_and_an_undone_one_are_marked_by_clicks
 
 
 @pytest.mark.slow
-def test_the_mouse_chooses_words_or_with_alt_their_parts_and_replaced_marks_are_told(at_work, person, spans_task):
-    page = at_work(spans_task(["\u200eAda\u200e met Noëlle in Rome."]), person("ann", "en"), {}).page
-    let_guard_pass(page)
+def test_the_mouse_chooses_words_or_with_alt_their_parts_and_replaced_marks_are_told(marking):
+    page = marking("\u200eAda\u200e met Noëlle in Rome.")
     drag(page, "met Noëll")
     page.wait_for_function(f"words => ({CHOSEN})() === words", arg="met Noëlle")
     page.keyboard.press("Digit1")
@@ -210,14 +223,9 @@ def test_the_mouse_chooses_words_or_with_alt_their_parts_and_replaced_marks_are_
 
 
 @pytest.mark.slow
-def test_on_a_phone_words_are_tapped_and_everything_fits_a_thumb(at_work, person, spans_task):
-    page = at_work(spans_task(["Ada met Noël in Rome."]), person("ann", "en"), {}, **PHONE).page
-    let_guard_pass(page)
-    box = page.evaluate(
-        """() => { const range = document.createRange(), [text] = document.querySelector('.markable p').childNodes;
-                   range.setStart(text, 8); range.setEnd(text, 12); return range.getBoundingClientRect().toJSON(); }"""
-    )
-    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+def test_on_a_phone_words_are_tapped_and_everything_fits_a_thumb(marking):
+    page = marking("Ada met Noël in Rome.", **PHONE)
+    page.touchscreen.tap(*middle_of(page, "Noël"))
     page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noël")
     page.tap(".spans button:has-text('Person')")
     assert marks_on(page) == ["Noël:PER"]
@@ -289,18 +297,66 @@ def test_everybody_reads_marked_words_and_only_files_have_their_places(client, d
     assert "“Rome”\u2069 \u2068Place" in (tmp_path / "cases.tsv").read_text(encoding="utf-8")
 
 
-def test_only_pages_of_spans_load_their_script_and_style(at_work, person, spans_task, make_records_task):
-    page = at_work(spans_task(["Ada"]), person("ann", "en"), {}).page
+def test_only_pages_of_spans_load_their_script_and_style(marking, at_work, person, make_records_task):
+    page = marking("Ada")
     assert page.locator("head :is([src*=spans], [href*=spans])").count() == 2
     page = at_work(make_records_task(), person("ben", "en"), {}).page
     assert page.locator("head :is([src*=spans], [href*=spans])").count() == 0
 
 
 @pytest.mark.slow
-def test_pages_of_spans_have_no_barriers(at_work, person, spans_task):
-    page = at_work(spans_task(["Ada met Noël in Rome."]), person("ann", "en"), {}).page
-    let_guard_pass(page)
+def test_pages_of_spans_have_no_barriers(marking):
+    page = marking("Ada met Noël in Rome.")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Digit1")
     page.wait_for_selector("body:not(.guarded)")  # until then keys look dim
     assert faults(page) == []
+
+
+# --- practice and a test: near marks count, and corrections name the marked words
+
+
+# Each text is "the sentence of en-1", so the last word is at 16.
+GOLD = {"practice": ["16:20:PER"], "test": ["16:20:PER", "4:12:ORG 16:20:PER"]}
+ADDRESS = "/tasks/crowd/qualification/en/"
+
+
+@pytest.fixture
+def tested(make_records_task):
+    return make_records_task("ner", gold=GOLD, test_items=2, pass_mark=0.5, tries=1)
+
+
+def test_practice_names_the_words_that_are_marked_and_those_that_should_be(tested, person, client):
+    ann = person("ann", "en")
+    question = next_question(begin(ann, tested, "en", Trial.PRACTICE))
+    client.force_login(ann.user)
+    assert 'id="spans"' in client.get(ADDRESS).text
+    form = {"question": question.pk, "answer": "4:12:PER"}
+    page = client.post(reverse("qualification-answer", args=["crowd", "en"]), form, follow=True).text
+    assert "“sentence”\u2069 \u2068Person" in page
+    assert "“en-1”\u2069 \u2068Person" in page
+    assert "16–20" not in page
+    assert "Because of 16:20:PER." in page  # the explanation, as its author wrote it
+
+
+def test_practice_is_marked_by_keys_as_the_work_is(tested, person, new_page):
+    ann = person("ann", "en")
+    begin(ann, tested, "en", Trial.PRACTICE)
+    page = new_page(user=ann.user)
+    page.goto(ADDRESS)
+    let_guard_pass(page)
+    for key in ("ArrowRight", "Digit1", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".explained")
+    assert TrialAnswer.objects.get(answered_at__isnull=False).label == "0:3:PER"
+
+
+def test_marks_that_are_near_enough_pass_and_others_do_not(tested, person):
+    labels = {"16:20:PER": ("16:19:PER", "4:12:PER"), "4:12:ORG 16:20:PER": ("4:12:ORG 16:20:PER", "none")}
+    for number, name in enumerate(("ann", "bea")):
+        reader = person(name, "en")
+        answer(reader, next_question(begin(reader, tested, "en", Trial.PRACTICE)).pk, "16:20:PER")
+        trial = begin(reader, tested, "en", Trial.TEST)
+        while question := next_question(trial):
+            answer(reader, question.pk, labels[question.gold_answer.label][number])
+        assert state(reader, tested, "en").step == (qualification.FAILED if number else qualification.PASSED)

@@ -92,11 +92,8 @@ def test_the_set_and_its_conll_files_are_read_by_datasets(labelled, tmp_path):
     export(labelled, tmp_path / "set", splits="test=1")
     read = partial(load_dataset, cache_dir=str(tmp_path / "cache"))
     records = read("parquet", data_files=str(tmp_path / "set" / "gold.test.parquet"), split="train")
-    assert sorted([span["text"] for span in spans] for spans in records["spans"]) == [
-        [],
-        ["Ada", "Noël", "Rome"],
-        ["Nokia"],
-    ]
+    named = sorted([span["text"] for span in spans] for spans in records["spans"])
+    assert named == [[], ["Ada", "Noël", "Rome"], ["Nokia"]]
     blocks = read("text", data_files=str(tmp_path / "set/NER/en.test"), sample_by="paragraph", split="train")
     tagged = [[line.split(" ") for line in block.strip().split("\n")] for block in blocks["text"] if block.strip()]
     assert sorted([tag for _, tag in item] for item in tagged) == [
@@ -161,15 +158,13 @@ def test_own_answers_are_shown_in_words_while_the_task_is_the_persons(person, sp
     assert "Noël" not in shown
 
 
-def test_baselines_are_offered_for_sets_of_labels_and_not_of_spans(labelled, manager, client, tmp_path):
-    client.force_login(manager)
+def test_baselines_are_offered_for_sets_of_labels_and_not_of_spans(labelled, desk, tmp_path):
     for form, is_offered in (("spans", False), ("choice", True)):
         manifest = export(labelled, tmp_path / form, splits="test=1")
         manifest["task"]["form"] = form
-        job = Job.objects.create(
-            action="export_gold", state=Job.DONE, data=manifest, began_at=timezone.now(), ended_at=timezone.now()
-        )
-        page = client.get(f"/manage/jobs/{job.pk}/").content.decode()
+        now = timezone.now()
+        job = Job.objects.create(action="export_gold", state=Job.DONE, data=manifest, began_at=now, ended_at=now)
+        page = desk.get(f"/manage/jobs/{job.pk}/").content.decode()
         assert "Measure a classifier on this set" in page
         assert ("Measure baselines on this set" in page) is is_offered
 
@@ -188,9 +183,8 @@ def large_set(spans_task, tmp_path):
         while number < len(places):
             size = chance.choice((1, 1, 2))
             if chance.random() < 0.4 and number + size <= len(places):
-                marks.append(
-                    Span(places[number][0], places[number + size - 1][1], chance.choice(("PER", "LOC", "ORG")))
-                )
+                label = chance.choice(("PER", "LOC", "ORG"))
+                marks.append(Span(places[number][0], places[number + size - 1][1], label))
             number += size
         return marks
 
@@ -203,9 +197,8 @@ def large_set(spans_task, tmp_path):
     for key, row in rows.items():
         kept = [span for span in spans_in(row["label"]) if chance.random() < 0.7]
         taken = {place for span in kept for place in range(span.start, span.end)}
-        predicted[key] = sorted(
-            {*kept, *(s for s in marked(row["sentence"]) if taken.isdisjoint(range(s.start, s.end)))}
-        )
+        others = (each for each in marked(row["sentence"]) if taken.isdisjoint(range(each.start, each.end)))
+        predicted[key] = sorted({*kept, *others})
     return tmp_path / "many", predicted
 
 
@@ -248,15 +241,14 @@ def test_seqeval_gives_the_same_f1_for_all_spans_and_for_each_label(large_set, t
 def test_predictions_that_do_not_fit_the_set_are_refused(large_set, tmp_path):
     folder, _ = large_set
     path = tmp_path / "some.jsonl"
-    path.write_text('{"id": "en-0", "label": "none"}\n', encoding="utf-8")
-    with pytest.raises(EvaluationError, match="has no spans for 59 of 60 records, the first: en-"):
-        evaluate(str(path), [folder])
-    path.write_text('{"id": "en-0", "spans": [{"start": 1}]}\n', encoding="utf-8")
-    with pytest.raises(EvaluationError, match=r"some\.jsonl, line 1"):
-        evaluate(str(path), [folder])
-    path.write_text('{"id": "en-0", "spans": null}\n', encoding="utf-8")
-    with pytest.raises(EvaluationError, match=r"line 1 has neither `spans` nor `label`\. Write a list"):
-        evaluate(str(path), [folder])
+    for said, sentence in (
+        ('"label": "none"', "has no spans for 59 of 60 records, the first: en-"),
+        ('"spans": [{"start": 1}]', r"some\.jsonl, line 1"),
+        ('"spans": null', r"line 1 has neither `spans` nor `label`\. Write a list"),
+    ):
+        path.write_text(f'{{"id": "en-0", {said}}}\n', encoding="utf-8")
+        with pytest.raises(EvaluationError, match=sentence):
+            evaluate(str(path), [folder])
     (tmp_path / "en.test").write_text("a O\n", encoding="utf-8")
     with pytest.raises(EvaluationError, match="does not have the tokens of"):
         evaluate(str(tmp_path), [folder])
@@ -268,10 +260,7 @@ def test_predictions_that_do_not_fit_the_set_are_refused(large_set, tmp_path):
         ('"label": "0:99:PER"', "line 1: 0:99:PER is outside the text, which has 28 characters"),
         ('"label": "0:3:DOG"', "line 1: 'DOG' is not a label of this task. Its labels are PER, ORG, LOC, MISC."),
         ('"label": "0:3:PER 2:5:LOC"', "line 1: 0:3:PER and 2:5:LOC overlap. Remove one."),
-        (
-            '"spans": [{"start": 24, "end": 28, "label": "LOC", "text": "today"}]',
-            "line 1: 24:28:LOC is 'oday' in the set, but its text is 'today'. Count code points from 0",
-        ),
+        ('"spans": [{"start": 24, "end": 28, "label": "LOC", "text": "today"}]', "'oday' in the set, but its text is"),
         ('"spans": 3', "line 1: `spans` is not a list of objects. Correct it."),
         ('"label": "0:3:PER"}\n{"id": "en-0", "label": "none"', "line 2: the record en-0 has other spans in line 1."),
     ],
@@ -316,13 +305,9 @@ def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tm
     [entry] = json.loads(file.read_text("utf-8"))["data"]
     [paragraph] = entry["paragraphs"]
     assert paragraph["context"] == passage
+    found = [{"text": passage[32:36], "answer_start": 32}]
     assert sorted(paragraph["qas"], key=lambda qa: qa["id"]) == [
-        {
-            "id": "en-0",
-            "question": "Where?",
-            "answers": [{"text": passage[32:36], "answer_start": 32}],
-            "is_impossible": False,
-        },
+        {"id": "en-0", "question": "Where?", "answers": found, "is_impossible": False},
         {"id": "en-1", "question": "Why?", "answers": [], "is_impossible": True},
     ]
     [read] = load_dataset("json", data_files=str(file), field="data", split="train", cache_dir=str(tmp_path / "cache"))
@@ -339,17 +324,15 @@ def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tm
 
 def test_judgments_are_imported_as_text_or_as_lists_of_spans(spans_task, tmp_path):
     task = spans_task(["Ada met Noël in Rome.", "Nobody slept."])
+    listed = [{"start": 8, "end": 12, "label": "PER"}, {"start": 0, "end": 3, "label": "PER"}]
+    answers = {
+        "en-0": (listed, "0:3:PER 8:12:PER 16:20:LOC", "16:20:LOC"),
+        "en-1": (NOTHING, "0:99:PER", "0:6:DOG"),
+    }
     rows = [
-        {
-            "task": "en-0",
-            "worker": "w1",
-            "label": [{"start": 8, "end": 12, "label": "PER"}, {"start": 0, "end": 3, "label": "PER"}],
-        },
-        {"task": "en-0", "worker": "w2", "label": "0:3:PER 8:12:PER 16:20:LOC"},
-        {"task": "en-0", "worker": "w3", "label": "16:20:LOC"},
-        {"task": "en-1", "worker": "w1", "label": NOTHING},
-        {"task": "en-1", "worker": "w2", "label": "0:99:PER"},
-        {"task": "en-1", "worker": "w3", "label": "0:6:DOG"},
+        {"task": key, "worker": f"w{number}", "label": label}
+        for key, labels in answers.items()
+        for number, label in enumerate(labels)
     ]
     path = tmp_path / "judgments.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
