@@ -91,15 +91,12 @@ def offered(html):
     return [address for address in forms + links if not re.search("/(logout|pause)/$", address)]
 
 
-@pytest.fixture
-def paused(make_records_task, ann, manager):
+def test_who_is_paused_is_told_everywhere_and_offered_nothing_but_the_other_tasks(
+    make_records_task, as_ann, ann, manager
+):
     task = make_records_task(count=3)
     judge(ann, take(ann, task).pk, Answer("1"))
     pause(ann, task, by=manager, reason="too quick")
-
-
-@pytest.mark.usefixtures("paused")
-def test_who_is_paused_is_told_everywhere_and_offered_nothing_but_the_other_tasks(as_ann):
     for address in ("/", "/tasks/crowd/", "/tasks/crowd/answers/"):
         page = as_ann.get(address)
         assert (PAUSED in words(page), offered(page.text)) == (True, []), address
@@ -164,6 +161,7 @@ def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested,
 
 
 def test_what_is_behind_a_test_is_told_no_more_once_it_is_passed(tested, as_ann, ann):
+    assert BEHIND_ENGLISH in words(as_ann.get("/"))  # what waits is counted again although it was told just now
     take_test(ann, tested, "practice")
     take_test(ann, tested, right=True)
     page = words(as_ann.get("/"))

@@ -47,26 +47,25 @@ def test_an_answer_with_which_nobody_has_gone_on_is_replaced(make_task, person, 
 
 @pytest.mark.parametrize("redundancy", [1, 2])
 def test_an_answer_keeps_its_number_and_is_found_by_what_it_says_now_whoever_has_read_the_unit(
-    make_task, person, ann, client, redundancy
+    make_task, person, ann, as_ann, redundancy
 ):
     """Where one person reads the unit it becomes a case, and where two do the answer is replaced: nobody can tell."""
     task = make_task([DISPUTED] * 3, redundancy=redundancy)
     person("bea", "de")
     first = answer(ann, task)
-    client.force_login(ann.user)
     address = f"/tasks/task/answers/{first.pk}/"
     for label in ("en", "fr"):
-        assert client.post(address, {"answer": label, "comment": f"now {label}"}).status_code == 302
-        assert client.get(address).status_code == 200
-        assert f'action="{address}"' in client.get(address).text
-    said = {label: client.get("/tasks/task/answers/", {"said": label}).text for label in ("de", "en", "fr")}
+        assert as_ann.post(address, {"answer": label, "comment": f"now {label}"}).status_code == 302
+        assert as_ann.get(address).status_code == 200
+        assert f'action="{address}"' in as_ann.get(address).text
+    said = {label: as_ann.get("/tasks/task/answers/", {"said": label}).text for label in ("de", "en", "fr")}
     assert {label: address in page for label, page in said.items()} == {"de": False, "en": False, "fr": True}
-    assert address in client.get("/tasks/task/answers/", {"commented": "on"}).text
+    assert address in as_ann.get("/tasks/task/answers/", {"commented": "on"}).text
     following = answer(ann, task)
     assert (following.pk, following.lease_id) == (first.pk + 3, first.lease_id + 3)
     for number in (first.pk + 1, first.pk + 2):
-        assert client.get(f"/tasks/task/answers/{number}/").status_code == 404
-    undone = client.post("/tasks/task/undo/", {"judgment": first.pk}, headers={"HX-Request": "true"})
+        assert as_ann.get(f"/tasks/task/answers/{number}/").status_code == 404
+    undone = as_ann.post("/tasks/task/undo/", {"judgment": first.pk}, headers={"HX-Request": "true"})
     assert undone.status_code == 200
 
 
@@ -178,24 +177,23 @@ def test_a_change_can_be_changed_again_and_what_was_taken_back_is_not_changed(ma
         change(ann, task, first.pk, ENGLISH)
 
 
-def test_the_page_offers_the_change_of_what_cannot_be_taken_back_any_more(make_task, ann, client):
+def test_the_page_offers_the_change_of_what_cannot_be_taken_back_any_more(make_task, ann, as_ann):
     task = make_task([DISPUTED])
     first = answer(ann, task)
-    client.force_login(ann.user)
     address = f"/tasks/task/answers/{first.pk}/"
-    assert address not in client.get("/tasks/task/answers/").text
+    assert address not in as_ann.get("/tasks/task/answers/").text
     long_ago()
-    assert address in client.get("/tasks/task/answers/").text
-    form = client.get(address).text
+    assert address in as_ann.get("/tasks/task/answers/").text
+    form = as_ann.get(address).text
     assert "You answered <b>German</b>" in form
     assert 'name="skip"' not in form
-    assert client.post(address, {"answer": "de"}).status_code == 400
-    page = client.post(address, {"answer": "en", "comment": "now"}, follow=True).text
+    assert as_ann.post(address, {"answer": "de"}).status_code == 400
+    page = as_ann.post(address, {"answer": "en", "comment": "now"}, follow=True).text
     assert re.search(r"<b>English</b>.*now.*changed", page, re.S)
     assert "<b>German</b>" not in page
     Task.objects.update(is_open=False)
-    assert address not in client.get("/tasks/task/answers/").text
-    assert client.post(address, {"answer": "fr"}).status_code == 409
+    assert address not in as_ann.get("/tasks/task/answers/").text
+    assert as_ann.post(address, {"answer": "fr"}).status_code == 409
 
 
 # --- gold answers

@@ -93,24 +93,12 @@ def test_an_adjudicator_who_was_too_late_keeps_reason_and_comment(make_records_t
 # --- by whom, and until when
 
 
-def pass_test(ann, task, manager):
-    grant(ann, task, "en", by=manager)
-
-
 def withdraw_language(ann, task):
     ann.languages.all().delete()
 
 
 def new_major_version(ann, task):
     Guidelines.objects.create(task=task, language="en", major=2, text="Read otherwise.")
-
-
-def withdraw_qualification(ann, task):
-    ann.qualifications.all().delete()
-
-
-def close_task(ann, task):
-    close(task)
 
 
 def nothing(ann, task):
@@ -122,12 +110,12 @@ AGAIN = "You must pass the test in English again"
 REFUSED = [
     (withdraw_language, None, 403, "You can no longer work in English"),
     (withdraw_language, 1, 403, "You can no longer work in English"),
-    (withdraw_qualification, 1, 403, AGAIN),
+    (lambda ann, task: ann.qualifications.all().delete(), 1, 403, AGAIN),
     (new_major_version, None, 403, AGAIN),
-    (close_task, 1, 409, "The task was closed before you answered"),
+    (lambda ann, task: close(task), 1, 409, "The task was closed before you answered"),
     (nothing, 121, 409, "which is too long ago"),
 ]
-COUNTED = [(nothing, 119), (close_task, None)]
+COUNTED = [(nothing, 119), (lambda ann, task: close(task), None)]
 
 
 @pytest.fixture
@@ -137,7 +125,7 @@ def held(make_records_task, ann, manager):
     def make(gold, happens, minutes):
         pots = {"queue": ["1", "0"] * 4, "test": ["1"]}
         task = make_records_task("qa_match", 9, gold=pots, gold_share=0.5, pause_below=0.0, test_items=1)
-        pass_test(ann, task, manager)
+        grant(ann, task, "en", by=manager)
         while (lease := take(ann, task)).unit.honeypot is not gold:
             judge(ann, lease.pk, Answer("1"))
         Judgment.objects.all().delete()
@@ -154,15 +142,14 @@ def held(make_records_task, ann, manager):
 @pytest.mark.parametrize("fields", [{"answer": "1"}, {"skip": "1"}])
 @pytest.mark.parametrize(("happens", "minutes", "status", "why"), REFUSED)
 def test_nobody_answers_or_skips_who_could_not_be_given_the_unit_now(
-    held, ann, client, gold, fields, happens, minutes, status, why
+    held, as_ann, gold, fields, happens, minutes, status, why
 ):
     lease = held(gold, happens, minutes)
-    client.force_login(ann.user)
-    refused = send(client, lease, **fields)
+    refused = send(as_ann, lease, **fields)
     assert (refused.status_code, why in refused.text) == (status, True)
     assert "What you wrote was not saved. You can still copy it below" in refused.text
     address = f"/api/v1/leases/{lease.pk}/" + ("skip/" if "skip" in fields else "judge/")
-    refused = client.post(address, {"label": "1"}, content_type="application/json")
+    refused = as_ann.post(address, {"label": "1"}, content_type="application/json")
     assert (refused.status_code, why in refused.json()["detail"]) == (status, True)
     assert not Judgment.objects.exists()
 
@@ -170,10 +157,9 @@ def test_nobody_answers_or_skips_who_could_not_be_given_the_unit_now(
 @pytest.mark.parametrize("gold", [False, True])
 @pytest.mark.parametrize("fields", [{"answer": "1"}, {"skip": "1"}])
 @pytest.mark.parametrize(("happens", "minutes"), COUNTED)
-def test_who_still_could_answers_in_time_and_for_a_while_after(held, ann, client, gold, fields, happens, minutes):
+def test_who_still_could_answers_in_time_and_for_a_while_after(held, as_ann, gold, fields, happens, minutes):
     lease = held(gold, happens, minutes)
-    client.force_login(ann.user)
-    assert send(client, lease, **fields).status_code == 200
+    assert send(as_ann, lease, **fields).status_code == 200
     assert Judgment.objects.get().lease == lease
 
 

@@ -27,85 +27,54 @@ def task(make_task):
 
 
 @pytest.fixture
-def readers(person):
-    return person("ann", "de"), person("bea", "de")
+def bea(person):
+    return person("bea", "de")
 
 
 def able(task):
     return readers_of([Routes.load(task)])[task.pk].able.get("de", set())
 
 
-def test_a_task_for_members_gives_nobody_else_units(task, readers):
-    ann, bea = readers
-    membership.add(task, [ann])
-    membership.open_to(task, members_only=True)
-    assert take(ann, task)
-    with pytest.raises(refusals.NotAllowed):
-        take(bea, task)
-    assert permit_of(bea, task).queues == []
-    assert [permit.task for permit in open_permits(ann)] == [task]
-    assert open_permits(bea) == []
-    assert able(task) == {ann.pk}
-
-
-def test_a_task_that_closes_to_its_members_takes_back_the_units_of_others(task, readers):
-    ann, bea = readers
-    membership.add(task, [ann])
+def test_a_task_for_members_gives_nobody_else_units_and_takes_back_those_of_others(task, ann, bea, person):
+    fay = person("fay", "fr")
+    membership.add(task, [ann, fay])
     own, other = take(ann, task), take(bea, task)
     membership.open_to(task, members_only=True)
     assert list(Lease.objects.filter(closed_at=None)) == [own]
     assert Lease.objects.get(pk=other.pk).outcome == "released"
-
-
-def test_members_need_the_language_too(task, person):
-    fay = person("fay", "fr")
-    membership.add(task, [fay])
-    membership.open_to(task, members_only=True)
-    assert take(fay, task) is None
-    assert able(task) == set()
-
-
-def test_removed_members_return_their_unit_and_may_no_longer_answer_it(task, readers):
-    ann, _ = readers
-    membership.add(task, [ann])
-    membership.open_to(task, members_only=True)
-    lease = take(ann, task)
-    assert membership.remove(task, [ann]) == 1
-    assert Lease.objects.get(pk=lease.pk).outcome == "released"
     with pytest.raises(refusals.NotAllowed):
-        judge(ann, lease.pk, Answer("de"))
+        take(bea, task)
+    assert (permit_of(bea, task).queues, open_permits(bea)) == ([], [])
+    assert [permit.task for permit in open_permits(ann)] == [task]
+    assert take(fay, task) is None  # a member who does not read the language
+    assert able(task) == {ann.pk}
+    assert membership.remove(task, [ann]) == 1
+    assert Lease.objects.get(pk=own.pk).outcome == "released"
+    with pytest.raises(refusals.NotAllowed):
+        judge(ann, own.pk, Answer("de"))
     assert not Judgment.objects.exists()
     assert membership.remove(task, [ann]) == 0
 
 
-def test_a_quota_ends_the_work_of_one_member_alone(task, readers):
-    ann, bea = readers
+def test_a_quota_ends_the_work_of_one_member_alone_who_can_still_undo_and_change_answers(task, ann, bea):
     membership.add(task, [ann], quota=2)
     skip(ann, take(ann, task).pk)
     for _ in range(2):
         assert ann.pk in able(task)
-        judge(ann, take(ann, task).pk, Answer("de"))
+        last = judge(ann, take(ann, task).pk, Answer("de"))
     assert take(ann, task) is None
     assert isinstance(permit_of(ann, task).stopped, refusals.QuotaReached)
     assert able(task) == {bea.pk}
     assert take(bea, task)
+    lease = undo(ann, task)
+    assert lease.unit_id == last.unit_id
+    change(ann, task, judge(ann, lease.pk, Answer("en")).pk, Answer("de"))
+    assert take(ann, task) is None
     membership.add(task, [ann], quota=3, keep_quota=False)
     assert take(ann, task)
 
 
-def test_answers_can_be_undone_and_changed_after_the_quota_was_reached(task, readers):
-    ann, _ = readers
-    membership.add(task, [ann], quota=1)
-    first = judge(ann, take(ann, task).pk, Answer("de"))
-    lease = undo(ann, task)
-    assert lease.unit_id == first.unit_id
-    again = judge(ann, lease.pk, Answer("en"))
-    change(ann, task, again.pk, Answer("de"))
-    assert take(ann, task) is None
-
-
-def test_an_undone_skip_frees_no_answer_of_the_quota(task, readers):
-    ann, _ = readers
+def test_an_undone_skip_frees_no_answer_of_the_quota(task, ann):
     membership.add(task, [ann], quota=3)
     judge(ann, take(ann, task).pk, Answer("de"))
     skip(ann, take(ann, task).pk)
@@ -113,8 +82,7 @@ def test_an_undone_skip_frees_no_answer_of_the_quota(task, readers):
     assert page.context["progress"].waiting == 2
 
 
-def test_a_sheet_has_no_more_units_than_the_quota_leaves(make_task, readers):
-    ann, _ = readers
+def test_a_sheet_has_no_more_units_than_the_quota_leaves(make_task, ann):
     task = make_task([DISPUTED] * 6, asked="de")
     membership.add(task, [ann], quota=4)
     judge(ann, take(ann, task).pk, Answer("de"))
@@ -123,10 +91,9 @@ def test_a_sheet_has_no_more_units_than_the_quota_leaves(make_task, readers):
 
 
 @pytest.fixture
-def case(make_task, readers):
+def case(make_task, ann):
     """A task in which a unit waits for an adjudicator."""
     task = make_task([DISPUTED] * 3, skip_limit=1, rounds=1)
-    ann, _ = readers
     skip(ann, take(ann, task).pk)
     return task.units.get(stage=stages.ADJUDICATION)
 
@@ -134,8 +101,7 @@ def case(make_task, readers):
 SETTLED = Answer("de", "I read the language")
 
 
-def test_the_role_in_a_task_replaces_that_of_the_account(case, readers, ada):
-    _, bea = readers
+def test_the_role_in_a_task_replaces_that_of_the_account(case, bea, ada):
     membership.add(case.task, [bea], role=Membership.ADJUDICATOR)
     membership.add(case.task, [ada])
     assert set(adjudication.adjudicators(case.task)) == {bea}
@@ -157,8 +123,7 @@ def test_adjudicators_of_other_tasks_decide_nothing_in_a_task_for_members(case, 
     adjudication.settle(eve, case.pk, SETTLED)
 
 
-def test_cases_of_the_same_text_are_shown_only_from_tasks_in_which_one_adjudicates(case, make_task, readers, ada):
-    _, bea = readers
+def test_cases_of_the_same_text_are_shown_only_from_tasks_in_which_one_adjudicates(case, make_task, bea, ada):
     other = make_task([DISPUTED], name="other", skip_limit=1, rounds=1)
     other.units.update(stage=stages.ADJUDICATION, item=case.item)
     assert [unit.task for unit, _ in adjudication.of_one_text(case, ada)] == [other]
@@ -166,8 +131,7 @@ def test_cases_of_the_same_text_are_shown_only_from_tasks_in_which_one_adjudicat
     assert adjudication.of_one_text(case, bea) == []
 
 
-def test_managers_of_a_task_neither_answer_nor_adjudicate(case, readers, ada):
-    _, bea = readers
+def test_managers_of_a_task_neither_answer_nor_adjudicate(case, bea, ada):
     task = case.task
     held = take(bea, task)
     membership.add(task, [bea, ada], role=Membership.MANAGER)
@@ -179,8 +143,7 @@ def test_managers_of_a_task_neither_answer_nor_adjudicate(case, readers, ada):
 
 
 @pytest.mark.parametrize("role", [Membership.ADJUDICATOR, Membership.MANAGER, "account"])
-def test_people_are_not_asked_about_what_they_could_have_read_even_when_their_role_has_ended(case, readers, role):
-    _, bea = readers
+def test_people_are_not_asked_about_what_they_could_have_read_even_when_their_role_has_ended(case, bea, role):
     if role == "account":
         for bea.adjudicates in (True, False):
             bea.save(update_fields=["adjudicates"])

@@ -1,12 +1,10 @@
 """The table of people, the accounts that it makes, and the links that invite people."""
 
-import gzip
 import io
 import re
 import sys
 from datetime import timedelta
 
-import openpyxl
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError
@@ -18,9 +16,8 @@ from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
 from annotate.work import accounts
 from annotate.work.accounts import add_annotators
-from annotate.work.people_file import COLUMNS, BadTable, Row, read_table
+from annotate.work.people_file import BadTable, Row
 from annotate.work.routes import unknown_code
-from corpora.core import CorpusError
 from tests.annotate.people_tables import rows_of
 
 HEADER = "username,name,languages\n"
@@ -85,25 +82,12 @@ def test_a_table_from_any_program_gives_a_row_for_each_person(text, rows):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("people.csv", HEADER.replace(",", ";") + "ann;Ann Lee;de:5 en:4\n"),
-        ("people.tsv", HEADER.replace(",", "\t") + "ann\tAnn Lee\tde:5 en:4\n"),
         ("people.csv", (HEADER.replace(",", "\t") + "ann\tAnn Lee\tde:5 en:4\n").encode("utf-16")),
-        ("people", HEADER + "ann,Ann Lee,de:5 en:4\n"),
-        ("people.csv.gz", gzip.compress((HEADER + "ann,Ann Lee,de:5 en:4\n").encode())),
         ("people.jsonl", '{"username": "ann", "name": "Ann Lee", "languages": ["de:5", "en:4"]}\n'),
-        ("people.json", '[{"username": "ann", "name": "Ann Lee", "languages": "de:5 en:4"}]'),
     ],
 )
 def test_a_table_may_have_any_format_that_has_rows(name, content):
     assert rows_of(content, name) == [ANN]
-
-
-def test_an_excel_workbook_is_a_table(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (COLUMNS, ("ann", "Ann Lee", "de:5 en:4"), (7, "Seven", "de:1")):
-        book.active.append(row)
-    book.save(tmp_path / "people.xlsx")
-    assert read_table(tmp_path / "people.xlsx") == [ANN, Row("7", "Seven", {"de": 1})]
 
 
 UNKNOWN = (
@@ -180,14 +164,6 @@ def test_a_user_name_that_differs_from_an_existing_one_only_in_case_is_refused(p
     assert [user.username for user in User.objects.all()] == ["Éva"]
     add("Éva,Éva,en:5")
     assert levels(Annotator.objects.get()) == {"en": 5}
-
-
-def test_a_cell_without_end_is_a_fault_and_no_crash():
-    cell = '"' + "x" * 200_000
-    told = "A quote is opened in this row and not closed. The following lines are read separately."
-    assert faults(HEADER + "b b,Bob,de:5\nann," + cell)[1:] == [f"Line 3: {told}"]
-    with pytest.raises(CorpusError, match="Cannot read the first line"):
-        rows_of(cell)
 
 
 # --- making accounts

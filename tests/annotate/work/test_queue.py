@@ -1,26 +1,30 @@
+"""The queue: which units are handed out, what is given back or runs out, and what people are told that waits."""
+
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import LeaseExpired, NotFound, WrongStage
 from annotate.kinds import Answer
-from annotate.models import Lease, Pause
+from annotate.models import Backlog, Lease
+from annotate.work.answer_changes import undo
+from annotate.work.backlog import progress_in
+from annotate.work.eligible import beyond, in_own_queues
 from annotate.work.judgments import judge, skip
+from annotate.work.moves import move
+from annotate.work.permit import permit_of
 from annotate.work.queue import open_lease, release, take, take_sheet
-from tests.annotate.acts import why_empty
+from tests.annotate import attacks
+from tests.annotate.acts import progress_of, why_empty
+from tests.annotate.attacks import run_out as expire
 from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.journeys import GERMAN
+from tests.together import at_once
 
 pytestmark = pytest.mark.both_databases
-
-
-GERMAN, ENGLISH = Answer("de"), Answer("en")
-
-
-def expire(lease):
-    """As if the annotator had gone away: the lease ran out a second ago."""
-    Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
 
 
 def as_stored(lease):
@@ -47,25 +51,21 @@ def test_units_are_handed_out_in_the_order_of_the_draw_to_each_another_and_to_no
 # --- what is given back, and what runs out
 
 
-def test_a_released_unit_goes_to_the_next_who_asks_and_nobody_releases_one_of_somebody_else(make_task, readers):
-    task, (ann, bea) = make_task([DISPUTED] * 2), readers("ann bea")
-    lease = take(ann, task)
-    with pytest.raises(NotFound, match="You do not have this item"):
-        release(bea, lease.pk)
-    assert as_stored(lease) == ("", 1)
-    release(ann, lease.pk)
-    assert as_stored(lease) == ("released", None)
-    assert take(bea, task).unit == lease.unit
-
-
-def test_releasing_twice_or_after_expiry_or_after_the_answer_changes_nothing(make_task, readers):
+def test_a_released_unit_goes_to_the_next_who_asks_and_a_second_release_or_one_by_another_changes_nothing(
+    make_task, readers
+):
     task, (ann, bea) = make_task([DISPUTED] * 3), readers("ann bea")
     first = take(ann, task)
-    release(ann, first.pk)
-    release(ann, first.pk)
+    with pytest.raises(NotFound, match="You do not have this item"):
+        release(bea, first.pk)
+    assert as_stored(first) == ("", 1)
+    for _ in range(2):
+        release(ann, first.pk)
+    assert as_stored(first) == ("released", None)
     second = take(ann, task)
     expire(second)
-    judge(bea, take(bea, task).pk, GERMAN)
+    assert take(bea, task).unit == first.unit
+    judge(bea, open_lease(bea, task).pk, GERMAN)
     take(bea, task)
     release(ann, second.pk)
     assert as_stored(second) == ("expired", None)
@@ -126,18 +126,6 @@ def test_a_late_skip_counts_though_somebody_else_has_the_place(make_task, reader
     skip(ann, lost.pk)
     assert as_stored(lease) == ("", 1)
     assert take(ann, task) is None
-
-
-@pytest.mark.parametrize("let_go", [expire, lambda lease: release(lease.annotator, lease.pk)])
-def test_what_a_person_let_go_comes_back_to_them_after_others_or_when_nothing_else_is_left(make_task, person, let_go):
-    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
-    lost = take(ann, task)
-    let_go(lost)
-    other = take(ann, task)
-    assert other.unit != lost.unit
-    assert as_stored(lost)[1] is None
-    judge(ann, other.pk, GERMAN)
-    assert take(ann, task).unit == lost.unit
 
 
 def test_an_answer_from_the_tab_of_the_first_lease_counts_for_the_second(make_task, person):
@@ -201,15 +189,13 @@ def test_who_is_given_nothing_is_told_why(make_task, person, languages, is_open,
 # --- what somebody may not answer any more is not handed out again
 
 
-def lose_language(ann, task):
-    ann.languages.filter(language="de").delete()
+LOST = {
+    "the language": lambda ann, task: ann.languages.filter(language="de").delete(),
+    "by a pause": lambda ann, task: task.pauses.create(annotator=ann, at=timezone.now(), right=0, asked=0),
+}
 
 
-def lose_pause(ann, task):
-    Pause.objects.create(task=task, annotator=ann, at=timezone.now(), right=0, asked=0)
-
-
-@pytest.mark.parametrize("lose", [lose_language, lose_pause])
+@pytest.mark.parametrize("lose", LOST.values(), ids=LOST)
 @pytest.mark.parametrize("handed", [take, lambda ann, task: next(iter(take_sheet(ann, task)), None)])
 def test_a_unit_in_hand_is_given_back_when_its_reader_may_not_answer_it_any_more(
     make_task, person, client, lose, handed
@@ -225,3 +211,132 @@ def test_a_unit_in_hand_is_given_back_when_its_reader_may_not_answer_it_any_more
     lease.refresh_from_db()
     assert lease.closed_at
     assert handed(bea, task).unit_id == lease.unit_id
+
+
+# --- what people are told of how much waits: it is kept, so that it tells nothing of single units
+
+
+POTS = ["1", "0"] * 8
+
+
+def waiting(annotator, task):
+    return progress_of(annotator, task)["waiting"]
+
+
+def answer(annotator, task):
+    lease = take(annotator, task)
+    judge(annotator, lease.pk, Answer("1"))
+    return lease
+
+
+@pytest.fixture
+def task(make_records_task):
+    return make_records_task("qa_match", 30, gold={"queue": POTS}, gold_share=0.34, redundancy=1)
+
+
+def grow_old():
+    Backlog.objects.update(counted_at=timezone.now() - timedelta(minutes=10))
+
+
+def test_what_others_do_shows_after_ten_minutes_and_one_s_own_answers_at_once(task, person):
+    ann, bea = person("ann", "en"), person("bea", "en")
+    first = waiting(ann, task)
+    for _ in range(6):
+        answer(bea, task)
+    assert waiting(ann, task) == first
+    lease = answer(ann, task)
+    judge(ann, lease.pk, Answer("1"))  # sent twice, it counts once
+    skip(ann, take(ann, task).pk)
+    assert waiting(ann, task) == first - 2
+    undo(ann, task)
+    assert waiting(ann, task) == first - 1
+    grow_old()
+    assert waiting(ann, task) < first - 1
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_for_another_writer_to_be_told_what_was_kept_or_that_nothing_waits(task, person):
+    ann, bea, dan = person("ann", "en"), person("bea", "en"), person("dan", "fr")
+    first = waiting(ann, task)
+    while answer(bea, task).unit.honeypot:  # by which no work is done
+        pass
+    assert waiting(dan, task) == 0
+    grow_old()
+    with transaction.atomic():
+        assert at_once(lambda: waiting(ann, task), lambda: waiting(dan, task)) == [first, 0]
+    assert waiting(ann, task) < first
+
+
+def test_it_is_counted_again_where_it_says_that_nothing_waits_or_whose_clock_was_set_back(task, person):
+    ann = person("ann", "en")
+    first = waiting(ann, task)
+    assert first >= 30
+    Backlog.objects.update(waiting=1, counted_at=timezone.now() + timedelta(hours=1))
+    assert waiting(ann, task) == first
+    units = task.units.work()
+    units.update(stage=stages.DISCARDED)
+    assert take(ann, task) is None
+    assert waiting(ann, task) == 0  # who is told that nothing is left is not told of more elsewhere
+    units.update(stage=stages.QUEUED)
+    assert waiting(ann, task) == first
+
+
+def test_each_task_of_a_person_has_its_own(make_records_task, person, django_assert_num_queries):
+    tasks = [make_records_task("qa_match", number, name=f"t{number}") for number in (3, 5, 7)]
+    ann = person("ann", "en")
+    permits = [permit_of(ann, task) for task in tasks]
+    assert [own.waiting for own in progress_in(permits)] == [3, 5, 7]
+    answer(ann, tasks[1])
+    with django_assert_num_queries(1):
+        assert [own.waiting for own in progress_in(permits)] == [3, 4, 7]
+
+
+@pytest.mark.parametrize("adjudicates", [False, True])
+def test_it_is_what_the_person_may_still_be_given(make_records_task, person, adjudicates):
+    task = make_records_task("qa_match", 9, redundancy=2)
+    ann, bea = person("ann", "en", adjudicates=adjudicates), person("bea", "en")
+    for _ in range(3):
+        answer(ann, task)
+        answer(bea, task)
+    skip(ann, take(ann, task).pk)
+    undo(bea, task)
+    # Read by adjudicators, and asked again since.
+    for unit in task.units.work().queued().order_by("-position")[:2]:
+        move(unit, "conflicted", stages.ADJUDICATION)
+        move(unit, "reopened", stages.QUEUED)
+    permit = permit_of(ann, task)
+    units = in_own_queues(permit).queued()
+    assert waiting(ann, task) == units.count() == len(units.exclude(beyond([permit])))
+    assert units.count() == (3 if adjudicates else 5)
+
+
+# --- the lot of gold answers
+
+
+def take_back(ann, task):
+    answer(ann, task)
+    release(ann, undo(ann, task).pk)
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        pytest.param(lambda ann, task: release(ann, take(ann, task).pk), id="given back"),
+        pytest.param(lambda ann, task: attacks.run_out(take(ann, task)), id="run out"),
+        pytest.param(take_back, id="taken back"),
+    ],
+)
+def test_the_lot_goes_on_by_one_with_each_unit_that_it_gives_whatever_becomes_of_that(task, person, trick):
+    ann = person("ann", "en")
+    for number in range(12):
+        answer(ann, task) if number % 3 else trick(ann, task)
+    by_lot = Lease.objects.filter(annotator=ann, turn__isnull=False).order_by("pk")
+    rows = list(by_lot.values_list("turn", "unit__honeypot"))
+    assert [given for (given, *_), _ in rows] == list(range(len(rows)))
+    met = 0
+    for (_, known, size), was_pot in rows:
+        assert (known, size) == (met, 3)
+        met += was_pot
+    blocks = [[was_pot for _, was_pot in rows][start : start + 3] for start in range(0, len(rows) - 2, 3)]
+    assert [sum(block) for block in blocks] == [1] * len(blocks)

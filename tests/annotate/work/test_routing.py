@@ -3,7 +3,6 @@
 import pytest
 from django.core.management import CommandError
 from django.urls import reverse
-from django.utils import timezone
 
 from annotate.actions.commands import call_command
 from annotate.controls import checks
@@ -12,7 +11,7 @@ from annotate.core import stages
 from annotate.core.refusals import NotAllowed
 from annotate.figures.queue_states import queue_table
 from annotate.kinds import Answer
-from annotate.models import LanguageRoute, Qualification
+from annotate.models import LanguageRoute
 from annotate.quality import answer_models
 from annotate.work.answer_changes import undo
 from annotate.work.closure import close
@@ -230,24 +229,16 @@ def test_a_record_goes(make_records_task, post, options, people, steps):
 # --- the right to work
 
 
-def qualify(annotator, task, language, manager):
-    passed = {"language": language, "major": 1, "granted_by": manager, "at": timezone.now()}
-    Qualification.objects.create(annotator=annotator, task=task, **passed)
-
-
-def test_records_wait_for_readers_of_their_language_who_have_passed_the_test(
-    make_records_task, person, manager, client
-):
+def test_records_wait_for_readers_of_their_language_who_have_passed_the_test(make_records_task, person, manager, desk):
     task = make_records_task(count=2, languages=["de", "en"], test_items=2, gold={"test": ["1", "0"]})
     ann = person("ann", "en de")
     assert take(ann, task) is None
     assert "test" in why_empty(ann, task)
     with pytest.raises(CommandError, match="wait for people who read their language and pass the test"):
         call_command("reroute", task.name)
-    client.force_login(manager)
-    assert "move items from queues" not in client.get(reverse("manage-settings", args=[task.name])).text
+    assert "move items from queues" not in desk.get(reverse("manage-settings", args=[task.name])).text
     assert set(task.units.work().values_list("stage", flat=True)) == {stages.QUEUED}
-    qualify(ann, task, "de", manager)
+    grant(ann, task, "de", by=manager)
     assert list(queues_of(ann, task)) == ["de"]
     assert take(ann, task).unit.language == "de"
 
@@ -256,7 +247,7 @@ def test_who_passed_under_earlier_guidelines_is_given_nothing_and_takes_nothing_
     make_records_task, person, manager
 ):
     task, ann = make_records_task(count=2, test_items=2), person("ann", "en")
-    qualify(ann, task, "en", manager)
+    grant(ann, task, "en", by=manager)
     task.guidelines.create(language="en", major=1, minor=1, text="Better said.")
     answer(ann, task, Answer("1"))
     task.guidelines.create(language="en", major=2, minor=0, text="Otherwise.")
@@ -274,10 +265,8 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
     task = make_records_task(count=2, languages=("hr", "sr"), test_items=2, gold={"test": ["1", "0"]})
     ann, ben = person("ann", "hr"), person("ben", "hr sr")
     assert set(task.units.values_list("language", "item__language")) == {("hr", "hr"), ("sr", "sr")}
-    assert [[state.language for state in states(annotator, task)] for annotator in (ann, ben)] == [
-        ["hr"],
-        ["hr", "sr"],
-    ]
+    tests = [[state.language for state in states(annotator, task)] for annotator in (ann, ben)]
+    assert tests == [["hr"], ["hr", "sr"]]
     for annotator in (ann, ben):
         grant(annotator, task, "hr", by=manager)
         assert queues_of(annotator, task) == {"hr": ["hr"]}
@@ -289,10 +278,8 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
         assert progress_of(annotator, task)["waiting"] == 0
     assert behind_tests(ben, task) == {"sr": 2}
     assert [state.step for state in states(ben, task)] == ["passed", "read"]
-    assert {row.queue: (row.labels, row.readers) for row in queue_table(task)} == {
-        "hr": (["hr"], ["ann", "ben"]),
-        "sr": (["sr"], []),
-    }
+    table = {row.queue: (row.labels, row.readers) for row in queue_table(task)}
+    assert table == {"hr": (["hr"], ["ann", "ben"]), "sr": (["sr"], [])}
 
 
 def test_records_of_a_coarse_code_and_of_no_language_are_for_readers_of_a_finer_label_and_of_posts_in_none(
@@ -314,8 +301,5 @@ def test_records_that_say_the_same_are_copies_in_one_language_and_not_in_two(mak
     fields = {"corpus": task.draws.get().corpus, "text": "the same", "fields": {}, "votes": {}, "letters": 0}
     languages = {"a": "de", "b": "en", "c": "en"}
     add_units(task, [Item.objects.create(key=key, language=code, **fields) for key, code in languages.items()])
-    assert list(task.units.order_by("position").values_list("item__key", "copy_of__item__key")) == [
-        ("a", None),
-        ("b", None),
-        ("c", "b"),
-    ]
+    copies = task.units.order_by("position").values_list("item__key", "copy_of__item__key")
+    assert list(copies) == [("a", None), ("b", None), ("c", "b")]

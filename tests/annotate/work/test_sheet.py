@@ -303,20 +303,6 @@ def test_a_sheet_is_sent_once_by_keys_held_down_double_clicks_and_presses_meant_
 
 
 @pytest.mark.slow
-def test_a_sheet_by_mouse(on_sheet, make_task, ann):
-    make_task([DISPUTED] * 4, asked="de")
-    page = on_sheet(ann).page
-    page.click(".posts > li:nth-child(2) label:has(.no)")
-    page.click(".posts > li:nth-child(3) .text")
-    page.keyboard.press("KeyU")
-    page.click(".posts > li:nth-child(4) label:has(.skip)")
-    page.click(".posts > li:nth-child(4) label:has(.yes)")
-    page.click("text=Submit: 2 yes, 1 no, 1 undefined")
-    page.wait_for_selector("text=4 answers saved")
-    assert said_by(ann) == ["de", "not-de", "und", "de"]
-
-
-@pytest.mark.slow
 def test_a_sheet_on_a_phone(on_sheet, make_task, ann):
     text = "مرحبا بالعالم\nLatin letters " + "Donaudampfschifffahrtsgesellschaft" * 5
     make_task([DISPUTED, {"votes": DISPUTED, "text": text}, *[DISPUTED] * 18], asked="de")
