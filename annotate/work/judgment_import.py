@@ -176,9 +176,14 @@ class _Unit(NamedTuple):
     language: str
 
 
+class _Live(NamedTuple):
+    """The answers that were not voided: their labels in order, and the primary key of the last one, by unit."""
+
+    labels: defaultdict[int, list[str]]
+    last: dict[int, int]
+
+
 _New = tuple[Row, _Unit, int]  # a row, its unit, and the primary key of its annotator
-# The answers to each unit that were not voided, by the unit's primary key: their primary keys and labels, in order.
-_Live = defaultdict[int, list[tuple[int, str]]]
 
 
 def add_judgments(
@@ -203,7 +208,7 @@ def add_judgments(
     rows = [row for row in rows if row.line not in rejects]
     annotators = _annotators(task, {row.worker for row in rows})
     judgments = [(row, units[row.task], annotators[row.worker]) for row in rows]
-    live: _Live = defaultdict(list)
+    live = _Live(defaultdict(list), {})
     answers, repeats = _new(imported, judgments, keep_repeats, live)
     _store(Judgment.ANSWER, answers, live, progress)
     _store(Judgment.REPEAT, repeats, live, progress)
@@ -211,6 +216,7 @@ def add_judgments(
     imported.annotators = len({annotator for _, _, annotator in chain(answers, repeats)})
     touched = dict.fromkeys(unit.pk for _, unit, _ in answers)
     imported.units = len(touched)
+    del judgments, answers, repeats  # to free their memory
     for keys in batched(touched, BATCH):
         imported.stages += _decide(task, keys, live, is_new=imported.is_new)
 
@@ -283,7 +289,8 @@ def _earlier_answers(units: Iterable[int], live: _Live) -> defaultdict[tuple[int
     for key, unit, annotator, label, kind, voided_at in rows:
         earlier[unit, annotator].append(label)
         if kind == Judgment.ANSWER and voided_at is None:
-            live[unit].append((key, label))
+            live.labels[unit].append(label)
+            live.last[unit] = key
     return earlier
 
 
@@ -305,7 +312,8 @@ def _store(kind: str, judgments: list[_New], live: _Live, progress: Progress) ->
         keys = insert_columns(Judgment, said, kind=kind)
         if kind == Judgment.ANSWER:
             for key, row, unit in zip(keys, rows, units, strict=True):
-                live[unit.pk].append((key, row.label))
+                live.labels[unit.pk].append(row.label)
+                live.last[unit.pk] = key
         progress(len(batch))
 
 
@@ -320,11 +328,11 @@ def _decide(task: Task, keys: Sequence[int], live: _Live, *, is_new: bool) -> Co
     units = task.units.filter(pk__in=listed(keys)).only(*fields).in_bulk()
     full = []
     for unit in map(units.__getitem__, keys):
-        number = len(live[unit.pk])
+        number = len(live.labels[unit.pk])
         if is_new or number >= unit.redundancy:
             unit.redundancy = number
             full.append(unit)
-    decide_all(task, full, live)
+    decide_all(task, full, *live)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
         for control in task.hooks["moved"]:
             control.moved(unit)

@@ -143,22 +143,23 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     return len(answers) > 1 and majority([answer.label for answer in answers], people=asked) is not None
 
 
-def decide_all(task: Task, units: list[Unit], answers: Mapping[int, Sequence[tuple[int, str]]]) -> None:
+def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], last: Mapping[int, int]) -> None:
     """Decide many units of a task at once. The caller has locked their rows.
 
-    answers: the primary keys and labels of the answers to each unit, in order, by the unit's primary key.
+    answers: the labels of the answers to each unit, in order, by the unit's primary key.
+    last: the primary key of the last answer to each unit.
     """
     transitions = []
     aggregated = cache(partial(aggregate, task))  # many units have the same answers
     for unit in units:
-        keys, labels = zip(*answers[unit.pk], strict=True)
-        result = came_to(unit, list(labels), aggregated(labels))
+        labels = answers[unit.pk]
+        result = came_to(unit, labels, aggregated(tuple(labels)))
         if isinstance(result, int):
             unit.redundancy = result
         else:
             event, to_stage, label = result
             transitions.append(moved(unit, event, to_stage, label=label, of=PLAIN))
-            transitions[-1].judgment_id = keys[-1]
+            transitions[-1].judgment_id = last[unit.pk]
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 
