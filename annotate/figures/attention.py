@@ -1,6 +1,6 @@
 """The dashboard's list of what needs a manager's attention, and its length for the link to the dashboard."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ COUNT = "attention"  # key of the cached length
 KEPT = 30  # time for which the length is cached, in seconds
 
 
-def all_tasks(open_tasks: Iterable[Task], patience: float = PATIENCE) -> tuple[Any, datetime | None]:
+def all_tasks(patience: float = PATIENCE) -> tuple[Any, datetime | None]:
     """Return ((rows, states, activity), counted_at): a row for each task, the state of each open task, the activity of
     annotators, and the time at which these figures were computed if they come from the cache.
 
@@ -28,77 +28,99 @@ def all_tasks(open_tasks: Iterable[Task], patience: float = PATIENCE) -> tuple[A
     return figures(
         "tasks",
         None,
-        lambda: (task_statistics.overview(), _states(open_tasks), annotator_statistics.activity()),
+        lambda: (task_statistics.overview(), _states(), annotator_statistics.activity()),
         patience=patience,
     )
 
 
-def _states(open_tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
-    """Return the state of each task by primary key. It is small, because every request for the dashboard reads it.
+def _states() -> dict[str, dict[str, Any]]:
+    """Return the state of each open task by name. It is small, because every request for the dashboard reads it.
 
     stuck: number of stalled queues.
     stalled: name and description of the first FEW of them.
     is_unread: whether items wait, but nobody reads any of the task's queues.
     """
+    tasks = {task.pk: task for task in Task.objects.filter(is_open=True)}
     states = {}
-    for task, state in queue_states_of(open_tasks).items():
+    for task, state in queue_states_of(tasks.values()).items():
         stalled = [{"name": row["name"], "said": row["said"]} for row in state["queues"] if row["stuck"]]
         waits, read = (any(row[key] for row in state["queues"]) for key in ("waiting", "readers"))
-        states[task] = {"stuck": len(stalled), "stalled": stalled[:FEW], "is_unread": waits and not read}
+        states[tasks[task].name] = {"stuck": len(stalled), "stalled": stalled[:FEW], "is_unread": waits and not read}
     return states
 
 
 @dataclass(frozen=True)
+class Entry:
+    """An entry of the list about one task.
+
+    row: the task's row.
+    about: "paused" (new pauses), "queue" (a stalled queue), "more" (further stalled queues) or "adjudicator" (items
+        wait for an adjudicator, but there is none).
+    detail: the stalled queue, or the number of further ones.
+    """
+
+    row: Mapping[str, Any]
+    about: str
+    detail: Any = None
+
+
+@dataclass(frozen=True)
 class Attention:
-    """The entries of the list.
+    """The list.
 
     flags, requests: number of open flags and of open language requests
     failed: failed jobs
-    paused, unadjudicated: rows of tasks with newly paused annotators, and of tasks without an adjudicator
-    stalled: (task, first FEW stalled queues, number of further stalled queues); the number may be negative
+    entries: entries about single tasks
     """
 
     flags: int
     requests: int
     failed: list[Job]
-    paused: list[Mapping[str, Any]]
-    unadjudicated: list[Mapping[str, Any]]
-    stalled: list[tuple[Task, list[Any], int]]
+    entries: list[Entry]
 
     def __len__(self) -> int:
-        queues = sum(len(rows) + (more > 0) for _, rows, more in self.stalled)
-        one_each = (*self.failed, *self.paused, *self.unadjudicated)
-        return bool(self.flags) + bool(self.requests) + len(one_each) + queues
+        return bool(self.flags) + bool(self.requests) + len(self.failed) + len(self.entries)
+
+    @property
+    def unadjudicated(self) -> set[str]:
+        """The names of the tasks in which items wait for an adjudicator, but there is none."""
+        return {entry.row["name"] for entry in self.entries if entry.about == "adjudicator"}
 
 
-def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[int, Any], open_tasks: Iterable[Task]) -> Attention:
-    """Return what needs attention now. The arguments are the figures of `all_tasks`, and the open tasks."""
-    tasks = [task for task in open_tasks if task.pk in states]
-    to_decide = {row["name"]: row for row in rows if row["adjudication"]}
-    deciding = [task for task in tasks if task.name in to_decide]
-    able = adjudicator_counts(deciding) if deciding else {}
+def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> Attention:
+    """Return what needs attention now. The arguments are the figures of `all_tasks`."""
+    # The figures do not include tasks that were opened after the computation, and may include tasks closed after it.
+    tasks = {task.name: task for task in Task.objects.filter(is_open=True).only("name", "members_only")}
+    open_rows = [row for row in rows if row["name"] in states and row["name"] in tasks]
+    deciding = [row for row in open_rows if row["adjudication"]]
+    able = adjudicator_counts(tasks.values()) if deciding else {}
     found = Attention(
         flags=Flag.objects.open().count(),
         requests=waiting_requests().count(),
         failed=list(Job.objects.failed()[:FEW]),
-        paused=[row for row in rows if row["newly_paused"]],
-        unadjudicated=[to_decide[task.name] for task in deciding if not able[task.pk]],
-        stalled=[
-            (task, state["stalled"], state["stuck"] - FEW) for task in tasks if (state := states[task.pk])["stuck"]
+        entries=[
+            *(Entry(row, "paused") for row in rows if row["newly_paused"]),
+            *(entry for row in open_rows for entry in _stalled(row, states[row["name"]])),
+            *(Entry(row, "adjudicator") for row in deciding if not able[tasks[row["name"]].pk]),
         ],
     )
     cache.set(COUNT, len(found), KEPT)
     return found
 
 
+def _stalled(row: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Entry]:
+    yield from (Entry(row, "queue", queue) for queue in state["stalled"])
+    if (more := state["stuck"] - FEW) > 0:
+        yield Entry(row, "more", more)
+
+
 def attention_count() -> int:
     """Return the length of the list. It is 0 until a page has triggered the computation for large tasks."""
     number: int | None = cache.get(COUNT)
     if number is None:
-        open_tasks = list(Task.objects.filter(is_open=True).prefetch_related("draws"))
         try:
-            (rows, states, _), _ = all_tasks(open_tasks, patience=0)
+            (rows, states, _), _ = all_tasks(patience=0)
         except BeingCountedError:
             return 0
-        number = len(attention(rows, states, open_tasks))
+        number = len(attention(rows, states))
     return number

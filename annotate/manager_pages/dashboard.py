@@ -4,7 +4,7 @@ This module also contains the shared parts of all managers' pages: the frame, th
 download of tables. Reports on a single task are in task_reports.py.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import wraps
@@ -36,7 +36,7 @@ from annotate.pages.access import Guard, UserRequest, View, may, status_of
 from annotate.pages.account import nearest
 from annotate.pages.error_responses import refusal_page
 from annotate.pages.middleware import NOT_KEPT
-from annotate.reports.tables import Table, as_csv
+from annotate.reports.tables import LazyList, Table, as_csv
 from annotate.work import membership
 from annotate.work.accounts import managers
 from annotate.work.task_settings import is_extendable
@@ -260,33 +260,35 @@ def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
 FEW = 5  # maximum number of languages in a task's row
 FORETOLD = 12  # number of open tasks, newest first, for which the dashboard shows forecasts
 ON_A_PAGE = 25  # maximum number of tasks on a page
+ENTRIES = 15  # maximum number of entries on a page of what needs attention
 LIVELY = 5  # how long live counts are cached, in seconds
 
 
 @shows_figures
 def manage(request: UserRequest) -> HttpResponse:
-    tasks = list(Task.objects.prefetch_related("draws"))
-    (rows, states, activity), counted_at = all_tasks(task for task in tasks if task.is_open)
-    # The figures do not include tasks that were opened after the computation.
-    open_tasks = [task for task in tasks if task.pk in states]
-    wants = attention(rows, states, open_tasks)
-    counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
-    rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
-    unadjudicated = {row["name"] for row in wants.unadjudicated}
+    """List what needs attention and the tasks, both in pages.
+
+    ?find=: words in the title, name or kind of the tasks to list
+    ?page=, ?entries=: number of the page of tasks, and of the list of what needs attention
+    """
+    (rows, states, activity), counted_at = all_tasks()
+    wants = attention(rows, states)
+    rows = [{**row, "stuck": states[row["name"]]["stuck"] if row["name"] in states else None} for row in rows]
     find = request.GET.get("find", "").strip()
     page = Paginator(_matching(rows, find), ON_A_PAGE).get_page(request.GET.get("page"))
     return manage_page(
         request,
         "tasks",
-        table=progress_report.tasks_table(rows, _task_page, sort_of(request)),
+        table=progress_report.tasks_table(LazyList(len(rows), rows.__getitem__), _task_page, sort_of(request)),
         find=find,
         page=page,
-        rows=list(_task_rows(page, {task.name: task for task in tasks}, activity, undecided=unadjudicated)),
+        rows=list(_task_rows(list(page), activity, undecided=wants.unadjudicated)),
         trend=progress_report.trend(activity["days"], f"Answers per day in the last {len(activity['days'])} days"),
         days=activity["days"],
         answers=sum(activity["days"]),
         decides=may(request.user, "decide"),
         wants=wants,
+        entries=Paginator(wants.entries, ENTRIES).get_page(request.GET.get("entries")),
         failed=[
             (
                 job,
@@ -295,10 +297,10 @@ def manage(request: UserRequest) -> HttpResponse:
             )
             for job in wants.failed
         ],
-        unfinished=setup_steps.unfinished(open_tasks, states) if may(request.user, "decide") else [],
+        any_open=bool(states),
+        unfinished=setup_steps.unfinished(states) if may(request.user, "decide") else [],
         setup=setup_steps.STEPS,
         now=live_counts(),
-        open_tasks=open_tasks,
         counted_at=counted_at,
     )
 
@@ -313,16 +315,14 @@ def _matching(rows: list[dict[str, Any]], words: str) -> list[dict[str, Any]]:
 
 
 def _task_rows(
-    rows: Iterable[dict[str, Any]],
-    tasks: Mapping[str, Task],
-    activity: Mapping[str, Any],
-    *,
-    undecided: Collection[str],
+    rows: Collection[dict[str, Any]], activity: Mapping[str, Any], *, undecided: Collection[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the list of tasks. A task that has been deleted in the meantime has no row.
 
     undecided: names of open tasks that have no adjudicator
     """
+    shown = Task.objects.filter(name__in=[row["name"] for row in rows]).prefetch_related("draws")
+    tasks = {task.name: task for task in shown}
     for row in rows:
         if task := tasks.get(row["name"]):
             languages = [label_name(code) for code in task.languages]
@@ -345,9 +345,9 @@ def dates(request: UserRequest) -> HttpResponse:
 
     The start page loads these forecasts into its table separately, because they take longer to compute.
     """
-    open_tasks = list(Task.objects.filter(is_open=True))
-    forecasts, counted_at = figures("dates", None, lambda: _forecasts(open_tasks[:FORETOLD]))
-    rows = [(task, forecast) for task in open_tasks if (forecast := forecasts.get(task.pk))]
+    forecasts, counted_at = figures("dates", None, _forecasts)
+    open_tasks = Task.objects.filter(is_open=True)
+    rows = [(task, forecast) for task in open_tasks.filter(pk__in=forecasts) if (forecast := forecasts[task.pk])]
     if request.htmx:
         days = [(task, progress_report.finish_day(of), progress_report.finish_words(of)) for task, of in rows]
         return render(request, "annotate/manage/_finish.html", {"days": days})
@@ -355,12 +355,13 @@ def dates(request: UserRequest) -> HttpResponse:
         request,
         "dates",
         table=progress_report.dates_table(rows, _task_page, sort_of(request)),
-        untold=len(open_tasks) - FORETOLD,
+        untold=open_tasks.count() - FORETOLD,
         counted_at=counted_at,
     )
 
 
-def _forecasts(tasks: list[Task]) -> dict[int, Any]:
+def _forecasts() -> dict[int, Any]:
+    tasks = list(Task.objects.filter(is_open=True)[:FORETOLD])
     states = queue_states_of(tasks)
     return {task.pk: foretold(task, states[task.pk]) for task in tasks}
 

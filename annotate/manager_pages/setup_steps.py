@@ -4,16 +4,17 @@ The state of a set-up is not stored. The next step follows from what exists (a f
 task and annotators), so a set-up survives a reload, and any manager can continue it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from annotate.manager_pages import action_forms, inbox
-from annotate.models import Job, Task
+from annotate.models import Job
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 
 FILE, COLUMNS, DETECTORS, QUESTION, PEOPLE = range(5)
@@ -112,14 +113,13 @@ def people_page(task: str) -> str:
 # --- Set-ups that can be continued
 
 
-def unfinished(open_tasks: Iterable[Task], states: Mapping[int, Any]) -> list[tuple[str, str, str]]:
+def unfinished(states: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the unfinished set-ups as (name, URL, next step) tuples.
 
-    states: mapping from task to state, as returned by all_tasks in figures/attention.py
+    states: the states of the open tasks, as returned by all_tasks in figures/attention.py
     """
-    unread = [task.name for task in open_tasks if states[task.pk]["is_unread"]]
-    tasks = [(name, people_page(name), "Invite people") for name in unread]
-    return [*tasks, *_corpora_without_tasks(), *_files_without_corpus()][:MOST]
+    tasks = ((name, people_page(name), "Invite people") for name, state in states.items() if state["is_unread"])
+    return list(islice(chain(tasks, _corpora_without_tasks(), _files_without_corpus()), MOST))
 
 
 def _corpora_without_tasks() -> Iterator[tuple[str, str, str]]:

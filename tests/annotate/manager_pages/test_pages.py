@@ -209,6 +209,22 @@ def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_tas
     assert "2 more stalled queues" in page
 
 
+def test_many_entries_are_listed_in_pages_and_all_counted_in_the_badge(make_records_task, desk):
+    for number in range(4):
+        make_records_task(count=1, languages=("de", "en", "es", "fr", "it", "nl"), name=f"records-{number}")
+
+    def entries_of(page):
+        return page.partition('class="wants"')[2].partition("</section>")[0]
+
+    first, second = (entries_of(desk.get("/manage/", {"entries": number}).text) for number in (1, 2))
+    assert (first.count("<li>"), second.count("<li>")) == (15, 9)
+    assert ("1–15 of 24" in first, "16–24 of 24" in second) == (True, True)
+    assert 'href="?entries=2#wants"' in first
+    assert '<b class="badge" title="needs attention">24<' in desk.get("/account/").text
+    newest, oldest = (f"/manage/tasks/records-{number}/" for number in (3, 0))
+    assert (newest in first, oldest in first, newest in second, oldest in second) == (True, False, False, True)
+
+
 def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
     assert 'href="/manage/"' in desk.get("/admin/").text
     assert f'href="{address(crowd, "settings/")}"' in desk.get(address(crowd)).text
