@@ -43,6 +43,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 
 LARGEST = 4 << 20  # maximum size of a table, in bytes
+OFFERED = 50  # maximum number of tasks in a list to choose from; if there are more, the manager can enter a name
 NOTHING_CHANGED = "Nothing was changed."
 
 
@@ -100,14 +101,16 @@ def new_accounts(request: UserRequest) -> HttpResponse:
 
 
 def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None, **context: Any) -> HttpResponse:
-    tasks = Task.objects.filter(is_open=True) if may(request.user, "decide") else ()
+    tasks = Task.objects.filter(is_open=True).only("name", "title")
+    newest = list(tasks[: OFFERED + 1]) if may(request.user, "decide") else []
+    context |= {"open_tasks": newest[:OFFERED], "has_more_tasks": len(newest) > OFFERED}
     rows = _posted_rows(values)
     if task:
         queues = queue_states(task)["queues"]
         waiting = [label_name(row["queue"]) for row in queues if row["waiting"]]
         rows = rows or [(name, str(work.LEVELS[-1])) for name in waiting if len(waiting) == 1]
         context |= {"table": overview_report.workload_table(queues), **_setup(task)}
-    return manage_page(request, "new_accounts", open_tasks=tasks, said=values, **_picker(rows), **context)
+    return manage_page(request, "new_accounts", said=values, **_picker(rows), **context)
 
 
 def _setup(task: Task | None) -> dict[str, Any]:

@@ -178,6 +178,19 @@ def test_links_of_several_invitations_are_kept_for_an_hour_in_the_managers_sessi
     assert token_of(new) not in str(desk.session.items())
 
 
+def test_of_many_tasks_the_newest_are_suggested_and_any_can_be_entered(desk, make_task, monkeypatch):
+    monkeypatch.setattr(pages, "OFFERED", 1)
+    oldest, newest = make_task([AGREED], name="oldest"), make_task([AGREED], name="newest")
+    page = desk.get(NEW).text
+    assert ('<option value="newest">' in page, '<option value="oldest"' in page) == (True, False)
+    assert '<input id="task" name="task"' in page
+    refused = desk.post(NEW, {"people": "eve", "language": "de", "level": "5", "task": "none"}, follow=True)
+    assert "Task &#x27;none&#x27; does not exist." in refused.text
+    assert '<input id="task" name="task" value="none"' in refused.text
+    desk.post(NEW, {"people": "eve", "language": "de", "level": "5", "task": "oldest"})
+    assert [task.memberships.count() for task in (oldest, newest)] == [1, 0]
+
+
 def test_an_adjudicator_who_is_invited_to_a_task_adjudicates_there(desk, make_task):
     task = make_task([AGREED] * 2, audit_share=1.0, audit_recheck=1.0)
     sent = {"task": task.name, "language": "", "level": ""}
