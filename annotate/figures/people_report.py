@@ -45,6 +45,7 @@ Address = Callable[[int], str]
 Rows = list[dict[str, Any]]
 Cells = dict[tuple[Rule, float], Cell]  # by rule and accuracy of an annotator
 NONE = SafeString("")
+FEW = 5  # maximum number of tasks in a person's row
 GOLD = (
     numbered("asked", "gold answers", lambda row: row["known"]["asked"] if row["known"] else 0),
     Column("right", "right, 95% interval", NUMBER, lambda row: share(row["known"] and row["known"]["accuracy"])),
@@ -261,7 +262,7 @@ def everybody_table(people: LazyList, sort: str, address: Address, *, grouped: b
         Column("languages", "reads (level)", SENTENCE, partial(_languages, called=cache(label_name))),
         *([groups] if grouped else []),
         Column("state", "account", SENTENCE),
-        Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
+        Column("tasks", "tasks", SENTENCE, lambda row: _tasks(row["tasks"])),
         *numbers({"answers": "answers", "decisions": "decisions"}),
         *(
             _hours(key, words)
@@ -280,6 +281,11 @@ def _name(row: dict[str, Any]) -> Cell:
     notes += ["adjudicates"] if row.get("adjudicates") else []
     notes += [] if row["active"] else ["locked out"]
     return Cell(row["name"], row["name"].casefold(), note=", ".join(notes))
+
+
+def _tasks(names: list[str]) -> Cell:
+    more = f" and {len(names) - FEW:,} more" if len(names) > FEW else ""
+    return Cell(f"{', '.join(names[:FEW])}{more}", len(names))
 
 
 def _languages(row: dict[str, Any], called: Called) -> Cell:

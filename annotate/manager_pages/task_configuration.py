@@ -174,7 +174,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
 # --- Language routes, and the waiting units and readers of each queue
 
 
-TASKS_ON_A_PAGE = 3
+TASKS_ON_A_PAGE = 2
 
 
 @shows_figures

@@ -292,7 +292,7 @@ def test_lists_take_as_many_statements_however_many_people_and_tasks_there_are(d
     for more in range(2):
         for number in range(20):
             person(f"ann{more}{number}", "de en")
-        if not page.startswith("people/"):  # three tasks are on the page of routes
+        if not page.startswith("people/"):  # two tasks are on the page of routes
             for number in range(2 + 8 * more):
                 make_task([DISPUTED], name=f"task{more}{number}")
         desk.get(f"/manage/{page}")
