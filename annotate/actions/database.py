@@ -1,8 +1,12 @@
 """Functions that create and migrate the database, in one process at a time, and find harmful PostgreSQL settings."""
 
 import fcntl
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.core.management import call_command
@@ -27,15 +31,29 @@ def prepare(*, only_new: bool = False) -> bool:
         # Check only while holding the lock, because another process may be creating the tables.
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
-        # While tables are being created, the lock file contains the database's name, in case the process is killed.
-        is_new = name in lock.read().splitlines() or not MigrationRecorder(connection).has_table()
-        if is_new:
-            lock.write(f"{name}\n")
+        # While tables are being created or updated, the lock file says so, in case the process is killed.
+        lines, update = lock.read().splitlines(), f"{name} is being updated"
+        is_new = name in lines or not MigrationRecorder(connection).has_table()
+        if is_new or (not only_new and (update in lines or missing_migrations())):
+            lock.write(f"{name if is_new else update}\n")
             lock.flush()
-        if is_new or not only_new:
             call_command("migrate", verbosity=0)
             lock.truncate(0)
     return is_new
+
+
+def missing_migrations() -> int:
+    """Return the number of migrations that the database lacks. They are not imported, because that takes long."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sum((app, name) not in applied for app, name in _migrations())
+
+
+def _migrations() -> Iterator[tuple[str, str]]:
+    """Yield each migration as (label of the app, name)."""
+    for app in apps.get_app_configs():
+        spec = find_spec(f"{app.name}.migrations")
+        for module in iter_modules(spec.submodule_search_locations if spec else ()):
+            yield app.label, module.name
 
 
 # --- PostgreSQL settings that slow Assay down or endanger saved answers

@@ -11,11 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
 
 from annotate.actions.action import ActionError, Outcome, Progress, Values, action, assumed
-from annotate.actions.database import harmful_settings
+from annotate.actions.database import harmful_settings, missing_migrations
 from annotate.controls import replenishment
 from annotate.controls.checks import NO_SECOND
 from annotate.controls.replenishment import standing_table
@@ -88,14 +87,11 @@ def _installation() -> dict[str, Any]:
 
 
 def _database() -> dict[str, Any]:
-    name = connection.settings_dict["NAME"]
-    executor = MigrationExecutor(connection)
-    missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     return {
         "vendor": connection.vendor,
-        "name": str(name),
+        "name": str(connection.settings_dict["NAME"]),
         "bytes": _size(),
-        "migrations_missing": missing,
+        "migrations_missing": missing_migrations(),
         "harmful_settings": harmful_settings(),
     }
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.actions.database import prepare
 from annotate.figures import task_overview
 from annotate.kinds import Answer
 from annotate.management.commands import serve
@@ -92,6 +93,23 @@ def test_a_database_that_lacks_a_migration_is_said_to_lack_it_and_nothing_is_rea
     assert "Tasks" not in status
     there = list((settings.BASE_DIR / "annotate" / "migrations").glob("0*.py"))
     assert report("status")["database"]["migrations_missing"] == len(there)
+
+
+@pytest.mark.django_db
+def test_only_the_server_finishes_an_update_that_was_cut_short_after_its_last_migration(data_dir):
+    permission = Permission.objects.filter(codename="change_task")
+    lock = data_dir / "migrating.lock"
+
+    def prepared(**options):
+        prepare(**options)
+        return permission.exists(), lock.read_text()
+
+    permission.delete()
+    assert prepared() == (False, "")  # nothing is missing that a migration makes
+    begun = f"{connection.settings_dict['NAME']} is being updated\n"
+    lock.write_text(begun)
+    assert prepared(only_new=True) == (False, begun)
+    assert prepared() == (True, "")
 
 
 # --- corpora and predictors
