@@ -1,7 +1,7 @@
 """The API for managers: start actions as jobs, follow the jobs, download their files, and list corpora and tasks.
 
 Options, rights and refusals are the same as on the pages. No action has a view of its own: the actions with a form
-(action_forms.DEEDS) are available, and action_schema.py describes their options.
+(action_forms.DEEDS) are available, and the schema describes their options.
 """
 
 # Django REST framework has no types.
@@ -9,6 +9,7 @@ Options, rights and refusals are the same as on the pages. No action has a view 
 
 from collections.abc import Mapping
 from contextlib import closing
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -22,10 +23,10 @@ from rest_framework.parsers import JSONParser, MultiPartParser
 from rest_framework.request import Request
 
 from annotate.actions import job_worker
-from annotate.actions.action import ActionError
-from annotate.api.action_schema import SURE, actions_of_tasks, task_option
+from annotate.actions.action import Action, ActionError, task_named
+from annotate.actions.registry import by_name
 from annotate.api.serializers import boolean, integer, resource, sent, string, strings
-from annotate.core.option import Option, written
+from annotate.core.option import LARGEST, Option, flag, whole_number, written
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import task_statistics
 from annotate.manager_pages import action_forms, inbox, job_pages
@@ -37,6 +38,10 @@ from corpora.storage.inventory import corpus_rows
 CHUNK = 1 << 20  # size of the parts in which an uploaded file is read, in bytes
 LAST_PAGE = 1_000_000
 LISTED = 20  # maximum number of files or names that a refusal lists
+SURE = "sure"
+CONFIRMS = "true confirms the consequences. Without it, the request is refused if the action has any, and lists them"
+ACTION = "{action}"  # part of an address
+IN_A_TASK = "/manage/tasks/"
 
 # --- Serializers
 
@@ -326,6 +331,87 @@ def packed(request: Request, job: Job) -> HttpResponseBase:
     response = job_pages.packed(request._request, job)
     response["Content-Type"] = BINARY
     return response
+
+
+# --- The description of each action in the OpenAPI schema, made from the declarations of its options
+
+
+@cache
+def actions_of_tasks() -> frozenset[str]:
+    """Return the names of the actions that work on an existing task, which is part of their address."""
+    return frozenset(name for name in action_forms.DEEDS if task_option(name))
+
+
+@cache
+def task_option(name: str) -> str:
+    """Return the name of the option with the task on which an action works, or "" if there is no such option."""
+    options = by_name()[name].options
+    return next((option.name for option in options if option.read is task_named and option.required), "")
+
+
+def describe_actions(result: dict[str, Any], **context: Any) -> dict[str, Any]:
+    """Replace each address with {action} by the addresses of its actions. drf-spectacular calls this on the schema."""
+    paths: dict[str, Any] = {}
+    for address, methods in result["paths"].items():
+        if ACTION not in address:
+            paths[address] = methods
+            continue
+        in_task = IN_A_TASK in address
+        for name in action_forms.DEEDS:
+            if (name in actions_of_tasks()) == in_task:
+                paths[address.replace(ACTION, name)] = {"post": _operation(methods["post"], name)}
+    return result | {"paths": dict(sorted(paths.items()))}
+
+
+def _operation(general: dict[str, Any], name: str) -> dict[str, Any]:
+    action = by_name()[name]
+    body = {"application/json": {"schema": _body(action, name)}}
+    if any(_is_file(name, option) for option in _options(action, name)):
+        body["multipart/form-data"] = {"schema": _body(action, name, uploads=True)}
+    return general | {
+        "operationId": f"manage_{name}",
+        "summary": action.does.partition(". ")[0].rstrip("."),
+        "description": general.get("description", ""),
+        "parameters": [each for each in general.get("parameters", ()) if each["name"] != "action"],
+        "requestBody": {"content": body},
+    }
+
+
+def _options(action: Action, name: str) -> list[Option]:
+    omitted = (*action_forms.DEEDS[name].hidden, task_option(name))
+    return [option for option in action.options if option.name not in omitted]
+
+
+def _is_file(name: str, option: Option) -> bool:
+    return option.is_file or (name, option.name) in action_forms.ALSO_FILES
+
+
+def _body(action: Action, name: str, *, uploads: bool = False) -> dict[str, Any]:
+    options = _options(action, name)
+    properties = {option.name: _described(action, name, option, uploads) for option in options}
+    if action.asks:
+        properties[SURE] = {"type": "boolean", "default": False, "description": CONFIRMS}
+    required = [option.name for option in options if option.required or (name, option.name) == action_forms.NEEDED]
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": required} if required else {})
+
+
+def _described(action: Action, name: str, option: Option, uploads: bool) -> dict[str, Any]:
+    if uploads and _is_file(name, option):
+        schema: dict[str, Any] = {"type": "string", "format": "binary"}
+    elif option.read is flag:
+        schema = {"type": "boolean"}
+    elif option.read is whole_number:
+        least, most = option.least or 0, LARGEST if option.most is None else option.most
+        schema = {"type": "integer", "minimum": int(least), "maximum": int(most)}
+    elif option.choices:
+        schema = {"type": "string", "enum": list(option.choices)}
+    else:
+        schema = {"type": "string"}
+    if option.several:
+        schema = {"type": "array", "items": schema}
+    text = action_forms.as_on_page(option.help_text(), action.options, lambda other: other.name)
+    return schema | {"description": f"{text}; the name of a file in the inbox" if _is_file(name, option) else text}
 
 
 urlpatterns = [

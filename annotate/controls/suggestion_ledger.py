@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotate.core.agreement.coefficients import f1
-from annotate.core.estimation.arm_differences import arm_difference
+from annotate.core.estimation.differences import arm_difference
 from annotate.reports.numbers import NOT_MEASURED, percent, points
 from annotate.reports.tables import NUMBER, Cell, Column, Table, numbered, table
 
