@@ -73,7 +73,7 @@ class _Tables:
     open_now: units with an active lease.
     judged: for each unit, people who must not be asked about it.
     answers: for each unit, number of answers.
-    names: names of all annotators.
+    labels: names of the queues' languages.
     """
 
     queues: dict[int, dict[str, _Queue]]
@@ -83,7 +83,7 @@ class _Tables:
     open_now: set[int]
     judged: dict[int, set[int]]
     answers: Counter[int]
-    names: dict[int, str]
+    labels: dict[str, str]
 
     def places(self, queue: _Queue) -> tuple[int, set[int]]:
         """Return the number of units with too few people, and the people to whom a unit is available."""
@@ -122,11 +122,11 @@ def queue_states(task: Task) -> dict[str, Any]:
     last: time of the last judgment.
     state, stuck, said: the state, whether the queue is stalled, and a sentence about it.
     """
-    return queue_states_of([task])[task.pk]
+    return _states(task, _tables([task]), with_idle=True)
 
 
 def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
-    """Return the states of several tasks by primary key.
+    """Return the states of several tasks by primary key, without `idle`, which takes long if there are many people.
 
     The number of queries does not depend on the number of tasks.
     """
@@ -135,7 +135,7 @@ def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
     return {task.pk: _states(task, tables) for task in task_list}
 
 
-def _states(task: Task, tables: _Tables) -> dict[str, Any]:
+def _states(task: Task, tables: _Tables, *, with_idle: bool = False) -> dict[str, Any]:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
     busy: set[int] = set()  # people to whom a unit is available
     rows: list[dict[str, Any]] = []
@@ -150,22 +150,22 @@ def _states(task: Task, tables: _Tables) -> dict[str, Any]:
             **{people: len(getattr(queue, people)) for people in ("readers", "passed", "agreed", "able")},
             "adjudication": tables.adjudication[task.pk].get(name, 0),
         }
-        unjudged = any(tables.has_left(person, queue) for person in queue.able)
+        unjudged = bool(queue.waiting) and any(tables.has_left(person, queue) for person in queue.able)
         state = _state(task, counts, unjudged=unjudged, something=bool(may_take))
         rows.append(
             {
                 "queue": name,
-                "name": label_name(name),
+                "name": tables.labels[name],
                 **counts,
                 "last": max((at for (_, of), at in lasts.items() if of == name), default=None),
                 "state": state,
                 "stuck": state in STUCK,
-                "said": _sentence(task, label_name(name), state, counts),
+                "said": _sentence(task, tables.labels[name], state, counts),
             }
         )
     rows.sort(key=lambda row: (not row["stuck"], -row["waiting"], row["queue"]))
-    idle = _idle(tables, queues, busy, lasts)
-    return {"queues": rows, "idle": idle, "stuck": sum(row["stuck"] for row in rows)}
+    states = {"queues": rows, "stuck": sum(row["stuck"] for row in rows)}
+    return states | ({"idle": _idle(tables, queues, busy, lasts)} if with_idle else {})
 
 
 # --- Data
@@ -185,7 +185,8 @@ def _tables(tasks: list[Task]) -> _Tables:
     lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
     for task, person, queue, at in rows:
         lasts[task][person, queue] = at
-    return _Tables(queues, adjudication, lasts, held, open_now, judged, answers, names_of())
+    labels = {name: label_name(name) for name in {name for of_task in queues.values() for name in of_task}}
+    return _Tables(queues, adjudication, lasts, held, open_now, judged, answers, labels)
 
 
 def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
@@ -369,9 +370,9 @@ def _idle(
     for queue in sorted(queues):
         for person in queues[queue].able - busy:
             queues_of[person].append(queue)
-    current_time, rows = timezone.now(), []
+    current_time, people, rows = timezone.now(), names_of(), []
     for person, names in queues_of.items():
-        waiting = [label_name(queue) for queue in names if queues[queue].waiting]
+        waiting = [tables.labels[queue] for queue in names if queues[queue].waiting]
         reason = "No items are waiting in their languages."
         if waiting and any(tables.has_left(person, queues[queue]) for queue in names):
             reason = "The remaining items are open with other annotators."
@@ -379,7 +380,7 @@ def _idle(
             reason = f"They have answered all waiting items in {', '.join(waiting)}."
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
         at_work = last is not None and current_time - last < AT_WORK
-        row = {"annotator": person, "name": tables.names[person], "queues": names, "last": last}
+        row = {"annotator": person, "name": people[person], "queues": names, "last": last}
         rows.append(row | {"at_work": at_work, "said": reason})
     return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))
 
