@@ -11,6 +11,7 @@ first vote is cast.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
+from functools import lru_cache
 from math import lcm
 from typing import NamedTuple
 
@@ -207,20 +208,27 @@ def rank_candidates(votes: Votes) -> list[str]:
       counts as last
     - their code
     """
-    ranks: dict[str, dict[str, int]] = {}
-    for voter, ranking in votes.items():
-        for rank, (code, *_) in enumerate(ranking, start=1):
-            ranks.setdefault(str(code), {}).setdefault(voter, rank)
+    in_order = sorted(votes, key=lambda name: VOTERS[name].place if name in VOTERS else LAST)
+    return _ranked(tuple(tuple(str(entry[0]) for entry in votes[name]) for name in in_order)).copy()
+
+
+# Many texts have the same rankings.
+@lru_cache(maxsize=10_000)
+def _ranked(rankings: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Return the languages of each voter's ranking, in the order that `rank_candidates` describes."""
+    ranks: dict[str, dict[int, int]] = {}
+    for voter, ranking in enumerate(rankings):
+        for rank, code in enumerate(ranking, start=1):
+            ranks.setdefault(code, {}).setdefault(voter, rank)
 
     # Multiplied by a common multiple of all ranks, the weights are integers. They are exact, and faster than fractions.
-    in_order = sorted(votes, key=lambda name: VOTERS[name].place if name in VOTERS else LAST)
-    multiple = lcm(*range(1, 1 + max(map(len, votes.values()), default=0)))
+    multiple = lcm(*range(1, 1 + max(map(len, rankings), default=0)))
 
     order: dict[str, tuple[int, int, int, list[float], str]] = {}
     for code, places in ranks.items():
         weight = sum(multiple // rank for rank in places.values())
         firsts = sum(rank == 1 for rank in places.values())
-        by_voter = [places.get(name, float("inf")) for name in in_order]
+        by_voter = [places.get(voter, float("inf")) for voter in range(len(rankings))]
         order[code] = -weight, -firsts, -len(places), by_voter, code
     return sorted(ranks, key=order.__getitem__)
 
