@@ -5,11 +5,10 @@ nobody can predict them. Once the secret is published, anybody can repeat those 
 """
 
 import hashlib
-import hmac
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from heapq import nsmallest
 
 # A function from purpose and id to hex digits. Two draws that use the same seed or secret have different purposes, so
@@ -27,15 +26,31 @@ def secret_lot(secret: str, purpose: str, key: str) -> str:
 
     This is HMAC-SHA256 (RFC 2104), which nobody can predict without the secret.
     """
-    return hmac.digest(secret.encode(), f"{purpose}:{key}".encode(), "sha256").hex()
+    return by_secret(secret)(purpose, key)
 
 
 def by_seed(seed: str) -> Lots:
     return partial(lot, seed)
 
 
+@lru_cache
 def by_secret(secret: str) -> Lots:
-    return partial(secret_lot, secret)
+    """Return the function `secret_lot` for one secret.
+
+    Both hashes of an HMAC begin with the secret, so this part is hashed only once. hmac.digest takes twice as long.
+    """
+    block = secret.encode()
+    if len(block) > 64:
+        block = hashlib.sha256(block).digest()
+    inner, outer = (hashlib.sha256(bytes(byte ^ pad for byte in block.ljust(64, b"\0"))) for pad in (0x36, 0x5C))
+
+    def lots(purpose: str, key: str) -> str:
+        message, result = inner.copy(), outer.copy()
+        message.update(f"{purpose}:{key}".encode())
+        result.update(message.digest())
+        return result.hexdigest()
+
+    return lots
 
 
 def _number(lot: str) -> tuple[int, float]:

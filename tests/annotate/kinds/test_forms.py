@@ -1,5 +1,6 @@
 """The forms of an answer that is a set of labels, or one of two systems, of which a lot puts one first."""
 
+import hmac
 import inspect
 from dataclasses import replace
 from itertools import permutations
@@ -166,6 +167,8 @@ def test_a_systems_name_is_no_answer_is_plain_and_has_no_other_meaning():
 def test_a_secret_lot_is_an_hmac_that_falls_on_either_half_alike():
     # What `printf sides:1 | openssl dgst -sha256 -hmac key` prints.
     assert secret_lot("key", "sides", "1") == "f498461a6af22aa9cf0cfd1df0d74e3f0d7ae40e6e7bf78802a22af71f8f8ee8"
+    for secret in ("", "a" * 64, "ä" * 40):
+        assert secret_lot(secret, "sides", "1") == hmac.digest(secret.encode(), b"sides:1", "sha256").hex()
     assert secret_lot("key", "sides", "1") != secret_lot("other", "sides", "1") != secret_lot("other", "sides", "2")
     low = sum(int(secret_lot("a secret", "sides", str(key))[0], 16) < 8 for key in range(6000))
     assert proportion(low, 6000).low <= 0.5 <= proportion(low, 6000).high
