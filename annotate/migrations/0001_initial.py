@@ -1092,7 +1092,6 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["pk"],
                 "indexes": [
-                    models.Index(fields=["to_stage", "language"], name="queues_visited"),
                     models.Index(
                         condition=models.Q(("judgment__isnull", False)), fields=["judgment"], name="moved_by_judgment"
                     ),

@@ -471,7 +471,6 @@ class Transition(models.Model):
     class Meta:
         ordering = ["pk"]
         indexes = [
-            models.Index(fields=["to_stage", "language"], name="queues_visited"),
             # The indexes are partial, because most transitions happen when a task is opened and have neither a judgment
             # nor a user.
             models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),

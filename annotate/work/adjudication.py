@@ -81,8 +81,8 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
     """
     units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION), annotator))
     if language:
-        visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
-        units = units.filter(blind=False, pk__in=task.units.filter(**visits).order_by().values("pk"))
+        visits = Transition.objects.filter(unit=models.OuterRef("pk"), to_stage=stages.QUEUED, language=language)
+        units = units.filter(models.Exists(visits), blind=False)
     if case:
         units = units.filter(case=case)
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by(*_ORDER)
