@@ -31,7 +31,7 @@ from annotate.figures.interval_width import (
 )
 from annotate.kinds import KINDS
 from annotate.kinds.language import LEAST_LETTERS
-from annotate.models import Task, Unit
+from annotate.models import Task
 from annotate.work.routes import Routes
 from annotate.work.task_creation import imagined_task
 from corpora.core.languages import UND
@@ -80,7 +80,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
         if label := task.kind.routing.agreed(item, task):
             agreed[label] += posts
         else:
-            disputed[task.kind.routing.candidates(Unit(task=task, item=item), routes)[0]] += posts
+            disputed[task.kind.routing.candidates(item, "", routes)[0]] += posts
     return Stream(agreed, disputed)
 
 

@@ -17,7 +17,7 @@ from annotate.core.estimation.label_errors import Audit, by_power, error, overal
 from annotate.core.estimation.proportions import pooled, proportion
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.kinds.panel_kind import invalid_votes
-from annotate.models import Task, Unit
+from annotate.models import Task
 from annotate.work.routes import Routes
 from corpora.core.languages import finer
 from corpora.core.voters import Panel, agreed_vote
@@ -154,7 +154,7 @@ def _rule(corpus: str, panel: Panel, task: Task | None) -> Rule:
         label = task.kind.routing.agreed(item, task)
         if label:
             return label, row.language or routes.queue_in(label)
-        return None, task.kind.routing.candidates(Unit(task=task, item=item), routes)[0]
+        return None, task.kind.routing.candidates(item, "", routes)[0]
 
     return by_task
 

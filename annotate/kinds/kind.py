@@ -215,7 +215,8 @@ class Routing:
 
     agreed: function that returns the label that a unit gets without people, such as the one on which the detectors
         agree; None if people must label it
-    candidates: function that returns the languages whose readers can be asked, the most likely language first
+    candidates: function that returns the languages whose readers can be asked, the most likely language first, for an
+        item and the language that the question names
     read_by: function that returns the queues of a task that readers of a language work in
     when_exhausted: function that returns the next stage of a unit if no other person can be asked
     enters_by: event with which a unit enters a queue if it was not labelled automatically
@@ -225,7 +226,7 @@ class Routing:
     """
 
     agreed: Callable[[Item, Task], str | None]
-    candidates: Callable[[Unit, Routes], list[str]]
+    candidates: Callable[[Item, str, Routes], Sequence[str]]
     read_by: Callable[[str, Task, Routes], list[str]]
     when_exhausted: Callable[[Unit], str]
     enters_by: str = "disputed"

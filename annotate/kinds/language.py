@@ -19,15 +19,15 @@ from corpora.models import Item, agreed_on, votes_of
 LEAST_LETTERS = 20
 
 
-def candidates(unit: Unit, routes: Routes) -> list[str]:
-    """Return the languages that the unit may be in, the most likely one first.
+def candidates(item: Item, asked: str, routes: Routes) -> list[str]:
+    """Return the languages that the item may be in, the most likely one first.
 
     They are ranked by the votes of the task's panel (summed reciprocal ranks). Languages without a label in the task
     are left out; if none remains, the result begins with UND. The table of routes can add languages.
     """
-    task = unit.task
+    task = routes.task
     listed = set(task.labels)
-    ranked = rank_candidates(ballots(votes_of(unit.item), task.panel))
+    ranked = rank_candidates(ballots(votes_of(item), task.panel))
     listed_codes = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
     return list(routes.with_extras(listed_codes or [UND]))
 
@@ -43,7 +43,7 @@ def agreed(item: Item, task: Task) -> str | None:
     )
     # A coarse label such as pt does not count if the task has a finer one, such as pt-BR. Detectors may return pt for
     # both, because none of them supports pt-BR.
-    return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
+    return None if label and any(code in task.labels for code in task.kind.finer(label)) else label
 
 
 def offered(unit: Unit) -> list[str]:

@@ -231,7 +231,7 @@ def kind(
 ROUTING = Routing(
     # Detectors do not vote on records, so they never agree.
     agreed=lambda item, task: None,
-    candidates=lambda unit, routes: [unit.item.language],
+    candidates=lambda item, asked, routes: [item.language],
     read_by=read_by,
     when_exhausted=lambda unit: unit.task.on_conflict,
     enters_by="asked",

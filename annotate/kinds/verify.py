@@ -54,7 +54,7 @@ KIND = language_questions.about_languages(
     designs=("recall", "precision", "triggers"),
     controls=("checks", "decoys"),
     routing={
-        "candidates": lambda unit, routes: routes.with_extras([unit.asked]),
+        "candidates": lambda item, asked, routes: routes.with_extras([asked]),
         # The detectors' agreement does not count, because people verify the detectors' labels.
         "agreed": lambda item, task: None,
     },

@@ -99,7 +99,7 @@ def imported_task(
     )
     fields: dict[str, Any] = {"corpus": corpus, "votes": {}, "letters": 0}
     rows = (_PlainItem(key=key, text=key, language=code or UND, **fields) for key, code in items.items())
-    add_units(task, chain.from_iterable(map(insert, batched(rows, BATCH))))
+    add_units(task, rows, store=insert)
     if pairs:
         # The file does not contain the systems' suggestions.
         units = task.units.select_related("item").order_by("pk")

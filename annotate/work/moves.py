@@ -5,13 +5,11 @@ This is not necessary while a task is being opened, because no other transaction
 decides where a unit goes that its answers do not decide.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -20,9 +18,8 @@ from annotate.core.aggregation.answer_table import outcome
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
-from annotate.work.sql import sql
 from corpora.core import CorpusError, package_of
-from corpora.database.bulk_rows import insert, plain, update
+from corpora.database.bulk_rows import insert, insert_columns, plain, update
 from corpora.database.statements import insert_one, new_row, update_one
 
 BATCH = 2000
@@ -32,7 +29,6 @@ _NEW = partial(new_row, Transition)
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
 # The event for each first stage of a new unit. If the unit starts in a queue, the task's kind defines the event.
 _BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
-_BEGUN = sql("begun")
 # A primary key that no row has, because primary keys start at 1.
 NO_ROW = 0
 # The event, the next stage and the label of a unit; or the number of answers that it needs now.
@@ -67,8 +63,9 @@ def moved(
     of: constructor of the transition; PLAIN is a faster one for bulk insertion.
     """
     stages.check_move(unit.stage, event, to_stage)
-    from_stage = unit.stage
-    begin(unit, to_stage, label, **changes)
+    from_stage, unit.stage, unit.label = unit.stage, to_stage, label
+    for field, value in changes.items():
+        setattr(unit, field, value)
     return of(
         unit=unit,
         event=event,
@@ -178,34 +175,29 @@ def is_audit(unit: Unit) -> bool:
 
 def to_people(unit: Unit, event: str, routes: Routes) -> Any:
     """Move a unit to the queue for its most likely language and return the transition. The caller saves both."""
-    return moved(unit, event, stages.QUEUED, of=PLAIN, **first_queue(unit, routes))
+    candidates = routes.kind.routing.candidates(unit.item, unit.asked, routes)
+    return moved(unit, event, stages.QUEUED, of=PLAIN, **first_queue(candidates, routes))
 
 
-def first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
+def first_queue(candidates: Sequence[str], routes: Routes) -> dict[str, Any]:
     """Return the values of a unit's fields in the queue of its most likely language."""
-    candidates = unit.task.kind.routing.candidates(unit, routes)
     queue = routes.queue_in(candidates[0])
     return {"candidates": candidates, "round": 1, "language": queue, "visited": [queue]}
 
 
-def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
-    """Set the first stage of a new unit, and other fields. The caller saves the unit and then calls `begun`."""
-    unit.stage, unit.label = stage, label
-    for field, value in changes.items():
-        setattr(unit, field, value)
+def enter(task: Task, units: Mapping[str, Sequence[Any]], **fixed: Any) -> None:
+    """Store new units and their first transitions.
 
-
-def begun(task: Task, first: int) -> None:
-    """Store the first transitions of a task's new units in a single statement.
-
-    first: position of the first new unit.
+    units: the values of each column, with the primary keys.
+    fixed: values of all units.
     """
     events = {**_BEGINNINGS, stages.QUEUED: task.kind.routing.enters_by}
     for stage, event in events.items():
         stages.check_move(stages.NEW, event, stage)
-    with connection.cursor() as cursor:
-        now = connection.ops.adapt_datetimefield_value(timezone.now())
-        cursor.execute(_BEGUN, [*chain(*events.items()), stages.NEW, now, task.pk, first])
+    insert_columns(Unit, units, task_id=task.pk, **fixed)
+    moves = {name: units[name] for name in ("round", "language", "label")}
+    moves |= {"unit_id": units["id"], "event": [*map(events.get, units["stage"])], "to_stage": units["stage"]}
+    insert_columns(Transition, moves, from_stage=stages.NEW, at=timezone.now())
 
 
 def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:

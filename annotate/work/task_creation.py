@@ -34,7 +34,7 @@ from corpora.core.languages import UND
 from corpora.core.values import matching
 from corpora.core.voters import Panel
 from corpora.database.bulk_rows import batched, insert
-from corpora.draws.samples import Sample, record, record_on_the_way, sample_uniform
+from corpora.draws.samples import Sample, item_store, record, record_draw, sample_uniform, stored_items, unsaved_items
 from corpora.models import Corpus, Item
 from corpora.predictions.panels import supported_labels
 from corpora.predictions.predictor_labels import find_imported, find_predictor, predicted_labels
@@ -322,14 +322,14 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
     samples: the samples that contain the items of the question.
     """
     task, kind = entry.task, entry.task.kind
-    in_memory = design.asks_each or any(control.hides for control in kind.quality_controls)
+    in_memory = design.asks_each or design.answers_from == SYSTEMS
+    in_memory |= any(control.hides for control in kind.quality_controls)
     drawn, orders = [], {}
     for sample in samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
         entry.suggested |= sample.parameters.pop(REPLIES, {})
-        draw, items = record_on_the_way(sample, *[Item] * in_memory)
-        task.draws.add(draw)
-        drawn.append(list(items) if in_memory else items)
+        task.draws.add(record_draw(sample))
+        drawn.append(stored_items(entry.corpus, sample.rows) if in_memory else unsaved_items(sample))
     entry.items, predicted = chain.from_iterable(drawn), {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in samples for key in sample.keys})
@@ -344,6 +344,7 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
         suggested=entry.suggested,
         predicted=predicted,
         asks_all=design.asks_all,
+        store=list if in_memory else item_store(entry.corpus),
     )
     entry.opened.stages += counts
     progress(counts.total())

@@ -2,10 +2,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from types import MappingProxyType
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +19,14 @@ from annotate.kinds import preference_kind
 from annotate.kinds.preference_kind import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality import commitments
-from annotate.work.moves import begin, begun, first_queue
+from annotate.work.moves import enter, first_queue
 from annotate.work.routes import Routes
-from corpora.database.bulk_rows import batched, insert, listed, plain
+from corpora.database.bulk_rows import batched, insert, listed, new_keys
 from corpora.models import Item, as_read
 
 # Redundancy of a unit that everybody should answer: the largest number that the column can store.
 EVERYBODY = 32767
 CHUNK = 2000  # units written at once
-_Plain = plain(Unit)
 
 
 Orders = Mapping[str, Mapping[str, list[str]]]  # by language and class, the ids of items in the order of the draw
@@ -70,31 +68,46 @@ class Seen:
         self.runs.append((run[0][order], run[1][order]))
 
 
-class _Original(NamedTuple):
-    """The values of a unit that are needed when other units become copies of it."""
-
-    pk: int
-    agreed_label: str
-
-
-def add_units(
-    task: Task,
-    items: Iterable[Item],
-    *,
-    asked: str = "",
-    known_answers: Mapping[int, str] = MappingProxyType({}),
-    honeypots: bool = False,
-    reuse: Mapping[int, tuple[Unit, str]] = MappingProxyType({}),
-    predicted: Mapping[str, str] = MappingProxyType({}),
-    suggested: Mapping[str, Mapping[str, list[str]]] = MappingProxyType({}),
-    asks_all: bool = False,
-) -> Counter[str]:
+def add_units(task: Task, items: Iterable[Any], **settings: Any) -> Counter[str]:
     """Create a unit for each item, in order, and route it. Returns the number of units per stage.
 
     Each CHUNK of units is a transaction. Callers that need a single transaction must open it.
 
-    task: the task.
-    items: the items.
+    settings: fields of Entrance.
+    """
+    entrance, first = Entrance(task, **settings), task.units.count() + 1
+    if first > 1:
+        entrance.texts = _texts_of(task, entrance.asked)
+    counts = Counter[str]()
+    # The next items are read before the transaction begins.
+    for questions in batched(entrance.questions(items), CHUNK):
+        counts += entrance.add(questions, first + counts.total())
+    read = sum(control.units_added(task, first) for control in task.hooks["units_added"])
+    return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+
+
+# An item, and if people compare systems, the number of the pair and its replies; otherwise 0 and None.
+_Question = tuple[Any, int, Compared | None]
+
+
+class _Start(NamedTuple):
+    """Values of a new unit that depend on its first stage."""
+
+    stage: str
+    label: str = ""
+    agreed_label: str = ""
+    copy_of_id: int | None = None
+    reused_from_id: int | None = None
+    candidates: Sequence[str] = ()
+    visited: Sequence[str] = ()
+    round: int = 0
+    language: str = ""
+
+
+@dataclass
+class Entrance:
+    """The way of items into a task, a few thousand at a time, so that memory is not exhausted.
+
     asked: language that the question about all items names, "" if any language is a possible answer.
     known_answers: the known answer of each item that is hidden among the work, by the item's primary key.
     honeypots: whether the units are hidden gold answers.
@@ -104,131 +117,138 @@ def add_units(
     suggested: if people compare systems, the replies that each system suggests, by item id. A unit is then created for
         each pair of systems.
     asks_all: whether people label all items, even those on which the detectors agree.
+    store: function that stores new items in the transaction that creates their units, and returns the stored items.
+    texts: index of the texts of all earlier units.
     """
-    first = task.units.count() + 1
-    texts = _texts_of(task, asked) if first > 1 else Seen()
-    # A second person reads a share of the units that a single person reads.
-    overlap_share = task.overlap_share if task.redundancy == 1 and not honeypots else 0
-    fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
-    if honeypots:
-        fixed |= {"honeypot": True, "redundancy": EVERYBODY}
-    counts = Counter[str]()
-    # There is one question per item, unless people compare systems.
-    item_questions = _questions(task, items, suggested) if suggested else ((item, 0, None) for item in items)
-    questions = enumerate(item_questions, first)
+
+    task: Task
+    asked: str = ""
+    known_answers: Mapping[int, str] = field(default_factory=dict)
+    honeypots: bool = False
+    reuse: Mapping[int, tuple[Unit, str]] = field(default_factory=dict)
+    predicted: Mapping[str, str] = field(default_factory=dict)
+    suggested: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
+    asks_all: bool = False
+    store: Callable[[Sequence[Any]], Sequence[Any]] = list
+    texts: Seen = field(default_factory=Seen)
+
+    def __post_init__(self) -> None:
+        self.routes, self.routing = Routes.load(self.task), self.task.kind.routing
+        # Most units start like many others.
+        self.agreed = cache(lambda label: _Start(stages.AGREED, label, label))
+        self.queued = cache(lambda *candidates: _Start(stages.QUEUED, **first_queue(candidates, self.routes)))
+
+    def questions(self, items: Iterable[Any]) -> Iterable[_Question]:
+        """Return the questions about items. Each question becomes a unit.
+
+        If people compare systems, there is a question for each item and pair of systems, in a random order that does
+        not reveal the systems.
+        """
+        if not self.suggested:
+            return ((item, 0, None) for item in items)
+        pairs: list[_Question] = [
+            (item, number, sets)
+            for item in items
+            for number, sets in enumerate(preference_kind.compared(self.suggested[item.key]), 1)
+        ]
+        seed = self.task.seed
+        return sorted(pairs, key=lambda pair: hash_order.lot(seed, "place", f"{pair[0].key} {pair[1]}"))
 
     @transaction.atomic
-    def add_chunk() -> Counter[str]:
-        # The items may be created while they are read. SQLite writes each page once if they are in this transaction.
-        some = list(islice(questions, CHUNK))
-        keys = (item.key for _, (item, *_) in some)
-        overlap = commitments.draw_independently(task, OVERLAP, keys, overlap_share) if overlap_share else set()
-        units = []
-        for position, (item, pair, _) in some:
-            more: dict[str, Any] = {
-                "known_answer": known_answers.get(item.pk, ""),
-                "predicted": predicted.get(item.key, ""),
-            }
-            more |= {"redundancy": 2} if item.key in overlap else {}
-            units.append(_Plain(item=item, pair=pair, position=position, **fixed | more))
-        if units:
-            _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
-            begun(task, units[0].position)
-        return Counter(unit.stage for unit in units)
+    def add(self, questions: Sequence[_Question], first: int) -> Counter[str]:
+        """Create the units of some questions. Returns the number of units per stage.
 
-    while added := add_chunk():
-        counts += added
-    read = sum(control.units_added(task, first) for control in task.hooks["units_added"])
-    return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+        first: position of the first unit.
+        """
+        task, (drawn, pairs, compared) = self.task, zip(*questions, strict=True)
+        items, keys = self.store(drawn), new_keys(Unit, len(drawn))
+        overlap, redundancy = set[str](), EVERYBODY
+        if not self.honeypots:
+            redundancy = at_first(task.redundancy, stop_early=task.stop_early)
+            # A second person reads a share of the units that a single person reads.
+            share = task.overlap_share if task.redundancy == 1 else 0
+            overlap = commitments.draw_independently(task, OVERLAP, (item.key for item in items), share)
+        starts = zip(*self.starts(keys, items, compared), strict=True)
+        units: dict[str, Sequence[Any]] = {
+            "id": keys,
+            "item_id": [item.pk for item in items],
+            "pair": pairs,
+            "position": range(first, first + len(items)),
+            "redundancy": [2 if item.key in overlap else redundancy for item in items],
+            "known_answer": [self.known_answers.get(item.pk, "") for item in items],
+            "predicted": [self.predicted.get(item.key, "") for item in items],
+            **dict(zip(_Start._fields, starts, strict=True)),
+        }
+        enter(task, units, asked=self.asked, honeypot=self.honeypots)
+        insert(Comparison(unit_id=key, **sets._asdict()) for key, sets in zip(keys, compared, strict=True) if sets)
+        return Counter(units["stage"])
+
+    def starts(
+        self, keys: Sequence[int], items: Sequence[Any], compared: Sequence[Compared | None]
+    ) -> Iterator[_Start]:
+        """Yield the start of each unit. Extend the index of texts.
+
+        If the task already has a unit with the same text, the new unit becomes a copy of it, because people judge each
+        text only once.
+
+        keys: primary keys of the units.
+        """
+        digests = list(map(self._digest, items, compared))
+        originals, new = _originals(self.texts, filter(None, digests)), {}
+        for key, item, sets, digest in zip(keys, items, compared, digests, strict=True):
+            if digest in originals:
+                original, agreed_label = originals[digest]
+                yield _Start(stages.COPIED, copy_of_id=original, agreed_label=agreed_label)
+                continue
+            start = self._start(item, sets)
+            if digest:
+                originals[digest], new[digest] = (key, start.agreed_label), key
+            yield start
+        self.texts.add(new)
+
+    def _start(self, item: Any, sets: Compared | None) -> _Start:
+        """Return the start of a unit with a new text.
+
+        If the detectors disagree, it enters the queue of its most likely language, even if nobody reads this language.
+        The manager gets a warning about such units and can reroute them.
+        """
+        if item.pk in self.reuse:
+            unit, label = self.reuse[item.pk]
+            return _Start(stages.LABELLED, label, reused_from_id=unit.pk)
+        if not (self.asks_all or item.key in self.predicted or item.pk in self.known_answers):
+            agreed = preference_kind.agreed(sets) if sets else self.routing.agreed(item, self.task)
+            if agreed:
+                return self.agreed(agreed)
+        return self.queued(*self.routing.candidates(item, self.asked, self.routes))
+
+    def _digest(self, item: Any, sets: Compared | None) -> bytes | None:
+        if item.pk in self.known_answers:
+            return None
+        if sets is None:
+            return _digest(*as_read(item.language, item.text, item.fields))
+        return _digest(item.language, *(item.fields[name] for name in self.task.kind.fields), *map(str, sets))
 
 
-def _route(
-    units: list[Any],
-    compared: list[Compared | None],
-    texts: Seen,
-    reuse: Mapping[int, tuple[Unit, str]],
-    asks_all: bool,
-) -> None:
-    """Set the first stage of new units and store them.
-
-    If the task already has a unit with the same text, the new unit becomes a copy of it, because people judge each text
-    only once. If the detectors disagree about a unit, it enters the queue of its most likely language, even if nobody
-    reads this language. The manager gets a warning about such units and can reroute them.
-
-    units: the new units, a few thousand at most, so that memory is not exhausted.
-    compared: the two sets of replies that each unit compares, None for a unit that does not compare systems.
-    texts: index of the texts of all earlier units, which is extended.
-    reuse, asks_all: see `add_units`.
-    """
-    task = units[0].task
-    routes, agreed = Routes.load(task), task.kind.routing.agreed
-    digests = [None if unit.known_answer else _digest(unit, sets) for unit, sets in zip(units, compared, strict=True)]
-    originals, new = _originals(texts, digests) if texts.runs else {}, {}
-    for unit, sets, digest in zip(units, compared, digests, strict=True):
-        if digest and (original := originals.get(digest)):
-            unit.copy_of, unit.agreed_label = original, original.agreed_label
-            begin(unit, stages.COPIED)
-            continue
-        if digest:
-            originals[digest] = new[digest] = unit
-        label: str | None = ""
-        if unit.item.pk in reuse:
-            unit.reused_from, label = reuse[unit.item.pk]
-            begin(unit, stages.LABELLED, label)
-            continue
-        if not (asks_all or unit.predicted or unit.known_answer):
-            label = preference_kind.agreed(sets) if sets else agreed(unit.item, task)
-        if label:
-            unit.agreed_label = label
-            begin(unit, stages.AGREED, label)
-        else:
-            begin(unit, stages.QUEUED, **first_queue(unit, routes))
-    insert(units)
-    insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in zip(units, compared, strict=True) if sets)
-    texts.add({digest: unit.pk for digest, unit in new.items()})
+def _digest(*content: Any) -> bytes:
+    """Return a digest of the content that a reader sees. Units that look the same have the same digest."""
+    return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
 
 
 def _texts_of(task: Task, asked: str) -> Seen:
     """Return an index of the texts of the task's units, except for units with a known answer."""
-    texts = Seen()
-    units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
-    for some in batched(units, CHUNK):
-        texts.add({_digest(unit, None): unit.pk for unit in some})
+    texts, units = Seen(), task.units.exported().filter(copy_of=None, asked=asked)
+    rows = units.values_list("pk", "item__language", "item__text", "item__fields").iterator(CHUNK)
+    for some in batched(rows, CHUNK):
+        texts.add({_digest(*as_read(*content)): key for key, *content in some})
     return texts
 
 
-def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]:
-    """Return the task's unit for each digest. Digests without a unit are omitted."""
-    keys = texts.find(digest for digest in digests if digest)
-    if not keys:
-        return {}
+def _originals(texts: Seen, digests: Iterable[bytes]) -> dict[bytes | None, tuple[int, str]]:
+    """Return the primary key and the agreed label of the task's unit for each digest that has one."""
+    keys = texts.find(digests) if texts.runs else {}
     units = Unit.objects.filter(pk__in=listed(keys.values())).order_by()
-    labels = dict(units.values_list("pk", "agreed_label"))
-    return {digest: _Original(key, labels[key]) for digest, key in keys.items()}
-
-
-def _questions(
-    task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
-) -> Iterable[tuple[Item, int, Compared | None]]:
-    """Return the questions of a task that compares systems. Each question becomes a unit.
-
-    There is a question for each item and pair of systems, in a random order that does not reveal the systems.
-    """
-    pairs = [
-        (item, number, sets)
-        for item in items
-        for number, sets in enumerate(preference_kind.compared(suggested[item.key]), 1)
-    ]
-    return sorted(pairs, key=lambda pair: hash_order.lot(task.seed, "place", f"{pair[0].key} {pair[1]}"))
-
-
-def _digest(unit: Any, sets: Compared | None) -> bytes:
-    """Return a digest of the content that a reader sees. Units that look the same have the same digest."""
-    item = unit.item
-    content: tuple[Any, ...] = as_read(item.language, item.text, item.fields)
-    if sets is not None:
-        content = item.language, *(item.fields[name] for name in unit.task.kind.fields), *map(str, sets)
-    return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
+    labels = dict(units.values_list("pk", "agreed_label")) if keys else {}
+    return {digest: (key, labels[key]) for digest, key in keys.items()}
 
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:

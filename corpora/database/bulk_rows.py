@@ -62,7 +62,7 @@ def insert(rows: Iterable[Row]) -> list[Row]:
     options = rows[0]._meta
     fields = options.concrete_fields
     with transaction.atomic():
-        for row, key in zip(rows, _new_keys(options, len(rows)), strict=True):
+        for row, key in zip(rows, new_keys(options.model, len(rows)), strict=True):
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
         # Copy the keys of related rows into the foreign keys, because related rows may have received their keys above.
@@ -89,7 +89,7 @@ def insert_columns(model: type[Model], columns: Mapping[str, Sequence[Any]], **s
     options: Any = model._meta
     number, key = len(next(iter(columns.values()))), options.pk.attname
     with transaction.atomic(savepoint=False):
-        columns = {**columns, key: columns.get(key) or _new_keys(options, number)}
+        columns = {**columns, key: columns.get(key) or new_keys(model, number)}
         prepared = {}
         for field in options.concrete_fields:
             repeated = repeat(same.get(field.attname, field.get_default()), number)
@@ -121,8 +121,9 @@ def update(rows: Sequence[Row], names: Iterable[str]) -> None:
             _run(sql, values)
 
 
-def _new_keys(options: Any, number: int) -> Sequence[int]:
+def new_keys(model: type[Model], number: int) -> Sequence[int]:
     """Return the given number of new primary keys, which no concurrent transaction will use."""
+    options: Any = model._meta
     table, column = options.db_table, options.pk.column
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -137,19 +138,11 @@ def _new_keys(options: Any, number: int) -> Sequence[int]:
 
 
 def _prepared(field: Any, values: Iterable[Any]) -> list[Any]:
-    """Return a field's values, prepared for the driver.
-
-    If the same object occurs several times in succession, as a default does, it is prepared only once.
-    """
+    """Return a field's values, prepared for the driver. An object that occurs several times is prepared only once."""
     if (prepare := how_to_send(field)) is None:
         return list(values)
-    column: list[Any] = []
-    previous, prepared = None, None
-    for value in values:
-        if value is not previous:
-            previous, prepared = value, None if value is None else prepare(value)
-        column.append(prepared)
-    return column
+    values, sent = list(values), {id(None): None}
+    return [sent[id(value)] if id(value) in sent else sent.setdefault(id(value), prepare(value)) for value in values]
 
 
 def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -211,7 +204,8 @@ logger = logging.getLogger(__name__)
 
 def gather() -> None:
     """Update the statistics of tables that have grown, after the transaction commits. On SQLite, do nothing."""
-    if connection.vendor == "postgresql":
+    # Once is enough for all rows of a transaction.
+    if connection.vendor == "postgresql" and _gather not in (entry[1] for entry in connection.run_on_commit):
         transaction.on_commit(_gather)
 
 

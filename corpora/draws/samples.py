@@ -12,7 +12,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
-from functools import reduce
+from functools import partial, reduce
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -410,31 +411,36 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
     check_records(corpus.name, manifest)
     with full_disk_explained("no items were created"), asking(corpus.name, manifest=manifest) as store:
         rows = rows_of(store, corpus.name, keys)
-    items = {item.key: item for item in _items(corpus, rows.values(), Item)}
+    items = {item.key: item for item in stored_items(corpus, rows.values())}
     return [items[key] for key in keys]
 
 
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
     """Write a sample to the database. Return the draw, and its items in the order of the draw."""
-    draw, items = record_on_the_way(sample, Item)
-    return draw, list(items)
+    return record_draw(sample), stored_items(sample.corpus, sample.rows)
 
 
-def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Iterator[Any]]:
-    """Write a large sample to the database. Return the draw, and an iterator over its items.
+def stored_items(corpus: Corpus, rows: Iterable[dict[str, Any]]) -> list[Item]:
+    """Return the items of drawn rows, in order. Items that do not exist yet are created."""
+    items = (_item(corpus, row, Item) for row in rows)
+    return list(chain.from_iterable(map(item_store(corpus), batched(items, _BATCH_ROWS))))
 
-    The items are plain rows, which are created while the caller iterates, _BATCH_ROWS of them in a transaction. The
-    caller must consume the whole iterator.
-    """
+
+def unsaved_items(sample: Sample) -> Iterator[Any]:
+    """Yield the items of a sample as plain rows, to be stored by an `item_store`."""
+    return (_item(sample.corpus, row, _Plain) for row in sample.rows)
+
+
+def record_draw(sample: Sample) -> Draw:
+    """Write a sample to the database without its items."""
     copied = ("corpus", "design", "language", "predictor", "parameters", "seed", "asked", "size", "parts", "frame_size")
     values = {name: getattr(sample, name) for name in (*copied, "detectors", "extends")}
     with transaction.atomic():
         _lock(sample.corpus)
         if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
             raise CorpusError("This draw has already been extended. Extend the larger draw instead.")
-        draw = Draw.objects.create(frame_digest=sample.digest, **values)
-    return draw, _items(sample.corpus, sample.rows, of)
+        return Draw.objects.create(frame_digest=sample.digest, **values)
 
 
 def _lock(corpus: Corpus) -> None:
@@ -443,18 +449,17 @@ def _lock(corpus: Corpus) -> None:
         raise CorpusError(f"Corpus {corpus} has been deleted in the meantime, so nothing was drawn.")
 
 
-def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
-    """Yield the item of each row, in order. Items that do not exist yet are created."""
+def item_store(corpus: Corpus) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return a function that takes some items, stores those that do not exist yet, and returns the stored items."""
     # On PostgreSQL, the corpus is locked until the last item is created. If there was no item before, none needs to be
     # looked up. The lookups would be slow, because their plan was made for an empty table.
-    first_draw = connection.vendor == "postgresql" and not Item.objects.filter(corpus=corpus).exists()
-    for new_items in batched((_item(corpus, row, of) for row in rows), _BATCH_ROWS):
-        yield from insert(new_items) if first_draw else _stored(corpus, new_items)
+    if connection.vendor == "postgresql" and not Item.objects.filter(corpus=corpus).exists():
+        return insert
+    return partial(_found_or_stored, corpus)
 
 
 @transaction.atomic
-def _stored(corpus: Corpus, new_items: list[Any]) -> list[Any]:
-    """Return the stored items, in order. Items that do not exist yet are created."""
+def _found_or_stored(corpus: Corpus, new_items: Sequence[Any]) -> list[Any]:
     # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
     # would scan all items of the corpus.
     existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()

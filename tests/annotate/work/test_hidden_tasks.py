@@ -17,7 +17,7 @@ from annotate.kinds.language import KIND
 from annotate.models import Judgment, Task, Transition, Unit
 from annotate.work import unit_entry
 from annotate.work.judgments import judge
-from annotate.work.moves import begun
+from annotate.work.moves import enter
 from annotate.work.queue import take
 from annotate.work.task_creation import open_task
 from annotate.work.unit_entry import Seen
@@ -49,13 +49,13 @@ def test_answers_are_saved_while_a_task_is_opened_and_nobody_sees_it_before_it_i
         seen.extend(["large" in set(Task.objects.values_list("name", flat=True)), Judgment.objects.count()])
         assert Unit.objects.filter(task__name="large").count() == 100
 
-    def begin(task, first):
-        begun(task, first)
-        if first == 1:
+    def begin(task, units, **fixed):
+        enter(task, units, **fixed)
+        if units["position"][0] == 1:
             transaction.on_commit(answer)
 
     monkeypatch.setattr(unit_entry, "CHUNK", 100)
-    monkeypatch.setattr(unit_entry, "begun", begin)
+    monkeypatch.setattr(unit_entry, "enter", begin)
     open_large(demo_corpus)
     assert seen == [False, 1]
     assert Task.objects.get(name="large").units.count() == POSTS
@@ -83,15 +83,16 @@ import os, signal
 import django
 django.setup()
 from annotate.actions.commands import call_command
-from annotate.work import unit_entry
+from annotate.work import moves, unit_entry
 from corpora.models import Corpus
 
-def begun(task, first):
-    if first > 200:
+def enter(task, units, **fixed):
+    if units["position"][0] > 200:
         os.kill(os.getpid(), signal.SIGKILL)
+    moves.enter(task, units, **fixed)
 
 Corpus.objects.create(name={corpus!r})
-unit_entry.CHUNK, unit_entry.begun = 100, begun
+unit_entry.CHUNK, unit_entry.enter = 100, enter
 call_command("open_task", "large", "--size=300", "--seed=7", "--corpus", {corpus!r})
 """
 
