@@ -7,10 +7,8 @@ their pseudonyms, and does not contain the labels of gold answers. core/draws/co
 """
 
 import json
-from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +55,8 @@ def drawn_units(
 ) -> list[int]:
     """Draw units from each stratum, and record the draws.
 
-    Because there can be many units, only the ids of one stratum are in memory at a time.
+    Because there can be many units, only the ids of one stratum are in memory at a time. They are all read before the
+    draw is stored. Otherwise, SQLite would refuse to store it if somebody else has written in the meantime.
 
     paths: field paths whose values define the stratum of a unit.
     counts: number of units to draw, by stratum.
@@ -65,14 +64,11 @@ def drawn_units(
     Return the keys of the drawn units.
     """
     unit_keys: list[int] = []
-    rows = units.order_by(*paths, "pk").values_list(*paths, "item__key", "pk").iterator(READ)
-    for stratum, group in groupby(rows, key=lambda row: row[:-2]):
-        ids, keys = [], array("q")
-        for *_, id, key in group:
-            ids.append(id)
-            keys.append(key)
-        drawn_ids = set(drawn(task, purpose, stratum, ids, counts.get(stratum, 0)))
-        unit_keys += [key for id, key in zip(ids, keys, strict=True) if id in drawn_ids]
+    for stratum in list(units.order_by(*paths).values_list(*paths).distinct()):
+        of_stratum = units.filter(**dict(zip(paths, stratum, strict=True))).order_by("pk")
+        rows = list(of_stratum.values_list("item__key", "pk"))
+        drawn_ids = set(drawn(task, purpose, stratum, [id for id, _ in rows], counts.get(stratum, 0)))
+        unit_keys += [key for id, key in rows if id in drawn_ids]
     return unit_keys
 
 

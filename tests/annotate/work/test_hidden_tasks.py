@@ -12,9 +12,11 @@ from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotate.core.draws.committed_draws import AUDIT
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Judgment, Task, Transition, Unit
+from annotate.quality import commitments
 from annotate.work import unit_entry
 from annotate.work.judgments import judge
 from annotate.work.moves import enter
@@ -59,6 +61,23 @@ def test_answers_are_saved_while_a_task_is_opened_and_nobody_sees_it_before_it_i
     open_large(demo_corpus)
     assert seen == [False, 1]
     assert Task.objects.get(name="large").units.count() == POSTS
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.sqlite_only
+def test_an_answer_is_saved_while_audits_are_drawn_and_they_go_on(demo_corpus, make_task, person, monkeypatch):
+    ann, keep = person("ann", "de"), commitments.keep
+    leases = [take(ann, make_task([DISPUTED]))]
+
+    def answer_first(task, purpose, *draw):
+        if purpose == AUDIT and leases:
+            at_once(lambda: judge(ann, leases.pop().pk, Answer("de")))
+        keep(task, purpose, *draw)
+
+    monkeypatch.setattr(commitments, "keep", answer_first)
+    open_large(demo_corpus, options={"audit_share": 0.5})
+    assert Judgment.objects.count() == 1
+    assert Task.objects.get(name="large").units.filter(audited=True).count() > 1
 
 
 @pytest.mark.django_db(transaction=True)
