@@ -192,6 +192,19 @@ def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_tas
     assert min(counts[way] for way in ("answer", "skip", "released", "expired", "twice", "undone")) > 0, counts
 
 
+def slow_answers(monkeypatch):
+    """Have each answer, once it is stored, wait until all others wait or end; the event tells that it is."""
+    stored, real = threading.Event(), judgments.decide_or_route
+
+    def slow(*args, **options):
+        stored.set()
+        until_others_wait_or_end()
+        real(*args, **options)
+
+    monkeypatch.setattr(judgments, "decide_or_route", slow)
+    return stored
+
+
 @pytest.mark.parametrize("stale", [False, True])
 def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(make_task, person, monkeypatch, stale):
     """What lease_locked counts anew, and what stops it if it ever should not."""
@@ -248,18 +261,10 @@ def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_to
     task = make_task([DISPUTED], redundancy=2)
     ann, bea = person("ann", "de"), person("bea", "de")
     lease = take(ann, task)
-    locked = threading.Event()
-    real = judgments.decide_or_route
-
-    def slow(*args, **options):
-        locked.set()
-        until_others_wait_or_end()
-        real(*args, **options)
-
-    monkeypatch.setattr(judgments, "decide_or_route", slow)
+    stored = slow_answers(monkeypatch)
 
     def ask():
-        locked.wait(HANGS)
+        stored.wait(HANGS)
         return take(bea, task)
 
     judgment, given = at_once(lambda: judge(ann, lease.pk, GERMAN), ask)
@@ -272,15 +277,7 @@ def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task
     task, ann = make_task([DISPUTED] * 2), person("ann", "de")
     first = judge(ann, take(ann, task).pk, GERMAN)
     lease = take(ann, task)
-    answered = threading.Event()
-    real = judgments.decide_or_route
-
-    def slow(*args, **options):
-        answered.set()
-        until_others_wait_or_end()
-        real(*args, **options)
-
-    monkeypatch.setattr(judgments, "decide_or_route", slow)
+    answered = slow_answers(monkeypatch)
 
     def take_back():
         answered.wait(HANGS)
