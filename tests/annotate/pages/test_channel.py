@@ -7,7 +7,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core import mail as outbox
 from django.core.mail.backends.locmem import EmailBackend
-from django.test import Client
 
 from annotate.actions.commands import call_command
 from annotate.actions.user_accounts import FAILED, REFUSED, SENT, mail_invitations
@@ -16,6 +15,7 @@ from annotate.models import Guidelines, Note, Unit
 from annotate.work import accounts, flags
 from annotate.work.permit import acting, permits
 from annotate.work.queue import take
+from tests.annotate.acts import signed_in as as_
 from tests.annotate.conftest import DISPUTED
 
 TEXT = "ein Satz, den niemand in einer Mail liest"
@@ -30,12 +30,6 @@ def flag(annotator, task, kind="question", words="Is this German?"):
     lease = take(annotator, task)
     with acting(annotator.user, task.name) as permit:
         return flags.flag(permit, lease.pk, kind, words).flag
-
-
-def as_(annotator):
-    client = Client()
-    client.force_login(annotator.user)
-    return client
 
 
 def do(desk, flag, deed, **fields):
@@ -197,8 +191,8 @@ def with_mail(settings):
     return settings
 
 
-def address(annotator):
-    User.objects.filter(pk=annotator.user.pk).update(email="ann@example.org")
+def address(annotator, email="ann@example.org"):
+    User.objects.filter(pk=annotator.user.pk).update(email=email)
     annotator.user.refresh_from_db()
 
 
@@ -227,7 +221,7 @@ def test_a_reply_stands_although_no_mail_goes_and_the_page_says_where_one_failed
     elif trouble == "a server that takes nothing":
         with_mail.EMAIL_BACKEND = f"{__name__}.Broken"
     else:
-        User.objects.filter(pk=ann.user.pk).update(email=f"a@{'ä' * 60}.org")
+        address(ann, f"a@{'ä' * 60}.org")
     page = do(desk, flag(ann, task), "reply", reply="Yes.").text
     assert ("but the mail about it could not be sent" in page) == (trouble != "no server")
     assert "Yes." in as_(ann).get("/").text
@@ -263,9 +257,8 @@ def test_links_are_shown_although_their_mails_could_not_be_sent_and_no_other_is_
 @pytest.mark.parametrize("email", [f"a@{'ä' * 60}.org", "a@b..org", f"a@{'x' * 70}.ä", "a@x.org\nBcc: b@x.org"])
 def test_an_address_that_cannot_be_written_costs_nobody_their_link(desk, ann, person, with_mail, email):
     bea = person("bea")
-    for each, written in ((ann, email), (bea, "bea@example.org")):
-        User.objects.filter(pk=each.user.pk).update(email=written)
-        each.user.refresh_from_db()
+    address(ann, email)
+    address(bea, "bea@example.org")
     page = invited(desk, ann, bea)
     assert page.count("/invite/") >= 2
     assert "Sent by mail to bea." in page

@@ -10,14 +10,13 @@ from django.utils import timezone
 
 from annotate.figures.personal_progress import LONG, answers_by, without_pause, worked
 from annotate.kinds import Answer
-from annotate.models import Judgment, Preferences, Task
+from annotate.models import Judgment, Task
 from annotate.work import flags
 from annotate.work.answer_changes import change
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate.acts import settle, signed_in, words
-from tests.annotate.browser.test_for_everybody import wrong
 from tests.annotate.conftest import DISPUTED
 
 
@@ -128,9 +127,6 @@ def test_a_long_document_is_no_pause(make_task, ann):
     answered(ann, task, **at(now - timedelta(minutes=30), 25 * 60))
     answered(ann, task, **at(now, 29 * 60))
     assert without_pause(ann, now) // timedelta(minutes=1) == 55
-
-
-# --- the first page
 
 
 # --- history
@@ -251,18 +247,3 @@ def test_while_a_task_is_open_adjudicated_and_other_answers_look_alike(overruled
     plain = {re.sub(r'\d+|German|English|value="\w{64}"', "", row) for row in rows}
     assert len(rows) == 2
     assert len(plain) == 1
-
-
-# --- for everybody
-
-
-@pytest.mark.slow
-def test_home_is_for_everybody_with_a_goal_and_after_long_work(new_page, make_task, person):
-    ann, task = person("ann", "de"), make_task([DISPUTED] * 20)
-    make_task([], name="empty", title="Empty")
-    Preferences.objects.create(user=ann.user, goal=40)
-    worked_for(ann, task, 52)
-    page = new_page(user=ann.user)
-    for address in ("/", "/history/"):
-        page.goto(address)
-        assert wrong(page) == []

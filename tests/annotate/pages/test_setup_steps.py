@@ -65,20 +65,6 @@ def test_an_import_can_have_the_detectors_label_the_posts_in_the_same_job(desk):
         imported(corpus="ads", fields="text", language="en", prelabel=True)
 
 
-@pytest.mark.slow
-def test_the_page_of_a_job_leads_to_the_next_step_when_the_job_ends(desk):
-    given, outcome = imported()
-    job = finished("import_corpus", given, corpus="july", said=outcome.said, warned=["Beware."])
-    assert "HX-Redirect" not in polled(desk, job)  # the posts are not labelled, so the page asks for that
-    by_name()["prelabel"].perform({"corpus": "july"})
-    assert polled(desk, job)["HX-Redirect"] == f"{reverse('manage-new-task')}?corpus=july"
-    assert "2 posts from 1 new file" in words(page := desk.get(FIRST))
-    assert "Details and 1 warning" in words(page)
-    # Who comes back to a job that has ended stays there, with the next step as the primary button.
-    page = desk.get(reverse("manage-job", args=[job.pk])).text
-    assert f'<a class="primary" href="{reverse("manage-new-task")}?corpus=july">New task</a>' in page
-
-
 def test_the_columns_are_a_finished_step_only_if_the_corpus_exists(desk):
     given = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0"}
     job = finished("import_corpus", given, corpus="july", state=Job.FAILED)
