@@ -28,7 +28,8 @@ from tests.annotate.panels.topics import KIND as TOPIC_KIND
 from tests.annotate.panels.topics import import_topics
 from tests.together import HANGS, until
 
-NEW, INBOX = "/manage/corpora/new/", "/manage/inbox/"
+NEW, INBOX, NEW_TASK = "/manage/corpora/new/", "/manage/inbox/", "/manage/new-task/"
+UNIFORM = {"corpus": "demo", "kind": "language", "design": "uniform"}
 ROWS = b'{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n'
 KIND = 'title = "Is it good?"\nform = "choice"\n[[layout]]\nstyle = "typed"\nfields = ["words"]\n'
 
@@ -52,6 +53,23 @@ def lying():
 def importing(desk, **said):
     form = {"file": "posts.jsonl", "corpus": "july", "licence": "CC0-1.0", "holds": "posts", "column-id": "id"}
     return desk.post(NEW, form | {"column-text": "text"} | said)
+
+
+def perform_last():
+    """Do what the newest job is for, and return its outcome."""
+    return by_name()["import_corpus"].perform(Job.objects.latest("pk").given)
+
+
+def ended(job, state, **said):
+    now = timezone.now()
+    Job.objects.filter(pk=job.pk).update(state=state, began_at=now, ended_at=now, **said)
+
+
+def done(action, given, **said):
+    """Store a job that is done."""
+    job = Job.objects.create(action=action, given=given)
+    ended(job, Job.DONE, **said)
+    return job
 
 
 def lay(name="posts.jsonl", content=ROWS):
@@ -89,11 +107,7 @@ def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number_until_i
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        (
-            "posts.jsonl",
-            b"x" * ((1 << 20) + 1),
-            "posts.jsonl is larger than 1 MB, the maximum for uploads. Copy it into the folder",
-        ),
+        ("posts.jsonl", b"x" * ((1 << 20) + 1), "posts.jsonl is larger than 1 MB, the maximum for uploads. Copy it"),
         ("posts.jsonl", b"", "is empty. Choose another file"),
         (".hidden", b"x", "Rename the file"),
         ("x" * 130, b"x", "Rename the file"),
@@ -116,11 +130,10 @@ def test_nobody_but_a_manager_can_leave_a_file(client, person, data_dir):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_a_tab_that_was_closed_during_the_upload_nothing_stays(live_server, client, manager, data_dir):
-    client.force_login(manager)
-    client.get(INBOX)
-    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
-    token = client.cookies["csrftoken"].value
+def test_of_a_tab_that_was_closed_during_the_upload_nothing_stays(live_server, desk, data_dir):
+    desk.get(INBOX)
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in desk.cookies.items())
+    token = desk.cookies["csrftoken"].value
     head = (
         f"POST {INBOX} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\nX-CSRFToken: {token}\r\n"
         "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 10000000\r\n\r\n"
@@ -141,15 +154,9 @@ def test_columns_are_guessed_by_their_names_and_what_the_form_says_is_what_the_j
     for column in ("tweet_id", "Body", "created_at"):
         assert f'<option value="{column}" selected>' in page
     importing(desk, file="t.tsv", **{"column-id": "tweet_id", "column-text": "Body"}, text_may_leave="no")
-    [job] = Job.objects.all()
-    assert job.given == {
-        "corpus": "july",
-        "files": [str(path)],
-        "licence": "CC0-1.0",
-        "text_may_leave": False,
-        "column": ["id=tweet_id", "text=Body"],
-    }
-    assert by_name()["import_corpus"].perform(job.given).data["accepted"] == 1
+    given = {"corpus": "july", "files": [str(path)], "licence": "CC0-1.0", "text_may_leave": False}
+    assert Job.objects.get().given == given | {"column": ["id=tweet_id", "text=Body"]}
+    assert perform_last().data["accepted"] == 1
 
 
 @pytest.mark.parametrize("columns", [("Nr", "Beitrag", "Sprache"), ("review_id", "texte", "langue")])
@@ -160,13 +167,11 @@ def test_columns_are_guessed_in_other_languages_and_by_their_endings(desk, colum
         assert f'<option value="{column}" selected>' in page
 
 
-def test_records_need_fields_and_are_imported_with_them(desk):
+def test_records_are_imported_with_their_fields(desk):
     lay("r.csv", b"id,query,title,lang\n1,a,b,en\n")
     form = {"file": "r.csv", "holds": "records", "column-text": "", "column-language": "lang"}
-    response = importing(desk, **form)
-    assert (response.status_code, "Enter the fields' columns in order" in words(response)) == (400, True)
     importing(desk, **form, fields="query title")
-    by_name()["import_corpus"].perform(Job.objects.get().given)
+    perform_last()
     assert manifest_of("july").fields == ("query", "title")
 
 
@@ -185,7 +190,7 @@ def test_reserved_columns_of_records_become_other_fields_and_the_form_suggests_t
     )
     by_name()["import_corpus"].perform(job.given)
     assert manifest_of("july").fields == ("body", "page_title", "author_shown")
-    assert "Detectors" not in desk.get(reverse("manage-new-task"), {"corpus": "july"}).text.partition("</ol>")[0]
+    assert "Detectors" not in desk.get(NEW_TASK, {"corpus": "july"}).text.partition("</ol>")[0]
 
 
 def test_only_a_column_with_readable_dates_is_preselected(desk):
@@ -208,8 +213,8 @@ def test_posts_are_imported_again_as_records_from_a_filled_form(desk):
     lay("p.csv", "key;text;note\n1;Grüße;a\n2;salut;b\n".encode("cp1252"))
     form = {"file": "p.csv", "column-id": "key", "encoding": "windows-1252", "delimiter": "semicolon"}
     importing(desk, **form, licence="my own", text_may_leave="yes", source="a café")
-    by_name()["import_corpus"].perform(Job.objects.get().given)
-    page = desk.get(reverse("manage-new-task"), {"corpus": "july"}).text
+    perform_last()
+    page = desk.get(NEW_TASK, {"corpus": "july"}).text
     assert "Posts can only be asked for their language." in page
     [address] = re.findall(r'<a href="([^"]+)">Import the file as records', page)
     page = desk.get(unescape(address)).text
@@ -218,8 +223,7 @@ def test_posts_are_imported_again_as_records_from_a_filled_form(desk):
     assert re.findall(r'<option value="([^"]+)" selected>', page) == ["semicolon", "windows-1252", "key", "text"]
     form |= {"holds": "records", "corpus": "again", "language": "und", "fields": "text note"}
     importing(desk, **form, licence="my own", text_may_leave="yes")
-    outcome = by_name()["import_corpus"].perform(Job.objects.latest("pk").given)
-    assert outcome.data["accepted"] == 2
+    assert perform_last().data["accepted"] == 2
     page = desk.get(reverse("manage-kind-edit"), {"corpus": "again", "template": "sentiment"}).text
     assert re.search(r'name="label-en" value="Text"', page)
 
@@ -288,14 +292,8 @@ def test_a_csv_from_excel_is_shown_as_it_is_recognized_and_imported_as_it_was_sh
 
 def test_the_preview_follows_the_format_and_keeps_what_was_said(desk):
     lay("polish.csv", "id;text\n1;źdźbło\n".encode("windows-1250"))
-    form = {
-        "file": "polish.csv",
-        "corpus": "july",
-        "licence": "my own",
-        "preview": "yes",
-        "column-id": "",
-        "column-text": "",
-    }
+    form = {"file": "polish.csv", "corpus": "july", "licence": "my own", "preview": "yes"}
+    form |= {"column-id": "", "column-text": ""}
     wrong = desk.post(NEW, form | {"delimiter": "comma", "encoding": "windows-1252"})
     assert (wrong.status_code, "id;text" in words(wrong)) == (200, True)
     right = desk.post(NEW, form | {"delimiter": "semicolon", "encoding": "windows-1250"})
@@ -324,6 +322,7 @@ def refused_at(response):
     ("said", "field", "why"),
     [
         ({"licence": "my own"}, "text_may_leave", "The licence my own does not say whether the text may be published"),
+        ({"licence": "", "text_may_leave": "yes"}, "licence", "Licence of the texts"),
         ({"corpus": "a b"}, "corpus", "'a b' is not a valid corpus name"),
         ({"column-text": ""}, "column-text", "Choose the column that contains the text."),
         ({"holds": "records"}, "fields", "Enter the fields' columns in order."),
@@ -348,38 +347,31 @@ def test_own_texts_are_not_published_without_a_further_question(desk):
     assert (given["licence"], given["text_may_leave"]) == (corpus_setup.OWN_TEXTS, False)
 
 
-def test_texts_that_may_leave_need_a_licence(desk):
-    lay()
-    at, sentence = refused_at(importing(desk, licence="", text_may_leave="yes"))
-    assert (at, "Licence of the texts" in sentence) == ("licence", True)
-
-
 def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the_form(desk, demo_corpus, make_task):
     make_task([], name="taken")
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "5", "seed": "1"}
-    field, why = refused_at(desk.post(reverse("manage-new-task"), form | {"name": "taken"}))
+    form = UNIFORM | {"size": "5", "seed": "1"}
+    field, why = refused_at(desk.post(NEW_TASK, form | {"name": "taken"}))
     assert (field, "already exists" in why) == ("name", True)
     precision = form | {"name": "t", "kind": "verify", "design": "precision", "languages": "de"}
-    field, why = refused_at(desk.post(reverse("manage-new-task"), precision))
+    field, why = refused_at(desk.post(NEW_TASK, precision))
     assert (field, "“Predictor” is needed" in why) == ("predictor", True)
     recall = precision | {"design": "recall", "predictor": "majority", "history": "2014-05-01..2014-08-01"}
-    field, why = refused_at(desk.post(reverse("manage-new-task"), recall))
+    field, why = refused_at(desk.post(NEW_TASK, recall))
     assert (field, "must end before the window" in why) == ("history", True)
 
 
 def test_a_refusal_of_a_new_task_names_the_fields_of_the_form_and_stands_beside_one(desk, demo_corpus):
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "name": "t", "size": "5", "seed": "1"}
-    refused = desk.post(reverse("manage-new-task"), form | {"labels": "de xx"})
+    refused = desk.post(NEW_TASK, UNIFORM | {"name": "t", "size": "5", "seed": "1", "labels": "de xx"})
     field, why = refused_at(refused)
     assert (field, "'xx': unknown language code" in why, "--" in why) == ("labels", True, False)
     assert '<details class="advanced">' in refused.text
     lay("pairs.csv", b"id,language,question,passage\n1,en,why,so\n")
     fields = {"column-text": "", "column-language": "language", "fields": "question passage"}
     importing(desk, file="pairs.csv", corpus="pairs", holds="records", **fields)
-    by_name()["import_corpus"].perform(Job.objects.get().given)
+    perform_last()
     Job.objects.all().delete()
     own = {"corpus": "pairs", "kind": "qa_match", "design": "records", "name": "t", "seed": "1", "redundancy": "2"}
-    field, why = refused_at(desk.post(reverse("manage-new-task"), own))
+    field, why = refused_at(desk.post(NEW_TASK, own))
     assert field == "redundancy"
     assert "With 2 as “Answers per item”, every item with two different answers is discarded." in why
 
@@ -387,12 +379,12 @@ def test_a_refusal_of_a_new_task_names_the_fields_of_the_form_and_stands_beside_
 def test_only_questions_that_fit_the_corpus_are_offered_and_the_others_say_what_they_need(desk, demo_corpus):
     lay("reviews.csv", b"id,language,body\n1,en,good\n")
     importing(desk, file="reviews.csv", corpus="reviews", holds="records", **RECORDS)
-    by_name()["import_corpus"].perform(Job.objects.get().given)
-    page = desk.get(reverse("manage-new-task"), {"corpus": "reviews"})
+    perform_last()
+    page = desk.get(NEW_TASK, {"corpus": "reviews"})
     assert "kind=language" not in page.text
     assert "Is this post in a language that you choose? needs posts" in words(page)
     assert "needs the fields query, title, description" in words(page)
-    posts = desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name})
+    posts = desk.get(NEW_TASK, {"corpus": demo_corpus.name})
     assert ("kind=language" in posts.text, "needs records" in words(posts)) == (True, True)
     assert "Further posts" in words(posts)
 
@@ -400,8 +392,7 @@ def test_only_questions_that_fit_the_corpus_are_offered_and_the_others_say_what_
 def test_a_corpus_is_marked_among_the_files_that_may_be_predictions(desk):
     lay("mine.csv")
     lay()
-    job = Job.objects.create(action="import_corpus", given={"files": [str(inbox.folder() / "posts.jsonl")]})
-    ended(job, Job.DONE)
+    done("import_corpus", {"files": [str(inbox.folder() / "posts.jsonl")]})
     [field] = [field for field in action_forms.form("evaluate", {})[0] if field.name == "predictions"]
     assert [text for _, text, _ in field.choices] == ["mine.csv", "posts.jsonl (imported as a corpus)"]
     assert field.required
@@ -409,18 +400,15 @@ def test_a_corpus_is_marked_among_the_files_that_may_be_predictions(desk):
 
 def test_a_preview_puts_its_tables_last_and_leads_back_to_its_form(desk):
     said = ["a  b\n1  2", "People must give 2 answers.", "Audits would narrow it most:", "c  d\n3  4"]
-    given = {"name": "t", "dry_run": True, "size": 7}
-    job = Job.objects.create(action="open_task", given=given)
-    ended(job, Job.DONE, said=said)
+    job = done("open_task", {"name": "t", "dry_run": True, "size": 7}, said=said)
     page = desk.get(reverse("manage-job", args=[job.pk])).text
     assert page.index("People must give 2 answers.") < page.index("<summary>Tables") < page.index("a  b")
-    assert f'href="{reverse("manage-new-task")}?job={job.pk}">Change the options' in page
+    assert f'href="{NEW_TASK}?job={job.pk}">Change the options' in page
     assert 'name="for_good" value="yes">Open the task<' in page
 
 
 def test_a_measurement_needs_something_to_measure(desk):
-    job = Job.objects.create(action="export_gold", given={"task": "one"})
-    ended(job, Job.DONE)
+    job = done("export_gold", {"task": "one"})
     out = job_store.folder(job) / "out"
     out.mkdir(parents=True)
     (out / "manifest.json").write_text("{}")
@@ -447,12 +435,11 @@ def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, na
 
 
 def test_what_an_action_cannot_do_without_has_no_place_to_be_left_empty(desk, demo_corpus):
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform"}
-    assert re.search(r'<input name="size"[^>]* required', desk.get(reverse("manage-new-task"), form).text)
-    assert "not for language" not in desk.get(reverse("manage-new-task"), form | {"kind": "qa_match"}).text.lower()
-    lists = desk.get(reverse("manage-new-task"), form | {"kind": "verify", "design": "recall"}).text
+    assert re.search(r'<input name="size"[^>]* required', desk.get(NEW_TASK, UNIFORM).text)
+    assert "not for language" not in desk.get(NEW_TASK, UNIFORM | {"kind": "qa_match"}).text.lower()
+    lists = desk.get(NEW_TASK, UNIFORM | {"kind": "verify", "design": "recall"}).text
     assert not re.search(r'<input name="size"[^>]* required', lists)
-    assert desk.post(reverse("manage-new-task"), form | {"name": "t", "size": "5", "seed": "1"}).status_code == 302
+    assert desk.post(NEW_TASK, UNIFORM | {"name": "t", "size": "5", "seed": "1"}).status_code == 302
     assert Job.objects.get().action == "open_task"
 
 
@@ -532,7 +519,7 @@ def test_what_cannot_be_taken_back_is_asked_first(desk, demo_corpus):
 )
 def test_a_kind_with_an_error_in_its_file_says_so_where_it_would_be_chosen(desk, demo_corpus, kind, sentence):
     lay("mine.toml", kind.encode())
-    page = desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name})
+    page = desk.get(NEW_TASK, {"corpus": demo_corpus.name})
     assert (sentence in words(page), 'class="notice"' in page.text) == (True, True)
 
 
@@ -569,9 +556,8 @@ def test_what_holds_no_rows_is_neither_kept_nor_offered(desk):
         assert (response.status_code, "it does not contain rows" in words(response), lying()) == (400, True, [])
     response = desk.post(NEW, {"upload-file": arrived("plot.csv", png)})
     assert (response.status_code, "because it is not text" in words(response), lying()) == (400, True, [])
-    assert "is a spreadsheet. Save it as .xlsx or as CSV" in words(
-        desk.post(NEW, {"upload-file": arrived("t.ods", b"PK")})
-    )
+    refused = desk.post(NEW, {"upload-file": arrived("t.ods", b"PK")})
+    assert "is a spreadsheet. Save it as .xlsx or as CSV" in words(refused)
     response = desk.post(address, {field: arrived("mine.csv", b"id;label\r\n\r\n")})
     assert "mine.csv was not saved: it has a heading but no rows. Add the rows." in words(response)
     for name, content in (
@@ -616,15 +602,8 @@ def test_any_failed_job_leads_back_to_its_form(desk, demo_corpus):
     assert 'value="mine"' in page
     assert 'value="7"' in page
     assert re.search(r'<option value="[^"]*p.csv" selected>', page)
-    given = {
-        "corpus": demo_corpus.name,
-        "kind": "language",
-        "design": "uniform",
-        "name": "t",
-        "size": "7",
-        "labels": "de",
-    }
-    page = desk.get(again_at(desk, Job.objects.create(action="open_task", given=given | {"dry_run": True}))).text
+    given = UNIFORM | {"name": "t", "dry_run": True, "size": "7", "labels": "de"}
+    page = desk.get(again_at(desk, Job.objects.create(action="open_task", given=given))).text
     for shown in ('value="t"', 'value="7"', 'value="de"'):
         assert shown in page
     assert desk.get(reverse("manage-do", args=["prelabel"]), {"job": "1"}).status_code == 404
@@ -644,10 +623,7 @@ def test_a_finished_job_leads_on(desk, demo_corpus, make_task, action, data, fir
     make_task([], name="task")
     job = Job.objects.create(action=action, given={"name": "task", "task": "task"}, corpus=demo_corpus.name)
     if action == "import_corpus":
-        lay()
-        by_name()[action].perform(
-            {"corpus": "july", "files": [str(inbox.folder() / "posts.jsonl")], "licence": "CC0-1.0"}
-        )
+        by_name()[action].perform({"corpus": "july", "files": [str(lay())], "licence": "CC0-1.0"})
         job.corpus, job.given = "july", {"corpus": "july"}
         job.save()
     if action == "prelabel":
@@ -661,11 +637,6 @@ def test_a_finished_job_leads_on(desk, demo_corpus, make_task, action, data, fir
         assert re.search(r"<dt>Rows imported</dt><dd>5</dd>", page)
 
 
-def ended(job, state, **said):
-    now = timezone.now()
-    Job.objects.filter(pk=job.pk).update(state=state, began_at=now, ended_at=now, **said)
-
-
 def test_the_page_of_each_kind_can_be_looked_at(desk):
     for kind in ("language", "verify", "qa_match", "concepts", "better_replies"):
         response = desk.get(reverse("manage-kind"), {"kind": kind})
@@ -676,24 +647,23 @@ def test_the_page_of_each_kind_can_be_looked_at(desk):
 # --- what a new task would give
 
 
-def foreseen(desk, demo_corpus, **fields):
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "500", "seed": "1"} | fields
-    return words(desk.get(reverse("manage-foreseen"), form))
+def foreseen(desk, **fields):
+    return words(desk.get(reverse("manage-foreseen"), UNIFORM | {"size": "500", "seed": "1"} | fields))
 
 
 def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are_shown(desk, demo_corpus, person):
     person("ann", "de en fr")
-    page = foreseen(desk, demo_corpus)
+    page = foreseen(desk)
     assert re.search(r"agree on \d+ of 500 posts; people read \d+ of them as a check, and \d+ on which ", page)
     assert re.search(r" Done by .* with 1 annotator\.", page)
     assert "languages have no readers" in page
     assert "finishes about" in page
     assert "all are drawn" not in page
-    assert "fewer than 999,999, so all are drawn." in foreseen(desk, demo_corpus, size="999999")
-    assert foreseen(desk, demo_corpus, labels="de, en, fr") == foreseen(desk, demo_corpus, labels="de en fr")
-    assert "of 500 posts" in foreseen(desk, demo_corpus, labels="de, en, fr")
-    assert page != foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
-    page = foreseen(desk, demo_corpus, size="1000", audit_least="1")
+    assert "fewer than 999,999, so all are drawn." in foreseen(desk, size="999999")
+    assert foreseen(desk, labels="de, en, fr") == foreseen(desk, labels="de en fr")
+    assert "of 500 posts" in foreseen(desk, labels="de, en, fr")
+    assert page != foreseen(desk, audit_share="0", audit_least="0")
+    page = foreseen(desk, size="1000", audit_least="1")
     assert "The 95% interval of accuracy will be about" in page
     assert "Width of the 95% interval by reading" in page
     assert "→ 15.0%" in page
@@ -703,21 +673,21 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
 def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudicators(desk, demo_corpus, person):
     few, least = "Too few audited items to measure the detectors", {"audit_least": "0"}
     assert f"{few}: 1 of at least 30. Raise “Audit share” under Advanced, or leave it empty." in foreseen(
-        desk, demo_corpus, size="50", audit_share="0.02", **least
+        desk, size="50", audit_share="0.02", **least
     )
-    assert few not in foreseen(desk, demo_corpus, audit_share="1")
+    assert few not in foreseen(desk, audit_share="1")
     unadjudicated = "will need an adjudicator, but there is none."
-    assert unadjudicated not in foreseen(desk, demo_corpus)  # the next step is to invite people
+    assert unadjudicated not in foreseen(desk)  # the next step is to invite people
     person("ann", "de en fr")
-    assert unadjudicated in foreseen(desk, demo_corpus)
-    assert unadjudicated not in foreseen(desk, demo_corpus, audit_recheck="0", check_share="0")
+    assert unadjudicated in foreseen(desk)
+    assert unadjudicated not in foreseen(desk, audit_recheck="0", check_share="0")
     person("ada", "de", adjudicates=True)
-    assert unadjudicated not in foreseen(desk, demo_corpus)
+    assert unadjudicated not in foreseen(desk)
 
 
 def test_while_a_task_is_set_up_the_agreement_of_its_voters_is_shown(desk, demo_corpus, tmp_path):
     address = reverse("manage-new-task-voters")
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "500", "seed": "1"}
+    form = UNIFORM | {"size": "500", "seed": "1"}
     assert f'hx-get="{address}"' in desk.get(reverse("manage-foreseen"), form).text
     page = words(desk.get(address, form))
     assert re.search(r"The voters agree on 1,1\d\d of 1,525 items", page)
@@ -746,17 +716,16 @@ FEW_PER_LANGUAGE = {"size": "100", "audit_least": "0"}
 
 def test_a_small_draw_audits_enough_to_measure_the_detectors_unless_a_share_is_entered(desk, demo_corpus):
     raised = re.compile(r"“Audit share” is (\d+)%, so that people read enough of them")
-    page = foreseen(desk, demo_corpus, **FEW_PER_LANGUAGE)
+    page = foreseen(desk, **FEW_PER_LANGUAGE)
     assert int(raised.search(page)[1]) > 15
     assert int(re.search(r"people read (\d+) of them as a check", page)[1]) >= 30
-    assert not raised.search(foreseen(desk, demo_corpus, size="1000"))
-    assert not raised.search(foreseen(desk, demo_corpus, **FEW_PER_LANGUAGE, audit_share="0.2"))
+    assert not raised.search(foreseen(desk, size="1000"))
+    assert not raised.search(foreseen(desk, **FEW_PER_LANGUAGE, audit_share="0.2"))
 
 
 @pytest.mark.parametrize("entered", [{}, {"audit_share": "0.1"}])
 def test_a_task_is_opened_with_the_audit_share_that_its_forecast_shows(desk, demo_corpus, entered):
-    form = {"name": "t", "corpus": demo_corpus.name, "kind": "language", "design": "uniform", "seed": "1"}
-    desk.post(reverse("manage-new-task"), {**form, **FEW_PER_LANGUAGE, **entered})
+    desk.post(NEW_TASK, UNIFORM | {"name": "t", "seed": "1"} | FEW_PER_LANGUAGE | entered)
     share = float(Job.objects.get().given["audit_share"])
     assert share == 0.1 if entered else share > 0.15
 
@@ -764,7 +733,7 @@ def test_a_task_is_opened_with_the_audit_share_that_its_forecast_shows(desk, dem
 @pytest.mark.slow
 def test_a_reload_restores_the_size_and_its_forecast(new_page, manager, demo_corpus):
     page = new_page(user=manager)
-    page.goto(f"{reverse('manage-new-task')}?corpus={demo_corpus.name}&kind=language&design=uniform")
+    page.goto(f"{NEW_TASK}?corpus={demo_corpus.name}&kind=language&design=uniform")
     page.wait_for_selector(".headline:has-text('of 300 posts')")
     page.fill("[name=size]", "500")
     page.press("[name=size]", "Tab")
@@ -796,7 +765,7 @@ def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus)
     ],
 )
 def test_what_cannot_be_foretold_says_why(desk, demo_corpus, said, why):
-    assert why in foreseen(desk, demo_corpus, **said)
+    assert why in foreseen(desk, **said)
 
 
 @pytest.mark.parametrize(
@@ -814,34 +783,29 @@ def test_progress_has_a_unit_in_which_it_can_be_seen(done, total, unit, words):
     assert job_pages.progress(record)["words"] == words
 
 
-def test_options_are_named_as_the_form_labels_them(data_dir):
-    options = by_name()["import_corpus"].options
-    assert action_forms.as_on_page("Add --text-may-leave or --text-stays.", options) == (
-        "Add “May the text be published?: yes” or “May the text be published?: no”."
-    )
-    assert action_forms.as_on_page(f"{inbox.folder()}/a.csv: see --max-rejects.", options) == (
-        "a.csv: see “Maximum share of rejected rows”."
-    )
+@pytest.mark.parametrize(
+    ("action", "sentence", "named"),
+    [
+        (
+            "import_corpus",
+            "Add --text-may-leave or --text-stays.",
+            "Add “May the text be published?: yes” or “May the text be published?: no”.",
+        ),
+        ("import_corpus", "{inbox}/a.csv: see --max-rejects.", "a.csv: see “Maximum share of rejected rows”."),
+        ("evaluate", "--map a=b: a label occurs twice.", "“Renamed labels” a=b: a label occurs twice."),
+    ],
+)
+def test_options_are_named_as_the_form_labels_them(data_dir, action, sentence, named):
+    assert action_forms.as_on_page(sentence.format(inbox=inbox.folder()), by_name()[action].options) == named
 
 
 def test_a_job_that_cannot_run_again_leads_to_its_form(desk, demo_corpus, make_task):
     make_task([], name="task")
-    given = {"corpus": demo_corpus.name, "kind": "language", "name": "task", "size": "7", "seed": "1"}
-    job = Job.objects.create(action="open_task", given=given)
-    ended(job, Job.DONE)
+    job = done("open_task", {"corpus": "demo", "kind": "language", "name": "task", "size": "7", "seed": "1"})
     response = desk.post(reverse("manage-job-again", args=[job.pk]), follow=True)
     assert "The task 'task' already exists." in words(response)
     assert 'value="7"' in response.text
     assert Job.objects.count() == 1
-
-
-def test_a_refused_map_is_named_as_its_field_is():
-    options = by_name()["evaluate"].options
-    [option] = [option for option in options if option.name == "map"]
-    assert action_forms.as_on_page("--map a=b: a label occurs twice.", options) == (
-        f"“{action_forms.label_of(option)}” a=b: a label occurs twice."
-    )
-    assert action_forms.label_of(option) == "Renamed labels"
 
 
 def test_a_report_on_a_job_page_names_options_as_forms_do(monkeypatch):
