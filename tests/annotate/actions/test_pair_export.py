@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 FIXTURES = POSTS.parent
 OCEAN = "What is the largest ocean in the world?"
 PACIFIC = "The Pacific Ocean is the largest ocean in the world."
+THANKS, YES = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
 
 
 @pytest.fixture
@@ -46,14 +47,8 @@ def pairs_of(tmp_path, capsys):
 
 @pytest.fixture
 def chatterbot(capsys):
-    call_command(
-        "import_threads",
-        "chatterbot",
-        str(FIXTURES / "chatterbot" / "threads.jsonl"),
-        licence="BSD-3-Clause",
-        text_may_leave=True,
-        column=["language=folder"],
-    )
+    how = {"licence": "BSD-3-Clause", "text_may_leave": True, "column": ["language=folder"]}
+    call_command("import_threads", "chatterbot", str(FIXTURES / "chatterbot" / "threads.jsonl"), **how)
     capsys.readouterr()
     return "chatterbot"
 
@@ -84,6 +79,10 @@ def published(folder, splits=SPLITS):
                 for line in lines:
                     message, reply, _, _ = line.strip().split("\t")
                     yield split, path.parent.name, message, reply
+
+
+def response_set(folder):
+    return [line.split("\t") for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()]
 
 
 def lines(path):
@@ -208,14 +207,13 @@ def test_tabs_and_breaks_become_a_space_and_break_no_file(pairs_of, exporting):
 
 
 def test_the_response_set_has_the_frequent_replies_with_their_share_and_rank(pairs_of, exporting):
-    thanks, yes = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
-    replies = [thanks] * 4 + [yes] * 3 + [PACIFIC] * 2 + [f"{thanks}\n", "I do not know what you mean by this."]
+    replies = [THANKS] * 4 + [YES] * 3 + [PACIFIC] * 2 + [f"{THANKS}\n", "I do not know what you mean by this."]
     name = pairs_of(talk(replies))
     folder, said = exporting(name, least="2")
-    rows = [line.split("\t") for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()]
-    assert [(reply, rank) for _, reply, rank in rows] == [(thanks, "1"), (yes, "2"), (PACIFIC, "3")]
+    rows = response_set(folder)
+    assert [(reply, rank) for _, reply, rank in rows] == [(THANKS, "1"), (YES, "2"), (PACIFIC, "3")]
     assert [round(11 * math.exp(float(score))) for score, *_ in rows] == [5, 3, 2]
-    assert (folder / "rsp_map/en/response.mapping.txt").read_text().splitlines()[1] == f"{yes}\t{yes}"
+    assert (folder / "rsp_map/en/response.mapping.txt").read_text().splitlines()[1] == f"{YES}\t{YES}"
     assert "3 replies in the response set" in said
     folder, said = exporting(name, "most", least="2", most="1")
     assert "1 reply in the response set" in said
@@ -236,12 +234,11 @@ def test_the_response_set_may_be_of_train_alone(chatterbot, exporting):
 
 
 def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp_path):
-    thanks, yes = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
-    name = pairs_of(talk([thanks] * 3 + [yes] * 3))
+    name = pairs_of(talk([THANKS] * 3 + [YES] * 3))
     strike = tmp_path / "strike.tsv"
-    strike.write_text(f"en\t{thanks}\tempty politeness\nde\t{yes}\tnot here\nNobody says this.\tno\n", encoding="utf-8")
+    strike.write_text(f"en\t{THANKS}\tempty politeness\nde\t{YES}\tnot here\nNobody says this.\tno\n", encoding="utf-8")
     folder, said = exporting(name, least="2", strike=str(strike))
-    assert (folder / "struck.tsv").read_text() == f"en\t{thanks}\t3\tempty politeness\n"
+    assert (folder / "struck.tsv").read_text() == f"en\t{THANKS}\t3\tempty politeness\n"
     assert "1 reply in the response set" in said
     assert re.search(
         r"Note: 2 replies in .* in the response set anyway, for example in line 2: Yes, that is what", said
@@ -249,26 +246,19 @@ def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp
 
 
 def test_replies_are_added_from_a_file_after_the_frequent_ones_with_their_origin(pairs_of, exporting, tmp_path):
-    thanks, yes = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
-    name, add, strike = pairs_of(talk([thanks] * 3 + [yes])), tmp_path / "add.tsv", tmp_path / "strike.tsv"
-    lines = (
-        "en\tIndeed!\tfrom de by hand",
-        f"en\t{yes}\tfrom fr by m2m",
-        f"en\t{thanks}\tx",
-        "en\tNo.\tx",
-        "de\tJa\tx",
-    )
-    add.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    name, add, strike = pairs_of(talk([THANKS] * 3 + [YES])), tmp_path / "add.tsv", tmp_path / "strike.tsv"
+    added = f"en\tIndeed!\tfrom de by hand\nen\t{YES}\tfrom fr by m2m\n"
+    add.write_text(f"{added}en\t{THANKS}\tx\nen\tNo.\tx\nde\tJa\tx\n", encoding="utf-8")
     strike.write_text("No.\trude\n", encoding="utf-8")
     folder, said = exporting(name, least="2", add=str(add), strike=str(strike))
-    rows = [line.split("\t") for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()]
-    assert [(reply, rank) for _, reply, rank in rows] == [(thanks, "1"), ("Indeed!", "2"), (yes, "3")]
+    rows = response_set(folder)
+    assert [(reply, rank) for _, reply, rank in rows] == [(THANKS, "1"), ("Indeed!", "2"), (YES, "3")]
     assert [round(4 * math.exp(float(score))) for score, *_ in rows] == [3, 1, 1]
-    assert (folder / "added.tsv").read_text() == f"en\tIndeed!\tfrom de by hand\nen\t{yes}\tfrom fr by m2m\n"
+    assert (folder / "added.tsv").read_text() == added
     assert re.search(r"3 replies in .*add.tsv cannot be added.* for example in line 3: Thank you very", said)
-    added = manifest_of(folder)["response_set"]["added"]
-    assert added["origins"] == {"from de by hand": 1, "from fr by m2m": 1}
-    assert (added["file"], added["sha256"]) == ("add.tsv", hashlib.sha256(add.read_bytes()).hexdigest())
+    told = manifest_of(folder)["response_set"]["added"]
+    assert told["origins"] == {"from de by hand": 1, "from fr by m2m": 1}
+    assert (told["file"], told["sha256"]) == ("add.tsv", hashlib.sha256(add.read_bytes()).hexdigest())
     assert "2 were added from a file: from de by hand 1, from fr by m2m 1." in (folder / "README.md").read_text()
     add.write_text("Indeed!\tfrom de\n", encoding="utf-8")
     with pytest.raises(CommandError, match=r"line 1: Write the language, the reply and its origin"):
@@ -276,18 +266,16 @@ def test_replies_are_added_from_a_file_after_the_frequent_ones_with_their_origin
 
 
 def test_a_scorer_judges_the_response_set_and_drops_no_pair(pairs_of, exporting, tmp_path, capsys):
-    thanks, fool = "Thank you very much for the answer.", "You fool, look it up yourself."
-    name, scores = pairs_of(talk([thanks] * 3 + [fool] * 2)), tmp_path / "scores.tsv"
-    scores.write_text(f"{thanks}\t0.1\n{fool}\t0.93\nIndeed!\t0.6\n", encoding="utf-8")
+    fool = "You fool, look it up yourself."
+    name, scores = pairs_of(talk([THANKS] * 3 + [fool] * 2)), tmp_path / "scores.tsv"
+    scores.write_text(f"{THANKS}\t0.1\n{fool}\t0.93\nIndeed!\t0.6\n", encoding="utf-8")
     call_command("import_scores", name, str(scores), name="perspective", threshold="0.5", of="response")
     assert "2 replies are kept out of the response set, with scores above 0.5" in capsys.readouterr().out
     (tmp_path / "add.tsv").write_text("en\tIndeed!\ttranslated\n", encoding="utf-8")
     folder, said = exporting(name, least="2", add=str(tmp_path / "add.tsv"))
     assert "5 pairs in 1 language" in said
     assert "no scores were imported, so no pairs were dropped" in said
-    assert [
-        line.split("\t")[1] for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()
-    ] == [thanks]
+    assert [reply for _, reply, _ in response_set(folder)] == [THANKS]
     struck = (folder / "struck.tsv").read_text().splitlines()
     assert struck == [f"en\t{fool}\t2\tperspective 0.93 above 0.5", "en\tIndeed!\t0\tperspective 0.6 above 0.5"]
     assert "2 were removed by hand or by scores (perspective above 0.5)" in (folder / "README.md").read_text()
@@ -344,12 +332,10 @@ def test_pairs_that_scorers_drop_are_left_out_with_their_scores_and_the_steps_ad
     kept, left = lines(folder / "pairs.jsonl"), lines(folder / "left_out.jsonl")
     reasons = Counter(row["reason"] for row in left)
     scores = {row["id"]: row["detoxify"] for row in lines(messages)}
-    dropped = {row["id"]: row["dropped_by"] for row in left if row["reason"] == "dropped"}
-    by_hand = {
-        row["id"]: max(scores[row["id"]], scores[row["message_id"]]) for row in left if row["reason"] == "dropped"
-    }
-    assert dropped == {key: {"detoxify": score} for key, score in by_hand.items()}
-    assert min(by_hand.values()) > 0.5
+    dropped = [row for row in left if row["reason"] == "dropped"]
+    for row in dropped:
+        score = max(scores[row["id"]], scores[row["message_id"]])
+        assert (row["dropped_by"], score > 0.5) == ({"detoxify": score}, True)
     assert all(row["scores"]["detoxify"] <= 0.5 for row in kept)
     # Every message that answers another is in the set or among those left out.
     replies = [row for row in lines(messages) if row["parent_id"]]

@@ -1,16 +1,12 @@
-"""Thirty-two people at once over HTTP: a server of two processes or three servers, the forms without JavaScript, and
-the API.
-"""
+"""Thirty-two people at once over HTTP, by forms without JavaScript: a server of two processes, or three servers."""
 
 import http.cookiejar
-import json
 import os
 import re
 import select
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -24,7 +20,6 @@ from urllib.parse import urlencode
 import pytest
 from django.conf import settings as django_settings
 from django.db import connection, transaction
-from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.models import Judgment
@@ -150,62 +145,24 @@ def shown(page):
     return re.search(r'<p dir="auto">(.*?)</p>', page)[1], re.search(r'name="lease" value="(\d+)"', page)[1]
 
 
-def by_api(address, statuses, token):
-    visitor = Visitor(address, statuses)
-
-    def post(path, **said):
-        headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
-        answer = visitor.send(f"/api/v1/{path}", json.dumps(said).encode(), **headers)
-        return json.loads(answer) if answer else None
-
-    said = {}
-    for number in range(EACH):
-        lease = post("tasks/task/next/")["lease"]
-        if number == 2:
-            post(f"leases/{lease['id']}/release/")
-            lease = post("tasks/task/next/")["lease"]
-        answer = "und" if number % 2 else "de"
-        first = post(f"leases/{lease['id']}/judge/", label=answer, active_seconds=1.2)
-        # as after a reply that was lost
-        assert post(f"leases/{lease['id']}/judge/", label=answer, active_seconds=1.2) == first
-        said[lease["text"]] = answer
-    return said
-
-
-def test_thirty_two_people_at_once_over_http_lose_nothing(server, make_task, person):
-    let_all_work(server, make_task, person)
-
-
-@pytest.mark.postgres_only
-def test_thirty_two_people_whose_requests_go_to_three_servers_in_turn_lose_nothing(three_servers, make_task, person):
-    let_all_work(three_servers, make_task, person)
-
-
-def let_all_work(server, make_task, person):
-    """Have all answer at once, and check that exactly the acknowledged answers are stored, each of another unit."""
+@pytest.mark.parametrize(
+    "servers",
+    [
+        pytest.param("server", id="of one server"),
+        pytest.param("three_servers", id="of three servers in turn", marks=pytest.mark.postgres_only),
+    ],
+)
+def test_thirty_two_people_at_once_lose_nothing_and_only_what_was_acknowledged_is_stored(
+    request, make_task, person, servers
+):
+    server = request.getfixturevalue(servers)
     # After an answer the page has the next unit open, so there is one more for each.
     task = make_task([DISPUTED] * (PEOPLE * (EACH + 1)))
-    people = [person(f"reader{number}", "de en") for number in range(PEOPLE)]
-    tokens = {annotator: AuthToken.objects.create(annotator.user)[1] for annotator in people[::4]}
-    acknowledged, errors, statuses = {}, [], Counter()
-
-    def work(annotator):
-        try:
-            if annotator in tokens:
-                acknowledged[annotator.pk] = by_api(server, statuses, tokens[annotator])
-            else:
-                acknowledged[annotator.pk] = by_pages(server, statuses, annotator.user.username)
-        except Exception as error:  # noqa: BLE001 - the test looks at it
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=[annotator], daemon=True) for annotator in people]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANGS)
-        assert not thread.is_alive(), "a request hangs"
-    assert errors == []
-    assert set(statuses) <= {200, 204}
+    people, statuses = [person(f"reader{number}", "de en") for number in range(PEOPLE)], Counter()
+    with ThreadPoolExecutor(PEOPLE) as threads:
+        working = {who.pk: threads.submit(by_pages, server, statuses, who.user.username) for who in people}
+        acknowledged = {who: work.result(HANGS) for who, work in working.items()}
+    assert set(statuses) == {200}
 
     stored = {annotator.pk: {} for annotator in people}
     for judgment in Judgment.objects.select_related("unit__item"):
