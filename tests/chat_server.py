@@ -5,7 +5,8 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests import together
 
 MODEL = "fake-1b"
 NOT_JSON, EMPTY, OUTSIDE, PROSE = "not JSON", "empty choices", "outside of the set", "in prose"
@@ -85,39 +86,23 @@ def serving(answer):
     """Run a server and yield it with its base URL."""
     server = ChatServer(answer)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(together.Handler):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             prompt, number = server.attempt(body, dict(self.headers))
             sent = False
             try:
                 status, headers, content = server.reply(prompt, number)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.reply(status, headers, content)
                 sent = status == 200
             except OSError:
                 pass  # the client has gone
             finally:
                 server.done(prompt, sent=sent)
 
-        def log_message(self, *args):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        server.url = f"http://127.0.0.1:{http.server_port}/v1"
+    with together.listening(Handler) as port:
+        server.url = f"http://127.0.0.1:{port}/v1"
         yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
 
 
 def slow(seconds):

@@ -4,9 +4,9 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests import together
 
 TOKEN = "hf_of_a_test"
 
@@ -102,7 +102,7 @@ class Hub:
 def serving():
     hub = Hub()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(together.Handler):
         def do_GET(self):
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             step, perform = hub.answer(self.command, self.path.partition("?")[0], content)
@@ -113,28 +113,11 @@ def serving():
             status, body = perform() if step not in hub.fails else (hub.fails[step], {"error": "It is not allowed"})
             if step != "upload" and self.headers["Authorization"] != f"Bearer {TOKEN}":
                 status, body = 401, {"error": "Invalid token"}
-            sent = json.dumps(body).encode()
-            self.send_response(status)
-            if status == 404:
-                self.send_header("X-Error-Code", "RepoNotFound")
-            self.send_header("Content-Length", str(len(sent)))
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(sent)
+            headers = {"X-Error-Code": "RepoNotFound"} if status == 404 else {}
+            self.reply(status, headers | {"Content-Type": "application/json"}, json.dumps(body).encode())
 
         do_POST = do_PUT = do_GET
 
-        def log_message(self, *args):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    hub.url = f"http://127.0.0.1:{http.server_port}"
-    try:
+    with together.listening(Handler) as port:
+        hub.url = f"http://127.0.0.1:{port}"
         yield hub
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()

@@ -2,11 +2,11 @@
 
 import hashlib
 import re
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from tests import together
 
 BUCKET = "bucket"
 
@@ -102,7 +102,7 @@ def unchunked(body):
 def serving():
     bucket = Bucket()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(together.Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
@@ -117,12 +117,7 @@ def serving():
                 step = {"HEAD": bucket.get}.get(self.command) or getattr(bucket, self.command.lower())
                 bounds = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")
                 status, content, headers = step(key, query, body, *([bounds] if bounds else []))
-            self.send_response(status)
-            for name, value in ({"Content-Length": str(len(content))} | headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
+            self.reply(status, headers, content)
 
         do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
 
@@ -137,18 +132,5 @@ def serving():
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             return unchunked(body) if "aws-chunked" in (self.headers["Content-Encoding"] or "") else body
 
-        def log_message(self, *args):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    http.handle_error = lambda *_: None  # a client was killed
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    bucket.port = http.server_port
-    try:
+    with together.listening(Handler) as bucket.port:
         yield bucket
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()

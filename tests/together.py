@@ -5,7 +5,9 @@ a machine may be busy.
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from django.db import connection
@@ -36,6 +38,36 @@ def at_once(*functions):
         assert not thread.is_alive(), "a thread hangs"
         _started.remove(thread)
     return results
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A request handler that logs nothing."""
+
+    def reply(self, status: int, headers: dict[str, str], content: bytes) -> None:
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(content))} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def listening(handler: type[Handler]) -> Iterator[int]:
+    """Run an HTTP server on loopback, and yield its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        http.daemon_threads = True
+        http.handle_error = lambda *_: None  # a client was killed
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield http.server_port
+        finally:
+            http.shutdown()
+            thread.join()
 
 
 def until(fact: Callable[[], bool]) -> None:
