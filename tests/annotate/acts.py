@@ -107,10 +107,13 @@ def say(annotator, task, label):
     return Unit.objects.get(pk=lease.unit_id)
 
 
-def work_through(annotator, task, answer):
-    """Answer all units that a person is given. answer: a label, or a function that returns the label for a unit."""
+def work_through(annotator, task, label="de"):
+    """Answer everything that waits for a person, and return the leases. label: the answer, or a function of a lease"""
+    leases = []
     while lease := queue.take(annotator, task):
-        judgments.judge(annotator, lease.pk, Answer(answer if isinstance(answer, str) else answer(lease.unit)))
+        judgments.judge(annotator, lease.pk, Answer(label(lease) if callable(label) else label))
+        leases.append(lease)
+    return leases
 
 
 def settle(adjudicator, unit, label):

@@ -2,7 +2,6 @@
 
 import io
 import json
-from functools import partial
 from pathlib import Path
 
 from annotate.actions.commands import call_command
@@ -62,10 +61,10 @@ def opened(name, kind, corpus="sib", labels=TOPICS, **options):
 
 def read_all(task, readers, say):
     """Have each reader answer all their units, and return their number. say: function of (reader number, unit)."""
-    before = Judgment.objects.count()
-    for number, reader in enumerate(readers):
-        work_through(reader, task, partial(say, number))
-    return Judgment.objects.count() - before
+    return sum(
+        len(work_through(reader, task, lambda lease, number=number: say(number, lease.unit)))
+        for number, reader in enumerate(readers)
+    )
 
 
 def exported(name, out):

@@ -10,6 +10,7 @@ from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+ANN_READS = "de en"
 
 
 def end_session(page):
@@ -21,11 +22,6 @@ def log_in(page, name="ann"):
     page.fill("[name=username]", name)
     page.fill("[name=password]", "a long password")
     page.click("button:has-text('Log in')")
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de en")
 
 
 @pytest.fixture

@@ -13,17 +13,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TOUCH = 44  # pixels
+ANN_READS = "de en fr"
 # What is pressed and shown, but for links within sentences and what a label holds.
 SMALL = """least => [...document.querySelectorAll("a, button, summary, textarea, input:not([type=hidden])")]
   .filter(each => each.checkVisibility() && !each.closest("label, .prose, .unseen") && !each.matches("p > a"))
   .map(each => [each, each.getBoundingClientRect()])
   .filter(([, box]) => box.width > 1 && (box.height < least - .5 || box.width < least - .5))
   .map(([each, box]) => `${each.outerHTML.slice(0, 90)} ${Math.round(box.width)}x${Math.round(box.height)}`)"""
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de en fr")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ NARROW = {"viewport": {"width": 700, "height": 800}}
 ZOOMED = {"viewport": {"width": 640, "height": 400}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 # A laptop's window is made narrower where it stands; a phone is another thing.
+ANN_READS = "en he ja"
 SIZES = pytest.mark.parametrize("sizes", [(DESK, NARROW), (PHONE,)], ids=["laptop", "phone"])
 
 TOPICS = ["entertainment", "geography", "health", "politics", "science/technology", "sports", "travel"]
@@ -104,11 +105,6 @@ def open_articles(tmp_path, data_dir, db):
         return Task.objects.get(name="articles")
 
     return open_them
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "en he ja")
 
 
 LONG = [article(1, 3307), article(3, 3307), article(5, 3307)]

@@ -13,16 +13,10 @@ from annotate.work.queue import open_lease, take
 from tests.annotate.hands import FRENCH, let_guard_pass, said, sent, worst_contrast
 
 pytestmark = pytest.mark.slow
-
-
 HTMX = {"HX-Request": "true"}
+ANN_READS = "en de"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 RECORD_TYPES = ["ad_relevance", "qa_match", "web_ranking"]
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "en de")
 
 
 def start(client, task="crowd"):

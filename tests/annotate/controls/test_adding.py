@@ -30,8 +30,10 @@ from annotate.work.answer_changes import undo
 from annotate.work.closure import close, tell_secret
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from tests.annotate.acts import said_by, say, settle
-from tests.annotate.conftest import AGREED, DISPUTED, LONG
+from annotate.work.unit_entry import add_units
+from corpora.models import Item
+from tests.annotate.acts import work_through, said_by, say, settle
+from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
 from tests.annotate.core.test_audit_errors import audited
 from tests.annotate.core.test_audit_errors import audits as any_audit
 from tests.annotate.goldsets.acts import with_manifest
@@ -45,11 +47,6 @@ FEW = 1e-9
 # Of each: what it is added to, posts that are German and French, and the option of the command.
 ADDED = {"audit": (add_audits, AGREED, FRENCH, []), "checks": (add_checks, DISPUTED, FRENCH_DISPUTED, ["--checks"])}
 TO_EACH = pytest.mark.parametrize("to", ADDED)
-
-
-def read_all(annotator, task, label=""):
-    while lease := take(annotator, task):
-        judge(annotator, lease.pk, Answer(label or lease.unit.agreed_label))
 
 
 def chosen(task, **fields):
@@ -124,6 +121,17 @@ def test_the_lot_goes_on_where_it_ended_and_the_languages_that_are_asked_for_get
     assert among(task) == among(task, stage=stages.QUEUED) == drawn(task, 129, purpose)
     both = make_task([german] * 20 + [french] * 20, name="both", audit_least=2, **fields)
     assert add(both, 7, ["fr"]) == {"fr": 7}
+
+
+@TO_EACH
+def test_an_extended_task_keeps_what_was_chosen_and_chooses_among_what_is_added(make_task, to, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 8)
+    option, among, least = ("audit_share", chosen, 4) if to == "audit" else ("check_share", checked, 8)
+    task = make_task([ADDED[to][1]] * 20, **{option: 0.2})
+    before, texts = among(task), [LONG.format(f"new {n}") for n in range(30)]
+    posts = {"corpus": task.draw.corpus, "letters": 40, "votes": votes(*ADDED[to][1])}
+    add_units(task, Item.objects.bulk_create(Item(key=text, text=text, **posts) for text in texts))
+    assert (len(before), len(among(task)), before < among(task)) == (least, 10, True)
 
 
 @TO_EACH
@@ -210,7 +218,7 @@ def test_what_is_added_is_read_and_checked_by_lot_like_the_rest_of_the_audit(mak
     add_audits(task, 28)
     lot = {key for key in chosen(task) if hash_order.hit(0.5, lots=task.lots, purpose="recheck", key=key)}
     assert chosen(task, recheck=True) == lot
-    read_all(ann, task)
+    work_through(ann, task)
     assert chosen(task, stage=stages.ADJUDICATION) == lot
 
 
@@ -221,7 +229,7 @@ def test_a_copy_is_chosen_as_a_post_and_its_text_is_read_once(make_task, ann):
     # The two others are left, whether the one that was chosen is the original or not.
     assert add_audits(task, 5) == {"de": 2}
     assert Transition.objects.filter(event="audited").count() == 1
-    read_all(ann, task, "de")
+    work_through(ann, task)
     assert audit_report.audits(task)["de"].confirmed == 3
 
 
@@ -230,7 +238,7 @@ def test_an_export_says_what_is_unread_and_the_chance_of_posts_since_some_were_a
     task = make_task(posts, audit_least=2, audit_limit=1, audit_recheck=0)
     with_manifest()
     add_audits(task, 6, ["de"])
-    read_all(ann, task)
+    work_through(ann, task, lambda lease: lease.unit.agreed_label)
     chances = {(row["agreed"], row["audit_chance"]) for row in exported(task, "agreed", "audit_chance")}
     assert chances == {("de", 8 / 26), ("fr", 2 / 10)}
     for label in ("", "fr"):
@@ -284,7 +292,7 @@ def test_what_somebody_else_has_decided_is_drawn_in_its_turn_and_does_not_count(
     assert add_checks(task, 5) == {"de": 5}
     assert checked(task) == set(order[:8])
     with_manifest()
-    read_all(ann, task, "de")
+    work_through(ann, task)
     columns = {(row["check_chance"], row["checked"]) for row in exported(task, "check_chance", "checked", "stage")}
     assert (8 / 20, False) in columns
 
@@ -292,8 +300,7 @@ def test_what_somebody_else_has_decided_is_drawn_in_its_turn_and_does_not_count(
 def test_queues_share_added_checks_by_size_and_by_how_often_readers_were_wrong(make_task, ann, ada, monkeypatch):
     monkeypatch.setattr(checks, "CHECK_LEAST", 4)
     task = make_task([DISPUTED] * 20 + [FRENCH_DISPUTED] * 20, check_share=FEW)
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer(lease.queue))
+    work_through(ann, task, lambda lease: lease.queue)
     french = task.units.filter(language="fr", stage=stages.ADJUDICATION)
     for unit, label in zip(list(french), ("de", "fr", "de", "fr"), strict=True):
         settle(ada, unit, label)

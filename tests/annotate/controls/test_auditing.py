@@ -18,12 +18,9 @@ from annotate.work import adjudication
 from annotate.work.assignment import lease_locked
 from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
-from annotate.work.queue import take
 from annotate.work.task_creation import extend_task
-from annotate.work.unit_entry import add_units
-from corpora.models import Item
-from tests.annotate.acts import say, settle
-from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
+from tests.annotate.acts import work_through, say, settle
+from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by
 from tests.annotate.goldsets.acts import with_manifest
 from tests.annotate.journeys import follow
 
@@ -55,26 +52,11 @@ def test_a_share_of_all_is_audited_by_power_allocation_and_the_least_number_of_e
     assert set(unaudited.units.values_list("audited", "stage")) == {(False, stages.AGREED)}
 
 
-def test_an_extended_task_keeps_its_audits_and_chooses_among_what_is_added(make_task):
-    task = make_task([AGREED] * 20, audit_share=0.2, audit_least=0)
-    before = set(task.units.filter(audited=True).values_list("pk", flat=True))
-    items = Item.objects.bulk_create(
-        Item(corpus=task.draw.corpus, key=f"new {n}", text=LONG.format(f"new {n}"), letters=40, votes=votes(*AGREED))
-        for n in range(30)
-    )
-    add_units(task, items)
-    after = set(task.units.filter(audited=True).values_list("pk", flat=True))
-    assert len(before) == 4
-    assert len(after) == 10
-    assert before < after
-
-
 def test_what_is_added_to_a_language_that_failed_goes_to_people_too(make_task, ann, ada, extended):
     task = make_task([AGREED] * 10, audit_least=2, audit_recheck=0, audit_limit=0.01)
     for _ in range(2):
         settle(ada, say(ann, task, "fr"), "fr")
-    while take(ann, task):
-        say(ann, task, "de")
+    work_through(ann, task)
     opened = extended(task, [{"votes": AGREED}] * 5 + [{"votes": FRENCH}] * 5)
     assert opened.contested == {"de": 5}
     # another language has an audit of its own, which is to be done first
@@ -162,8 +144,7 @@ def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, 
         [{**COPY, "key": "a"}, {**COPY, "key": "b"}, AGREED], audit_least=3, audit_recheck=0, audit_limit=1
     )
     assert task.units.filter(audited=True).count() == 3
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer("fr" if lease.unit.item.text == COPY["text"] else "de"))
+    work_through(ann, task, lambda lease: "fr" if lease.unit.item.text == COPY["text"] else "de")
     settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
     audit = audit_report.audits(task)["de"]
     assert (audit.posts, audit.doubted_wrong, audit.confirmed) == (3, 2, 1)
@@ -182,8 +163,7 @@ def test_a_copy_may_be_chosen_where_its_original_is_not(make_task):
 def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_task, ann, ada, data_dir, capsys):
     task = make_task([AGREED] * 10 + [FRENCH] * 2, audit_least=2, audit_recheck=0, audit_limit=0.95)
     units = [say(ann, task, "fr") for _ in range(2)]
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer("fr"))
+    work_through(ann, task, "fr")
     assert task.units.filter(stage=stages.AGREED, agreed_label="de").count() == 8
     settle(ada, units[0], "fr")
     # one audit of the language is not done yet

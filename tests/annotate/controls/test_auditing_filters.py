@@ -119,7 +119,7 @@ def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
     assert found["share"]["low"] == found["share"]["high"] == 1
 
 
-def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager, client, tmp_path, capsys):
+def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, desk, tmp_path, capsys):
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
@@ -127,8 +127,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     capsys.readouterr()
     call_command("audit", "audit")
     command = capsys.readouterr().out
-    client.force_login(manager)
-    page = client.get("/manage/tasks/audit/quality/").content.decode()
+    page = desk.get("/manage/tasks/audit/quality/").content.decode()
     call_command("export_gold", "audit", out=tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
     assert manifest["filter_audit"] == json.loads(json.dumps(filter_report(task)))

@@ -11,10 +11,8 @@ from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
 from annotate.work import adjudication
 from annotate.work.task_creation import extend_task
-from annotate.work.unit_entry import add_units
-from corpora.models import Item
 from tests.annotate.acts import say, settle
-from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
+from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by
 from tests.annotate.journeys import follow
 
 ANN_READS = "de fr"
@@ -64,20 +62,6 @@ def test_hidden_posts_copies_and_the_audits_own_are_not_checked(make_task):
     assert list(copies.units.values_list("stage", "recheck")) == [(stages.QUEUED, True), (stages.COPIED, False)]
     audited = make_task([AGREED] * 5, name="audited", audit_least=3, audit_recheck=0, **ALL)
     assert not audited.units.filter(recheck=True).exists()
-
-
-def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_added(make_task, monkeypatch):
-    monkeypatch.setattr(checks, "CHECK_LEAST", 8)
-    task = make_task([DISPUTED] * 20, check_share=0.2)
-    before = set(task.units.filter(recheck=True).values_list("pk", flat=True))
-    items = Item.objects.bulk_create(
-        Item(corpus=task.draw.corpus, key=f"new {n}", text=LONG.format(f"new {n}"), letters=40, votes=votes(*DISPUTED))
-        for n in range(30)
-    )
-    add_units(task, items)
-    after = set(task.units.filter(recheck=True).values_list("pk", flat=True))
-    assert (len(before), len(after)) == (8, 10)
-    assert before < after
 
 
 def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disputed_before_and_is_added(

@@ -16,9 +16,10 @@ from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.adjudication import discard, settle, to_adjudicate
-from annotate.work.judgments import judge, skip
+from annotate.work.judgments import skip
 from annotate.work.queue import take
 from annotate.work.unit_entry import add_units
+from tests.annotate.acts import work_through
 from tests.annotate.admin.desk import page
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
@@ -27,11 +28,6 @@ from tests.annotate.goldsets.set_contents import json_lines
 from tests.annotate.goldsets.test_gold_sets import write_set
 
 NO_SECOND = "There is only one adjudicator, so nobody can give a second opinion"
-
-
-def read_all(task, annotator, label="de"):
-    while lease := take(annotator, task):
-        judge(annotator, lease.pk, Answer(label))
 
 
 @pytest.fixture
@@ -53,7 +49,7 @@ def rows_of(task, folder):
 def checked(make_task, ann, ada):
     """Of 8 posts that one reader called German, 2 were checked, and one of these is English."""
     task = make_task([AGREED, *[DISPUTED] * 8], check_share=0.25, rounds=1)
-    read_all(task, ann)
+    work_through(ann, task)
     for unit, label in zip(to_adjudicate(task, ada), ("en", "de"), strict=True):
         settle(ada, unit.pk, Answer(label, "I read it"))
     return task
@@ -94,7 +90,7 @@ def test_what_several_read_and_what_a_reader_skipped_has_the_chance_1(make_task,
     ann, ben = person("ann", "de"), person("ben", "de")
     several = make_task([DISPUTED], name="several", redundancy=2)
     for reader in (ann, ben):
-        read_all(several, reader)
+        work_through(reader, several)
     assert [*rows_of(several, gold / "several")[0].values()] == [("de", "several", 1.0, False, None)]
     skipped = make_task([DISPUTED], name="skipped", check_share=1.0, rounds=1)
     for reader in (ann, ben):
@@ -106,10 +102,10 @@ def test_what_several_read_and_what_a_reader_skipped_has_the_chance_1(make_task,
 
 def test_what_a_reader_confirms_in_an_audit_has_the_chance_of_its_checks(make_task, ann, ada, gold):
     audited = make_task([AGREED] * 2, name="audited", check_share=1.0, audit_least=2, audit_recheck=0.0)
-    read_all(audited, ann)
+    work_through(ann, audited)
     assert [*rows_of(audited, gold / "audited")[0].values()] == [("de", "one", 0.0, False, None)] * 2
     checked = make_task([AGREED] * 2, name="rechecked", audit_least=2, audit_recheck=1.0)
-    read_all(checked, ann)
+    work_through(ann, checked)
     first, second = checked.units.order_by("position")
     settle(ada, first.pk, Answer("de", "I read it"))
     settle(ada, second.pk, Answer("en", "I read it"))
@@ -124,7 +120,7 @@ def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked
 ):
     monkeypatch.setattr(checks, "CHECK_LEAST", 0)
     first = make_task([DISPUTED] * 3, name="first", check_share=0.3)
-    read_all(first, ann)
+    work_through(ann, first)
     for unit in to_adjudicate(first, ada):
         settle(ada, unit.pk, Answer("de", "I read it"))
     second = make_task([], name="second", asked="de", check_share=1.0)
@@ -164,7 +160,7 @@ def test_a_row_whose_check_does_not_fit_together_is_refused(tmp_path):
 
 def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
     task = make_task([DISPUTED] * 2)
-    read_all(task, ann)
+    work_through(ann, task)
     rows_of(task, gold / "gold")
     card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
     assert "Single readers decided 2 posts. None was checked, so the error rate of single readers" in card
@@ -175,15 +171,14 @@ def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
 
 
 def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_not_enough(
-    checked, person, client, manager, capsys
+    checked, person, desk, capsys
 ):
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert re.search(r"^de +German +6 +2 +50\.0% \[", told, re.MULTILINE)
     assert "Single readers decided 6 posts." in told
     assert NO_SECOND in told
-    client.force_login(manager)
-    shown = page(client, f"/manage/tasks/{checked.name}/quality/")
+    shown = page(desk, f"/manage/tasks/{checked.name}/quality/")
     assert shown.forbidden == []
     for words in (
         "Audit of the detectors' agreement",
@@ -202,7 +197,7 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
 
 def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, capsys):
     task = make_task([DISPUTED] * 2, asked="de", check_share=1.0)
-    read_all(task, ann)
+    work_through(ann, task)
     first, second = to_adjudicate(task, ada)
     settle(ada, first.pk, Answer("not-de", "I read it"))
     discard(ada, second.pk, "nobody can tell")

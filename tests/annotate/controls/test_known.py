@@ -24,7 +24,7 @@ from annotate.work.queue import judge_sheet, take, take_sheet
 from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample
 from corpora.models import Corpus, Item, agreed_on
-from tests.annotate.acts import open_verification
+from tests.annotate.acts import open_verification, work_through
 from tests.annotate.conftest import LONG, votes
 from tests.annotate.goldsets.acts import with_manifest
 from tests.annotate.goldsets.set_contents import everything_in, json_lines
@@ -250,9 +250,7 @@ def test_false_yeses_are_counted_by_language_with_their_interval(labelled, posts
     labelled([(DUTCH, "nl")] * 4 + [(GERMAN, "de")])
     task = verify({"de": posts(4), "nl": posts(1)}, decoy_share=1).task
     answers = {"de": itertools.cycle(["de", "not-de", "und", "de"]), "nl": itertools.cycle(["not-nl"])}
-    while lease := take(ann, task):
-        asked = lease.unit.asked
-        judge(ann, lease.pk, Answer(next(answers[asked]) if lease.unit.known_answer else asked))
+    work_through(ann, task, lambda of: next(answers[of.unit.asked]) if of.unit.known_answer else of.unit.asked)
     german, dutch = known.report(task)["languages"]
     assert (german["decoys"], german["answers"], german["yes"]) == (4, 4, 2)
     assert (german["false_yes"]["low"], german["false_yes"]["high"]) == pytest.approx(jeffreys(2, 4))
@@ -298,8 +296,7 @@ def test_decoys_are_in_no_export_and_in_none_of_its_counts(labelled, posts, ann,
     drawn = posts(3)
     task = verify({"de": drawn}, decoy_share=0.5).task
     with_manifest()
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer("de"))
+    work_through(ann, task)
     manifest = export(task, tmp_path / "gold")
     assert (manifest["counts"]["posts"], manifest["counts"]["by_stage"]) == (3, {"LABELLED": 3})
     rows = json_lines(tmp_path / "gold" / "gold.jsonl")

@@ -40,11 +40,6 @@ POTS = ["1", "0"] * 4
 FRENCH = ("fr", "fr", "fr")
 
 
-def read_all(annotator, task, label="de"):
-    while lease := take(annotator, task):
-        judge(annotator, lease.pk, Answer(label))
-
-
 def worked_on_posts():
     """A task of posts in which people did all that lots decide: audits that were added to and contested, rechecks,
     checks, units for two, and second opinions.
@@ -57,7 +52,7 @@ def worked_on_posts():
     add_checks(task, 2)
     contest(task, "fr")
     for name in ("ann", "ben"):
-        read_all(make_person(name, "de:5 en:5 fr:5"), task)
+        acts.work_through(make_person(name, "de:5 en:5 fr:5"), task)
     settle_all([make_person(name, adjudicates=True) for name in ("ada", "eve")], task)
     assert not task.units.exclude(stage__in=stages.FINISHED).exists()
     return task

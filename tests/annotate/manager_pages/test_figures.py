@@ -17,21 +17,12 @@ from annotate.work.interventions import lift, pause, void
 from annotate.work.judgments import judge
 from annotate.work.permit import running
 from annotate.work.queue import release, take
+from tests.annotate.acts import work_through
 from tests.annotate.attacks import run_out
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.manager_pages.acts import TESTED, at, by, work
 
-YES, NO = Answer("1"), Answer("0")
 NOW = datetime(2026, 3, 29, 12, 30, tzinfo=UTC)
-
-# Figures of a task, and the statements that each may take.
-FIGURES = {
-    task_statistics.progress: 2,
-    task_statistics.pace: 3,
-    task_statistics.times: 1,
-    annotator_statistics.people: 17,
-    annotator_statistics.pauses: 1,
-}
 
 
 def person_in(task, annotator):
@@ -187,7 +178,7 @@ def test_it_is_counted_how_many_units_each_person_let_go_of(make_records_task, p
     ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
     for _ in range(3):
         release(ann, take(ann, task).pk)
-    judge(ann, take(ann, task).pk, YES)
+    judge(ann, take(ann, task).pk, Answer("1"))
     run_out(take(bea, task))
     take(bea, task)
     take(cem, task)
@@ -203,8 +194,7 @@ def test_a_pause_is_new_until_it_is_lifted_a_manager_has_said_why_it_stays_or_th
     pause(person("eve", "en"), task, by=manager, reason="a break")  # by a manager, so no news
     people = [person(name, "en") for name in ("ann", "bea", "cem", "dan")]
     for annotator in people:
-        while lease := take(annotator, task):
-            judge(annotator, lease.pk, NO if lease.unit.known_answer == "1" else YES)
+        work_through(annotator, task, lambda lease: "0" if lease.unit.known_answer == "1" else "1")
     newly_paused = lambda: task_statistics.overview()[0]["newly_paused"]  # noqa: E731
     assert newly_paused() == 4
     lift(running(people[0], task), by=manager)
@@ -259,8 +249,7 @@ def test_a_known_answer_that_everybody_fails_is_doubtful_once_they_are_three(mak
         assert not any(row["doubtful"] for row in task_statistics.gold_answers(task))
         annotator = person(name, "en")
         tried(annotator, task, right=4)
-        while lease := take(annotator, task):
-            judge(annotator, lease.pk, YES)
+        work_through(annotator, task, "1")
     rows = task_statistics.gold_answers(task)
     assert [(row["purpose"], row["label"], row["said"], row["asked"], row["right"]) for row in rows[:2]] == [
         ("test", "1", "0", 3, 0),
@@ -272,9 +261,8 @@ def test_a_known_answer_that_everybody_fails_is_doubtful_once_they_are_three(mak
 def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_task, person):
     task = make_records_task(count=4, gold={"queue": ["1", "0"]}, gold_share=0.5, redundancy=2)
     ann, bea = person("ann", "en"), person("bea", "en")
-    for annotator, answer in ((ann, YES), (bea, NO)):
-        while lease := take(annotator, task):
-            judge(annotator, lease.pk, answer)
+    for annotator, label in ((ann, "1"), (bea, "0")):
+        work_through(annotator, task, label)
     figures = person_in(task, ann)
     assert {row["label"]: (row["own"], row["all"]) for row in figures["labels"]} == {"1": (1.0, 0.5), "0": (0.0, 0.5)}
     known = sorted((row["label"], row["said"], row["right"]) for row in figures["known"])
@@ -298,7 +286,11 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     for unit in task.units.all():
         for annotator in people[: unit.pk % 4]:
             judged(annotator, unit, "1", active_seconds=3.0)
-    for figures, most in {**FIGURES, task_statistics.tests: 4, task_statistics.gold_answers: 3}.items():
+    for figures, most in (
+        *((task_statistics.progress, 2), (task_statistics.pace, 3), (task_statistics.times, 1)),
+        *((annotator_statistics.people, 17), (annotator_statistics.pauses, 1)),
+        *((task_statistics.tests, 4), (task_statistics.gold_answers, 3)),
+    ):
         with django_assert_max_num_queries(most):
             figures(task)
     with django_assert_max_num_queries(13):

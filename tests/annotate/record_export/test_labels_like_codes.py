@@ -48,8 +48,8 @@ def task(db, tmp_path, person):
     task = Task.objects.get()
     for annotator in (person("ann", "en de"), person("ben", "en de")):
 
-        def answer(unit, is_ben=annotator.user.username == "ben"):
-            _, said, number = unit.item.key.split(":")
+        def answer(lease, is_ben=annotator.user.username == "ben"):
+            _, said, number = lease.unit.item.key.split(":")
             # They differ on a few records, so that there is something to measure and to decide.
             return LABELS[LABELS.index(said) - (is_ben and number == "0")]
 

@@ -13,10 +13,8 @@ from scipy.stats import binom
 
 from annotate.core.draws.committed_draws import gold_places
 from annotate.core.draws.hash_order import by_secret, by_seed, drawn
-from annotate.kinds import Answer
 from annotate.models import Annotator, Task
-from annotate.work.judgments import judge
-from annotate.work.queue import take
+from tests.annotate.acts import work_through
 from tests.annotate.conftest import AGREED, make_person, records_task_maker
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
@@ -62,13 +60,7 @@ def drawn_by_the_seed():
 
 
 def given_to(people, task):
-    given = {}
-    for annotator in people:
-        given[annotator.pseudonym] = seen = []
-        while lease := take(annotator, task):
-            seen.append(lease.unit.honeypot)
-            judge(annotator, lease.pk, Answer("1"))
-    return given
+    return {each.pseudonym: [lease.unit.honeypot for lease in work_through(each, task, "1")] for each in people}
 
 
 def public(task, told, given) -> Public:

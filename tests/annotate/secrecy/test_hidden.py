@@ -6,7 +6,6 @@ import re
 
 import pytest
 from django.core.management import CommandError
-from django.test import Client
 
 from annotate.actions.commands import call_command
 from annotate.actions.opening_summary import lacking
@@ -19,7 +18,7 @@ from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import lacking_readers
-from tests.annotate.acts import progress_of
+from tests.annotate.acts import progress_of, work_through, signed_in
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import sent
 from tests.annotate.told_sets import manifest_of, of_lots, settle_all, tell, verified, with_manifest_of
@@ -34,8 +33,7 @@ def without_what_may_differ(html, lease):
 
 def all_an_annotator_sees(task, annotator, answer="fr"):
     """Every page and answer on the way of one unit, but for the form's token and the lease's number."""
-    client = Client()
-    client.force_login(annotator.user)
+    client = signed_in(annotator)
     path = f"/tasks/{task.name}"
     seen = [client.post(f"{path}/start/", headers={"HX-Request": "true"}).text]
     lease = re.search(r'name="lease" value="(\d+)"', seen[0])[1]
@@ -87,8 +85,7 @@ def seen_alone(make_task, annotator, entry, answer, **fields):
     text = f"{entry['text']} of {name}"
     task = make_task([{"key": name, **entry, "text": text}], name=name, **fields)
     found = all_an_annotator_sees(task, annotator, answer)
-    client = Client()
-    client.force_login(annotator.user)
+    client = signed_in(annotator)
     for address in ("undo/", *(["sheet/start/"] if fields.get("asked") else [])):
         page = client.post(f"/tasks/{name}/{address}", headers={"HX-Request": "true"}).text
         lease = re.search(r'name="lease" value="(\d+)"', page)[1]
@@ -145,8 +142,7 @@ def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_tas
     for _ in range(3):
         judge(bea, take(bea, task).pk, Answer("not-de", comment="a comment of Bea's"))
     told = "\n".join(all_an_annotator_sees(task, ann, "de"))
-    client = Client()
-    client.force_login(ann.user)
+    client = signed_in(ann)
     told += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
     assert told.count('class="posts"') == 1
     for word in (*stages.STAGES, "Bea", "langid", "cld2", "fasttext", "predictor", "decoy", "gold", "audit", "agreed"):
@@ -179,8 +175,7 @@ def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
         task = two_records(make_records_task, ann, hidden=hidden)
         judge(bea, take(bea, task).pk, Answer("0", comment="a comment of Bea's"))
         found = all_an_annotator_sees(task, ann, answer)
-        client = Client()
-        client.force_login(ann.user)
+        client = signed_in(ann)
         # taken back, then skipped, then gone through to the end
         for address, fields in (("undo", {}), ("judge", {"skip": "1"}), ("judge", {"answer": "1"})):
             lease = ann.leases.filter(unit__task=task, closed_at=None).first()
@@ -205,11 +200,7 @@ def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
 
 def all_given(person, task):
     """Everything that a person is given, as they answer it."""
-    given = []
-    while lease := take(person, task):
-        given.append(lease.unit)
-        judge(person, lease.pk, Answer(task.labels[0] if not lease.unit.asked else lease.unit.asked))
-    return given
+    return [lease.unit for lease in work_through(person, task, lambda lease: lease.unit.asked or task.labels[0])]
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["the post", "a copy of another corpus"])
@@ -289,8 +280,7 @@ def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(mak
     task = make_task([DISPUTED] * 12, check_share=1.0)
     with_manifest_of("corpus")
     reader = person("reader", "de")
-    while lease := take(reader, task):
-        judge(reader, lease.pk, Answer("de"))
+    work_through(reader, task)
     call_command("close", "task", stdout=(said := io.StringIO()))
     call_command("export_gold", "task", out=out, stdout=io.StringIO())
     [first] = manifest_of(out)["lots"]["outcomes"]

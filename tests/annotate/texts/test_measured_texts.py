@@ -10,10 +10,8 @@ from sacrebleu.metrics.chrf import CHRF
 from annotate.actions.commands import call_command
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.subjects import EvaluationError
-from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.judgments import judge
-from annotate.work.queue import take
+from tests.annotate.acts import work_through
 from tests.annotate.classified_sets import classified_set
 from tests.annotate.evaluation.figures import figures
 from tests.annotate.texts.conftest import PASSAGES
@@ -44,8 +42,7 @@ def gold(opened, person, tmp_path):
             opened()
         task = Task.objects.latest("pk")
         for annotator in people:
-            while lease := take(annotator, task):
-                judge(annotator, lease.pk, Answer(texts[lease.unit.item.key]))
+            work_through(annotator, task, lambda lease: texts[lease.unit.item.key])
         out = tmp_path / name
         call_command("export_gold", task.name, out=out, splits="train=0,dev=0,test=1", seed="1", verbosity=0)
         return out

@@ -4,7 +4,6 @@ Reviewers see the text that they review. The writer never learns what became of 
 """
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, get_resolver, reverse
 
@@ -14,6 +13,7 @@ from annotate.models import Judgment, Lease, Task, Unit
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from tests.annotate.acts import say, signed_in
 from tests.annotate.programs import Program
 
 pytestmark = pytest.mark.django_db
@@ -62,8 +62,7 @@ class Reader:
     """A person who opens everything that they can open, as a page, as htmx does, and through the API."""
 
     def __init__(self, annotator):
-        self.client = Client()
-        self.client.force_login(annotator.user)
+        self.client = signed_in(annotator)
         self.program = Program(Client(), annotator)
 
     def sees(self):
@@ -83,10 +82,6 @@ class Reader:
 
 def body(response):
     return b"".join(response.streaming_content).decode(errors="replace") if response.streaming else response.text
-
-
-def say(person, task, text):
-    judge(person, take(person, task).pk, Answer(text))
 
 
 @pytest.mark.slow
@@ -121,8 +116,7 @@ def test_the_writer_sees_the_same_page_whatever_reviewers_answer(opened, person)
     task = opened(size="1")
     wim, ria, rob = (person(name, "en") for name in ("wim", "ria", "rob"))
     say(wim, task, WRITTEN)
-    client = Client()
-    client.force_login(wim.user)
+    client = signed_in(wim)
     [judgment] = Judgment.objects.values_list("pk", flat=True)
     watched = [reverse("answers", args=[task.name]), reverse("change", args=[task.name, judgment])]
 
@@ -139,18 +133,16 @@ def token(page):
     return page.partition('csrfmiddlewaretoken" value="')[2].partition('"')[0] or "no token"
 
 
-def test_managers_read_every_page_of_the_task_with_what_reviewers_answered(opened, person, ada):
+def test_managers_read_every_page_of_the_task_with_what_reviewers_answered(opened, person, desk):
     task = opened(size="1")
     for name, text in (("wim", WRITTEN), ("ria", CORRECTED), ("rob", REJECTED)):
         say(person(name, "en"), task, text)
-    client = Client()
-    client.force_login(User.objects.create_superuser("manager", password="a long password"))
     pages = [
         f"/manage/tasks/questions/{page}" for page in ("", "items/", "people/", "quality/", "agreement/", "settings/")
     ]
-    bodies = {page: client.get(page) for page in pages}
+    bodies = {page: desk.get(page) for page in pages}
     assert {page: response.status_code for page, response in bodies.items()} == dict.fromkeys(pages, 200)
     assert "Review of the texts" in bodies["/manage/tasks/questions/quality/"].text
     [unit] = task.units.values_list("pk", flat=True)
-    item = client.get(reverse("manage-item", args=["questions", unit])).text
+    item = desk.get(reverse("manage-item", args=["questions", unit])).text
     assert all(text in item for text in (WRITTEN, CORRECTED, "Rejected"))

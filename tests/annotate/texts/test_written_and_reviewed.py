@@ -15,6 +15,7 @@ from annotate.work import answer_changes
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import release_all, take
+from tests.annotate.acts import say
 from tests.annotate.goldsets.set_contents import json_lines
 from tests.annotate.programs import Program
 
@@ -24,13 +25,6 @@ FIRST, BETTER = "How many strings have a violin?", "How many strings does a viol
 @pytest.fixture
 def people(person):
     return [person(name, "en") for name in ("wim", "ria", "rob", "roy")]
-
-
-def say(person, task, text):
-    lease = take(person, task)
-    judge(person, lease.pk, Answer(text))
-    lease.unit.refresh_from_db()
-    return lease.unit
 
 
 def answer_on_the_page(client, person, *, answer):
