@@ -8,6 +8,7 @@ import json
 import lzma
 import sys
 import zipfile
+from datetime import datetime
 
 import openpyxl
 import pyarrow as pa
@@ -16,8 +17,8 @@ import pytest
 
 from corpora.core import CorpusError
 from corpora.sources.compression import format_of
-from corpora.sources.readers import Columns, read_rows
-from corpora.sources.text import Fault
+from corpora.sources.readers import Columns, read_rows, sample
+from corpora.sources.text import Fault, TextFormat
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -42,10 +43,12 @@ def parquet():
     return written.getvalue()
 
 
-def workbook():
+def workbook(*rows, notes=()):
     book, written = openpyxl.Workbook(), io.BytesIO()
-    for row in (("id", "text"), *(tuple(row.values()) for row in ROWS)):
+    for row in rows or (("id", "text"), *(tuple(row.values()) for row in ROWS)):
         book.active.append(row)
+    for row in notes:
+        book.create_sheet("notes").append(row)
     book.save(written)
     return written.getvalue()
 
@@ -149,3 +152,14 @@ def test_a_value_that_cannot_be_read_costs_only_its_row(tmp_path):
     found = [row for _, row in read_rows(tmp_path / "a.parquet", "parquet", COLUMNS, max_line=9)]
     assert [isinstance(row, Fault) for row in found] == [False, True, True, True]
     assert [row.reason.split(" ")[-1] for row in found[1:3]] == ["UTF-8.", "characters."]
+
+
+def test_cells_of_a_workbook_are_as_they_would_stand_in_a_csv_file(tmp_path):
+    path, head = tmp_path / "a.xlsx", ["id", "text", "when", "right", "share"]
+    rows = [7.0, "źdźbło", datetime(2024, 5, 1, 12), True, 0.5], [None, None, None], ["8", "plain"]
+    path.write_bytes(workbook(head, *rows, notes=[["id", "text"], [9, "not read"]]))
+    assert list(read_rows(path, "xlsx", Columns(dict(zip(head, head, strict=True)), needed=()))) == [
+        (2, {"id": "7", "text": "źdźbło", "when": "2024-05-01T12:00:00", "right": "TRUE", "share": "0.5"}),
+        (4, {"id": "8", "text": "plain", "when": "", "right": "", "share": ""}),
+    ]
+    assert sample(path, "xlsx", TextFormat()).columns == head

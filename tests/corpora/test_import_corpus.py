@@ -176,6 +176,8 @@ PACKERS = [
         ("a.csv", zipped({"[Content_Types].xml": b"", "xl/workbook.xml": b""}), {}, "cannot be read as an Excel work"),
         ("a.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), {}, "is a spreadsheet. Save it"),
         ("a.jsonl", b"\x04\x22\x4d\x18" + bytes(60), {}, "is compressed with LZ4, which is not supported. Unpack it"),
+        ("a.xlsx", b"PK\3\4 no workbook", {}, "is truncated or damaged"),
+        ("a.xlsx", "id,text\n1,a\n", {}, "cannot be read as an Excel workbook"),
         ("a.odt", "a", {}, "does not show the format. Add --format jsonl|csv|tsv|parquet|arrow|xlsx"),
         ("a.jsonl", '{"body": "a"}\n' * 2, {}, "has no columns id, text. Its columns are: body. Map them"),
         ("a.jsonl", '{"id": null, "text": "a"}\n' * 2, {}, "all of its 2 rows were rejected. First rejected row:"),

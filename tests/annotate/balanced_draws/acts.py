@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 from annotate.actions.commands import call_command
-from annotate.models import Judgment
 from tests.annotate.acts import work_through
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -32,7 +32,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import take
 from annotate.work.unit_entry import add_units
 from corpora.models import Item
-from tests.annotate.acts import work_through, said_by, say, settle
+from tests.annotate.acts import said_by, say, settle, work_through
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
 from tests.annotate.core.test_audit_errors import audited
 from tests.annotate.core.test_audit_errors import audits as any_audit

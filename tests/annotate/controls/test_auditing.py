@@ -19,7 +19,7 @@ from annotate.work.assignment import lease_locked
 from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
 from annotate.work.task_creation import extend_task
-from tests.annotate.acts import work_through, say, settle
+from tests.annotate.acts import say, settle, work_through
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by
 from tests.annotate.goldsets.acts import with_manifest
 from tests.annotate.journeys import follow

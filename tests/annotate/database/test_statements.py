@@ -57,18 +57,18 @@ def crowd_of(make_records_task, person, manager, client):
     return make
 
 
-@pytest.mark.parametrize("codes", [["de"], TWENTY], ids=len)
-def test_an_answer_about_a_post_takes_19_statements_whatever_its_reader_reads(make_task, person, client, codes):
-    task = make_task([DISPUTED] * 4, labels=TWENTY, audit_share=0.1, audit_least=2)
+@pytest.mark.parametrize(
+    ("codes", "share", "number"),
+    [(["de"], 0.1, 19), (TWENTY, 0.1, 19), (["de"], 0, 17)],
+    ids=["a reader of one language", "a reader of twenty", "without an audit"],
+)
+def test_an_answer_about_a_post_takes_as_many_statements_whatever_its_reader_reads(
+    make_task, person, client, codes, share, number
+):
+    task = make_task([DISPUTED] * 4, labels=TWENTY, audit_share=share, audit_least=2 if share else 0)
     ann = person("ann", " ".join(codes))
     at_work(client, task, ann)
-    assert [statements(client, task, ann, "de") for _ in range(3)] == [19] * 3
-
-
-def test_without_an_audit_it_takes_two_fewer(make_task, person, client):
-    task, ann = make_task([DISPUTED] * 4, audit_share=0, audit_least=0), person("ann", "de")
-    at_work(client, task, ann)
-    assert [statements(client, task, ann, "de") for _ in range(3)] == [17] * 3
+    assert [statements(client, task, ann, "de") for _ in range(3)] == [number] * 3
 
 
 @pytest.mark.parametrize("codes", [["de"], TWENTY], ids=len)

@@ -27,17 +27,16 @@ def figures(settings, tmp_path):
 
 
 @pytest.fixture
-def read(make_task, person, client, manager):
+def read(make_task, person, desk):
     """read() shows the manager's page of a task of three posts; read.answer() answers one more."""
     task, ann = make_task([DISPUTED] * 3), person("ann", "de")
-    client.force_login(manager)
 
     def page(name=""):
-        return client.get(f"/manage/tasks/{task.name}/{name}").text
+        return desk.get(f"/manage/tasks/{task.name}/{name}").text
 
-    page.task, page.client, page.ann = task, client, ann
+    page.task, page.client, page.ann = task, desk, ann
     page.answer = lambda: judge(ann, take(ann, task).pk, Answer("de"))
-    page.void = lambda: client.post(f"/manage/tasks/{task.name}/people/{ann.pk}/void/", {"reason": "She guessed."})
+    page.void = lambda: desk.post(f"/manage/tasks/{task.name}/people/{ann.pk}/void/", {"reason": "She guessed."})
     return page
 
 

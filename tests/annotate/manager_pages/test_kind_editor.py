@@ -21,15 +21,11 @@ from tests.annotate.acts import words
 from tests.annotate.hands import let_guard_pass
 
 EDITOR = "/manage/kind/edit/"
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 
 @pytest.fixture
-def desk(desk, data_dir):
-    return desk
-
-
-@pytest.fixture
-def reviews(tmp_path, data_dir, db):
+def reviews(tmp_path, db):
     """Import records with one field in two languages."""
     path = tmp_path / "reviews.csv"
     rows = "".join(f"{code}{number},{code},Text {number}\n" for code in ("en", "de") for number in range(3))

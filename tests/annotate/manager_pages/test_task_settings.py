@@ -123,33 +123,28 @@ def test_nothing_that_is_fixed_is_changed_by_the_operation(desk, make_task):
             task_settings.change(task, {name: "1"})
 
 
-def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
-    task = make_task([DISPUTED])
-    page = desk.post(page_of(task, "switch/"), {"open": "no"}, follow=True)
-    assert "Task task has been closed, so annotators no longer receive its items." in words(page)
-    assert not Task.objects.get().is_open
-    page = desk.post(page_of(task, "switch/"), {"open": "yes"}, follow=True)
-    assert "Task task has been reopened" in words(page)
-    assert Task.objects.get().is_open
-    assert LogEntry.objects.count() == 2
-
-
-def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back(desk, make_task):
+def test_a_task_is_closed_with_or_without_units_that_lack_a_label_and_opened_again(desk, make_task):
     task = make_task([DISPUTED, DISPUTED])
+
+    def switch(to, **fields):
+        page = words(desk.post(page_of(task, "switch/"), {"open": to, **fields}, follow=True))
+        assert Task.objects.get().is_open == (to == "yes")
+        return page
+
     page = words(desk.get(page_of(task)))
     assert "Leave out 2 items without a label Items with enough answers get their label." in page
-    page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
-    assert "Excluded without a label: 2 items." in words(page)
-    assert "Leave out" not in words(page)
+    page = switch("no", leave_out="yes")
+    assert "Excluded without a label: 2 items." in page
+    assert "Leave out" not in page
     assert not task.units.exclude(stage="DISCARDED").exists()
-    desk.post(page_of(task, "switch/"), {"open": "yes"})
-    desk.post(page_of(task, "switch/"), {"open": "no"})
-    page = desk.get(page_of(task))
-    assert "Leave out 2 items without a label" in words(page)
-    assert "Reopen the task" in words(page)
+    assert "Task task has been reopened" in switch("yes")
+    page = switch("no")
+    assert "Task task has been closed, so annotators no longer receive its items." in page
+    assert "Leave out 2 items without a label" in page
+    assert "Reopen the task" in page
     assert task.units.filter(stage="QUEUED").count() == 2
-    page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
-    assert "Task task was already closed. Excluded without a label: 2 items." in words(page)
+    page = switch("no", leave_out="yes")
+    assert "Task task was already closed. Excluded without a label: 2 items." in page
     assert LogEntry.objects.count() == 4
 
 

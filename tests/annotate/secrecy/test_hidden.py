@@ -18,7 +18,7 @@ from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import lacking_readers
-from tests.annotate.acts import progress_of, work_through, signed_in
+from tests.annotate.acts import progress_of, signed_in, work_through
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import sent
 from tests.annotate.told_sets import manifest_of, of_lots, settle_all, tell, verified, with_manifest_of

@@ -2,6 +2,8 @@
 back, or by what they cost. The attacks on many units are a benchmark, benchmarks/oracle.py.
 """
 
+import secrets
+from collections import defaultdict
 from datetime import timedelta
 
 import pytest
@@ -14,8 +16,8 @@ from annotate.work.answer_changes import undo
 from annotate.work.flags import take_disturbing
 from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, release, take
-from tests.annotate import attacks, roc
-from tests.annotate.acts import progress_of
+from tests.annotate import act_pairs, attacks, roc
+from tests.annotate.acts import progress_of, work_through
 from tests.annotate.conftest import AGREED, DISPUTED
 
 pytestmark = pytest.mark.slow
@@ -295,8 +297,7 @@ def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_a
     monkeypatch.setattr("annotate.controls.checks.is_seconded", lambda task, key: False)
     task = make_task([DISPUTED, AGREED] * 10, audit_least=9, audit_recheck=0.6, check_share=0.6)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer("de"))
+    work_through(ann, task)
     client.force_login(ada.user)
     client.get("/docs/")  # the first page of a session reads what the person has set
     address, sent = "/tasks/task/adjudication/{}/", {"answer": "de", "reason": "I read it"}
@@ -340,3 +341,44 @@ def test_two_who_take_back_the_last_gold_answer_each_have_it_open(crowd):
     leases = [undo(person, task) for person in (ann, bea)]
     assert [lease.unit.honeypot for lease in leases] == [True, True]
     assert [judge(lease.annotator, lease.pk, Answer("1")).label for lease in leases] == ["1", "1"]
+
+
+# --- pairs of acts. Pair by pair, on more units, it is the benchmark benchmarks/oracle_pairs.py.
+
+UNITS = 56
+# How many pages are looked at around a unit.
+VIEWS = 3
+FEWEST = 7
+# Some thousand features are looked at.
+SURE = 0.9999
+
+
+@pytest.fixture
+def one_secret(monkeypatch):
+    """Each run does the same, so that none fails by chance."""
+    monkeypatch.setattr(secrets, "token_hex", lambda size: f"{7:0{2 * size}x}")
+
+
+@pytest.mark.usefixtures("one_secret")
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("gold, one reader", "api"),
+        ("gold, three readers", "page"),
+        ("gold with suggestions", "page"),
+        ("posts", "api"),
+        ("posts", "page"),
+        ("decoys", "page"),
+    ],
+)
+def test_no_pair_of_acts_tells_a_hidden_unit_from_others(db, name, way):
+    population = act_pairs.POPULATIONS[name](UNITS, way, views=VIEWS)
+    found = act_pairs.all_tried(population.person, UNITS, population.pairs)
+    features = defaultdict(lambda: ([], []))
+    for kind, hidden, told in population.features(found):
+        for feature, value in told:
+            features[kind, feature][not hidden].append(value)
+    enough = {key: values for key, values in features.items() if min(map(len, values)) >= FEWEST}
+    assert {kind for kind, _ in enough} == {kind for kinds in population.kinds.values() for kind in kinds}
+    intervals = {key: roc.interval(*values, SURE) for key, values in enough.items() if not key[1].endswith("seconds 0")}
+    assert {key: (low, high) for key, (low, high) in intervals.items() if not low <= 0.5 <= high} == {}

@@ -72,7 +72,7 @@ def test_a_worker_that_ends_is_explained_by_its_signal_or_its_status(corpus, pre
         patch.setattr(
             subprocess, "Popen", lambda command, **how: begin([*command[:3], CUT_IN_A_MESSAGE, command[-1]], **how)
         )
-        with pytest.raises(CommandError, match="ended with signal 15"):
+        with pytest.raises(CommandError, match=r"ended with signal 15.* To continue, run the command again"):
             prelabel(processes=2)
     monkeypatch.setattr(prelabelling, "vote_on", Ending())
     sentence = r"failed with status 3; .* Finished votes are saved"

@@ -124,14 +124,16 @@ def test_labels_in_skos_xl_are_read_and_what_is_odd_or_not_read_is_counted(impor
 
 
 def test_all_faults_of_a_file_are_reported_at_once(imported, write):
+    faulty = """x:a a skos:Concept ; skos:prefLabel "a"@en, "b"@en ; skos:broader <http://o.org/a> . [] a skos:Concept .
+    x:d a skos:Concept ; skos:prefLabel "d"@en ; skos:related x:d . x:e a skos:Concept ."""
     with pytest.raises(VocabularyError) as refused:
-        imported(concepts(a="a") + "x:a skos:broader <http://o.org/a> . x:b a skos:Concept . x:c a skos:Concept .")
-    assert str(refused.value).splitlines() == [
-        "v.ttl: 3 errors:",
-        "Concept a has 1 unknown broader concept: http://o.org/a. Add the missing concepts, or remove the links.",
-        "Concept b has no label in any language. Add one, or remove the concept.",
-        "Concept c has no label in any language. Add one, or remove the concept.",
-    ]
+        imported(faulty)
+    for part in (
+        *("v.ttl: 5 errors:\n", "no URI", "two preferred labels", "related to itself"),
+        "Concept a has 1 unknown broader concept: http://o.org/a. Add the missing concepts, or remove the links.\n",
+        "Concept e has no label in any language. Add one, or remove the concept.",
+    ):
+        assert part in f"{refused.value}\n"
     rows = "\n".join(["id\tlabel\tlabel_de", *(f"{n}\ta\tb\tc" for n in range(9)), "a b\tx"])
     with pytest.raises(VocabularyError, match="10 errors; the first 5 are:\nline 2: The row has 4 fields"):
         import_vocabulary("v", [write("v.tsv", rows)])
@@ -174,19 +176,3 @@ def test_a_language_tag_that_is_none_costs_its_label_and_is_named_with_its_line_
 def test_a_label_with_a_tag_that_is_too_long_is_left_out(imported):
     result = imported('x:a a skos:Concept ; skos:prefLabel "a"@en, "b"@zh-Latn-CN-pinyin .')
     assert (result.languages, len(result.oddities.rejected)) == (["en"], 1)
-
-
-def test_faults_of_all_kinds_are_reported_at_once(imported):
-    faulty = """x:a a skos:Concept ; skos:prefLabel "a"@en, "b"@en ; skos:broader x:none . [] a skos:Concept .
-    x:d a skos:Concept ; skos:prefLabel "d"@en ; skos:related x:d . x:e a skos:Concept ."""
-    with pytest.raises(VocabularyError) as refusal:
-        imported(faulty)
-    for part in (
-        "5 errors",
-        "no URI",
-        "two preferred labels",
-        "unknown broader",
-        "related to itself",
-        "e has no label",
-    ):
-        assert part in str(refusal.value)

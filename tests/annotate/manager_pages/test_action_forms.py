@@ -1,4 +1,4 @@
-"""The columns of an uploaded file of predictions: chosen from lists with a guess, beside the first rows of the file."""
+"""Forms of actions: the columns of an uploaded file with a guess, and the endpoint of a language model."""
 
 import re
 
@@ -10,6 +10,8 @@ from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
 from annotate.manager_pages import inbox
 from annotate.models import Job
+from corpora.storage.layout import manifest_of
+from tests.chat_server import MODEL, serving
 
 EVALUATE = reverse("manage-do", args=["evaluate"])
 IMPORT = reverse("manage-do", args=["import_predictions"])
@@ -71,3 +73,23 @@ def test_another_file_brings_its_own_columns(desk, manager, new_page):
         page.select_option("[name=predictions]", label=label)
         page.get_by_text(f"Columns of {label}").wait_for()
         assert [page.input_value(f"[name=column-{field}]") for field in ("id", "label", "score")] == columns
+
+
+@pytest.mark.slow
+def test_a_manager_asks_the_language_model_of_the_server_and_no_other(desk, demo_corpus, settings):
+    settings.ENDPOINT_KEY = "sk-made-up"
+    link = reverse("manage-do", args=["vote"])
+    assert f'href="{link}?corpus=demo"' in desk.get(reverse("manage-corpus", args=["demo"])).text
+    form = {"corpus": "demo", "model": MODEL, "prompt": lay("prompt.md", "{text}: {labels}?"), "labels": "de en"}
+    settings.ENDPOINT = "https://api.example.org/v1"
+    refused = desk.post(link, form)
+    assert refused.status_code == 400
+    assert "add “Host that may receive the texts” api.example.org" in " ".join(refused.text.split())
+    with serving(lambda prompt, attempt: "de") as server:
+        settings.ENDPOINT = server.url
+        assert desk.post(link, form | {"endpoint": "https://evil.example/v1"}).status_code == 302
+        job = Job.objects.get()
+        assert job.given == form
+        outcome = by_name()["vote"].perform(job.given)
+    assert outcome.data["posts"] == manifest_of("demo").rows == 1525
+    assert {headers["Authorization"] for headers in server.headers} == {"Bearer sk-made-up"}
