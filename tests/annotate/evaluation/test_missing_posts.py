@@ -83,7 +83,7 @@ def test_two_audits_in_a_hundred_that_are_lost_leave_recalls_their_intervals():
     population = populate(world, chance)
     is_right, found = population.second == population.truth, []
     for _ in range(40):
-        uniform = of_second(draw(population, world, chance))
+        uniform = of_second(draw(population, world, chance).both)
         assert uniform.missing
         for label in (0, 3, 6):
             estimate = recall(str(label), uniform, {}).estimate
