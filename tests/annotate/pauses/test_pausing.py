@@ -15,6 +15,7 @@ from annotate.work.interventions import Voided, lift, pause, void, would_void
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of, running
 from annotate.work.queue import open_lease, take
+from tests.annotate.acts import progress_of
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import follow, journeys
 from tests.annotate.pauses.conftest import KNOWN, NO, WATCHED, YES, asked, live, work, wrong
@@ -120,7 +121,9 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager,
 
 def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
     task, ann, *_ = three
+    assert progress_of(ann, task)["answered_today"] == 6
     assert void(ann, task, by=manager, reason="sleeps") == Voided(answers=6, reopened=6)
+    assert progress_of(ann, task)["answered_today"] == 0  # counted again
     assert set(task.units.values_list("stage", "label", "redundancy")) == {("QUEUED", "", 3)}
     voided = Judgment.objects.filter(annotator=ann)
     assert set(voided.values_list("kind", "label", "voided_by", "lease__outcome", "lease__place")) == {
