@@ -147,6 +147,7 @@ def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predic
     said = opened("topics", kind, labels=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
     assert "Note: de, sports: " in said
     task = Task.objects.get()
+    assert [(cell["left"], cell["short"] > 0, cell["over"]) for cell in standing(task)] == [(0, True, False)] * 3
     read_all(task, readers * 5, say_truth)
     cells = standing(task)
     assert all(cell["over"] and cell["left"] == 0 and cell["short"] for cell in cells)
