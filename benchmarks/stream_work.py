@@ -77,7 +77,7 @@ class Truth:
 
     def __init__(self, subject: Subject, truth: Mapping[str, str]) -> None:
         fold = folding([subject.mapping])
-        said = subject.labels(list(truth))
+        said = subject.labels(tuple(truth))
         labels = {key: label_of(language) for key, language in truth.items()}
         self.pairs = Counter((fold.get(labels[key], labels[key]), fold.get(said[key], said[key])) for key in truth)
 
