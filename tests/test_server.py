@@ -29,7 +29,6 @@ TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
 # Each takes tens of megabytes or tenths of a second, and is for commands, or for few pages.
 LATER = ["_duckdb", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "langid", "pycld2", "fasttext"]
-LATER += ["django.contrib.postgres", "jinja2", "requests"]
 LOADED = """
 import json, sys
 import deploy.wsgi
