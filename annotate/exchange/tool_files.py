@@ -27,16 +27,14 @@ class GoldSet:
     """The part of an exported set that other tools can read.
 
     title: the question
-    form: slug of the answer form
     several: whether an answer is a set of labels
     fields: the fields that people see; for posts, only `text`
-    marked: the field that spans mark; "" for other forms
+    marked: the field that spans mark; "" if answers are not spans
     answers: code of each answer -> its English name
     rows: returns the rows of the set, with id, language, label, judgments and the fields
     """
 
     title: str
-    form: str
     several: bool
     fields: tuple[str, ...]
     marked: str
@@ -48,8 +46,8 @@ class GoldSet:
         return str(row[self.marked]) if self.marked else "\n\n".join(str(row[name]) for name in self.fields)
 
     def labels(self, text: str) -> list[Any]:
-        """Return the labels in the canonical text of an answer. They are spans if the form is."""
-        if self.form == "spans":
+        """Return the labels in the canonical text of an answer. They are spans if people mark them."""
+        if self.marked:
             return list(spans_in(text))
         return [label for label in text.split() if label != NOTHING] if self.several else [text]
 
@@ -91,7 +89,7 @@ def _task(row: Object, gold: GoldSet) -> Object:
         meta = {"annotator": [person], **({"answered_at": [at]} if at else {})}
         where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": meta}
         labels = gold.labels(answer)
-        if gold.form == "spans":
+        if gold.marked:
             text = gold.text_of(row)
             values = [
                 {"start": start, "end": end, "text": text[start:end], "labels": [label]} for start, end, label in labels
@@ -106,7 +104,7 @@ def _task(row: Object, gold: GoldSet) -> Object:
 
 def _interface(gold: GoldSet) -> str:
     texts = "".join(f'  <Text name="{name}" value="${name}"/>\n' for name in gold.fields)
-    tag, label = ("Labels", "Label") if gold.form == "spans" else ("Choices", "Choice")
+    tag, label = ("Labels", "Label") if gold.marked else ("Choices", "Choice")
     choice = f' choice="{"multiple" if gold.several else "single"}"' if tag == "Choices" else ""
     labels = "".join(f"    <{label} value={quoteattr(code)}/>\n" for code in gold.answers)
     return (
@@ -131,7 +129,7 @@ def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
 
 
 def _line(row: Object, answer: str, person: str, at: str, gold: GoldSet) -> Object:
-    labels = [list(label) if gold.form == "spans" else label for label in gold.labels(answer)]
+    labels = [list(label) if gold.marked else label for label in gold.labels(answer)]
     others = {name: row[name] for name in gold.fields if gold.marked and name != gold.marked}
     return {
         "id": row["id"],
@@ -158,7 +156,7 @@ def _annotations(gold: GoldSet) -> Iterator[Object]:
     for row in gold.rows():
         for person, answer, at in gold.said(row, gold=True):
             labels = gold.labels(answer)
-            if gold.form == "spans":
+            if gold.marked:
                 spans = [{"start": start, "end": end, "label": label} for start, end, label in labels]
                 asked: Object = {"spans": spans, "_view_id": "spans_manual"}
             else:
@@ -210,14 +208,14 @@ def _record(row: Object, gold: GoldSet) -> Object:
 
 def _value(answer: str, gold: GoldSet) -> Any:
     labels = gold.labels(answer)
-    if gold.form == "spans":
+    if gold.marked:
         return [{"start": start, "end": end, "label": label} for start, end, label in labels]
     return labels if gold.several else labels[0]
 
 
 def _settings(gold: GoldSet) -> Object:
     options = [{"value": code, "text": name, "description": None} for code, name in gold.answers.items()]
-    if gold.form == "spans":
+    if gold.marked:
         asked: Object = {"type": "span", "allow_overlapping": True, "field": gold.marked, "options": options}
     else:
         asked = {"type": "multi_label_selection" if gold.several else "label_selection", "options": options}

@@ -298,7 +298,7 @@ SPAN = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.strin
 
 def spans(rows: Source) -> pa.Array:
     """Return the spans of each row's label, with the marked text if it may be published; null without a label."""
-    field = rows.export.kind.publication.constants["marking"]["field"]
+    field = rows.export.kind.publication.marked
     values = [
         [(*span, fields[field][span.start : span.end] if rows.export.with_text else None) for span in spans_in(label)]
         if label

@@ -8,21 +8,21 @@ from typing import Any
 from annotate.exchange.tool_files import WRITERS, GoldSet
 from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import ExportError
+from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.models import Task
 from annotate.quality.answer_models import values_of
 from corpora.storage.layout import manifest_of
-
-FORMS = ("choice", "grades", "labels", "spans")
 
 
 def check_copies(task: Task, tools: Sequence[str]) -> None:
     """Raise ExportError if a set cannot be written for these tools."""
     if unknown := [tool for tool in tools if tool not in WRITERS]:
         raise ExportError(f"--as {unknown[0]}: write some of {', '.join(WRITERS)}.")
-    if tools and task.kind.form.slug not in FORMS:
+    if tools and not task.kind.form.fits_tools:
+        forms = ", ".join(slug for slug, form in FORMS.items() if form.fits_tools)
         raise ExportError(
-            f"--as writes answers of the forms {', '.join(FORMS)}, and {task.name} asks for another form. Omit --as."
+            f"--as writes answers of the forms {forms}, and {task.name} asks for another form. Omit --as."
         )
     if tools and (task.draw.parameters.get("imported") or not manifest_of(task.draw.corpus.name).text_may_leave):
         raise ExportError("The texts of this task must not be published, so --as cannot write them. Omit --as.")
@@ -40,10 +40,9 @@ def write_copies(folder: Path, export: Export, tools: Sequence[str]) -> dict[str
 
     gold = GoldSet(
         title=task.title or str(kind.title),
-        form=kind.form.slug,
         several=kind.form.several,
         fields=fields,
-        marked=kind.publication.constants["marking"]["field"] if kind.form.slug == "spans" else "",
+        marked=kind.publication.marked,
         answers=_answers(task, rows()),
         rows=rows,
     )

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotate.core import stages
 from annotate.kinds.control import Task, Unit
@@ -191,6 +193,17 @@ class Concepts(Labels):
     lists = False
     controls = ("concepts", "suggestions")
     preview = "annotate/_preview_concepts.html"
+    keys = (
+        ("F", gettext_lazy("search by beginnings of words")),
+        ("S B", gettext_lazy("show suggestions, or browse the vocabulary")),
+        ("1 – 9", gettext_lazy("choose or remove a listed concept")),
+        ("↑ ↓", gettext_lazy("move through the list")),
+        ("→ ←", gettext_lazy("open a concept, and go back up")),
+        ("X", gettext_lazy("remove the last chosen concept")),
+        ("M", gettext_lazy("confirm a concept together with a broader one")),
+        (format_lazy("{} ↵", gettext_lazy("Ctrl")), gettext_lazy("finish, from anywhere on the page")),
+    )
+    bench_keys = (("V", gettext_lazy("show who chose what")),)
 
     def details(self, posted: Any) -> dict[str, Any]:
         return {"ways": ways_in(posted), "is_sure": "is_sure" in posted}

@@ -231,7 +231,7 @@ def _based(slug: str, top: Table, language_codes: Collection[str], added: Mappin
     kind = replace(MODULES[base], slug=slug, languages=added)
     if titles := _titles(top, language_codes):
         kind = replace(kind, title=titles[ENGLISH])
-        kind = kind.with_parts(wording={"titles": titles, "titled_by_languages": False})
+        kind = kind.with_parts(wording={"titles": titles, "about": None})
     return replace(kind, labels=_labels(top, kind))
 
 

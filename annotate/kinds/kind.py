@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from django.utils.translation import gettext
 
 from annotate.kinds.control import CONTROLS, Permit, QualityControl, Routes, Task, Unit
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.forms import Form
-from annotate.kinds.interface_language import ENGLISH, interface_language, question_about, spoken
+from annotate.kinds.interface_language import ENGLISH, interface_language, spoken
 from corpora.core.languages import LANGUAGES, Language, is_standard
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
@@ -37,6 +37,10 @@ class Answer:
     comment: str = ""
     ways: Mapping[str, str] = field(default_factory=dict)
     is_sure: bool = False
+
+
+# (labels of the keys, action) of each keyboard shortcut.
+Shortcuts: TypeAlias = Sequence[tuple[object, object]]
 
 
 class Unsure(ValueError):
@@ -170,13 +174,14 @@ class Wording:
     """The texts of a kind: its question and the names of its fields.
 
     titled_by_task: whether the title of each task is its question; if not, all tasks of the kind ask the same question
-    titled_by_languages: whether the default title of a task names the languages that it asks about
+    about: function that returns the default title of a task that asks about some languages, from their codes; it can
+        translate the title. None if all tasks have the kind's title.
     titles: the kind's question, by language
     field_names: display names, as a mapping from field to language to name
     """
 
     titled_by_task: bool = False
-    titled_by_languages: bool = False
+    about: Callable[..., str] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     field_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -272,7 +277,8 @@ class Pages:
     short: function that returns a short name of a label, for managers and the admin
     told: function that returns what a person answered to a unit, from the label and the unit; None to show the names of
         the label's codes. Only people who may read the unit's text see it
-    searches_languages: whether any of the task's languages can be found by name, with the key W
+    keys: function that returns (labels of the keys, action) of each shortcut that the question adds to the digits of
+        answers, from the annotator's permit; from None for the adjudication view
     question: template of the question in the queue; "" if all answers are imported
     sheet: template that shows many units at once; "" if units are shown one at a time
     adjudication: template of the adjudication view
@@ -287,8 +293,8 @@ class Pages:
     question: str = ""
     sheet: str = ""
     adjudication: str = ""
-    searches_languages: bool = False
     told: Callable[[str, Unit], str] | None = None
+    keys: Callable[[Permit | None], Shortcuts] = lambda permit: ()
 
 
 @dataclass(frozen=True)
@@ -325,6 +331,7 @@ class Publication:
     splits: whether the set is split into train, dev and test
     tells_why: whether rows without a label state the reason
     constants: numbers for the manifest that are the same in all tasks
+    marked: the field in which people mark spans; "" if answers are not spans
     category: the task category of the card, as Hugging Face names it
     """
 
@@ -336,6 +343,7 @@ class Publication:
     splits: bool = False
     tells_why: bool = False
     constants: Mapping[str, Any] = field(default_factory=dict)
+    marked: str = ""
     category: str = "text-classification"
 
 
@@ -470,6 +478,10 @@ class Kind:
         kind = replace(self, thesaurus=replace(self.thesaurus, version=version))
         return kind.with_parts(pages={"short": kind.name})  # people do not recognize concepts by their ids
 
+    def title_about(self, languages: Sequence[str]) -> str:
+        """Return the default title of a task that asks about these languages."""
+        return self.wording.about(languages) if self.wording.about else self.title
+
     def question(self, task: Task) -> str:
         """Return the question of a task, in the interface language."""
         return self.titled(task) if self.wording.titled_by_task else self._title()
@@ -482,8 +494,8 @@ class Kind:
         """
         if task.title == self.title:
             return self._title()
-        if self.wording.titled_by_languages and task.title == question_about(task.labels):
-            return question_about(task.labels, is_translated=True)
+        if self.wording.about and task.title == self.wording.about(task.labels):
+            return self.wording.about(task.labels, is_translated=True)
         return str(task.title)
 
     def _title(self) -> str:

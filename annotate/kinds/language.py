@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotate.kinds import language_questions
 from annotate.kinds.control import Permit, Routes, Task, Unit
-from annotate.kinds.kind import Answer, Undefined, Wording
+from annotate.kinds.kind import Answer, Shortcuts, Undefined, Wording
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
@@ -79,6 +80,12 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
+def keys(permit: Permit | None) -> Shortcuts:
+    is_searched = permit is None or not language_questions.has_all_buttons(permit)
+    other_languages = [("W", gettext_lazy("any other language, by name"))] if is_searched else []
+    return [*language_questions.UNDEFINED_KEYS, *other_languages]
+
+
 def _likely(unit: Unit) -> list[str]:
     """Return the task's labels for the languages that the unit may be in, the most likely one first."""
     likely: dict[str, None] = {}
@@ -108,7 +115,7 @@ KIND = language_questions.about_languages(
         "advise": advise,
         "question": "annotate/language.html",
         "adjudication": "annotate/bench_language.html",
-        "searches_languages": True,
+        "keys": keys,
     },
     statistics={
         "compared": lambda task: [*task.labels, UND],

@@ -8,12 +8,13 @@ from urllib.parse import quote_plus
 from zlib import crc32
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotate.core import stages
 from annotate.kinds.control import Permit, Routes, Task, Unit
 from annotate.kinds.forms import CHOICE
 from annotate.kinds.interface_language import interface_language, label_name, negative
-from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
+from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Shortcuts, Statistics
 from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.core.voters import ballots
@@ -28,6 +29,7 @@ UNDEFINED_REASONS = {
     "gibberish": "no language",
     UNLISTED: "not on the list",
 }
+UNDEFINED_KEYS: Shortcuts = (("Q", gettext_lazy("undefined, then a reason")),)
 # Columns of an exported set of posts, in order.
 COLUMNS = (
     *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "decided_by"),

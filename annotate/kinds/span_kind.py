@@ -145,6 +145,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
             "columns": COLUMNS,
             "formats": _formats(kind, marking),
             "constants": {"marking": dict(marking)},
+            "marked": marking["field"],
         },
     )
 

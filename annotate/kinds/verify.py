@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotate.kinds import language_questions
 from annotate.kinds.control import Unit
-from annotate.kinds.interface_language import negative
+from annotate.kinds.interface_language import negative, question_about
 from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
@@ -44,7 +44,7 @@ def compared_as(language: str, label: str) -> str:
 KIND = language_questions.about_languages(
     slug="verify",
     title="Is this post in the language?",
-    wording=Wording(titled_by_task=True, titled_by_languages=True),
+    wording=Wording(titled_by_task=True, about=question_about),
     undefined=Undefined(UND, REASONS),
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
     options=(*ASKED, "decoy_share", *OF_CHECKS),
@@ -73,6 +73,7 @@ KIND = language_questions.about_languages(
         "question": "annotate/verify.html",
         "sheet": "annotate/sheet.html",
         "adjudication": "annotate/bench_verify.html",
+        "keys": lambda permit: language_questions.UNDEFINED_KEYS,
     },
     statistics={
         "compared": lambda task: [YES, NO, UND],

@@ -22,7 +22,7 @@ from annotate.figures.panel_forecast import Work, forecast_of
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS, STREAM
 from annotate.kinds.files import KindError
-from annotate.kinds.interface_language import label_name, question_about
+from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.panel_kind import with_panel
@@ -191,7 +191,7 @@ def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list
         except InvalidAnswer as fault:
             choices.append({"name": name, "fault": str(fault), "designs": []})
             continue
-        title = question_about([UNCHOSEN]) if kind.wording.titled_by_languages else kind.title
+        title = kind.title_about([UNCHOSEN])
         if needed := _needed(kind, corpus):
             unfit.append((title, needed))
         else:

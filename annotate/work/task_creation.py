@@ -21,7 +21,6 @@ from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import ORDER
 from annotate.kinds.compared_draw import REPLIES, systems_of
 from annotate.kinds.designs import CLASSES, DESIGNS, STREAM, SYSTEMS, Design, Wanted
-from annotate.kinds.interface_language import question_about
 from annotate.kinds.options import BLIND_SHARE, OPTIONS
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
@@ -270,8 +269,8 @@ def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
                 f"No post of corpus {corpus.name} fits the {design.spelled} design for any of the languages. "
                 f"{design.none_found}"
             )
-        if kind.wording.titled_by_languages and task.title == kind.title and len(task.labels) <= FEW:
-            task.title = question_about(task.labels)
+        if task.title == kind.title and len(task.labels) <= FEW:
+            task.title = kind.title_about(task.labels)
     elif not kind.routing.is_routed:
         task.languages = [sample.language for sample in samples]
         check_codes(kind, [code for code in task.languages if code != UND], "languages")

@@ -135,6 +135,7 @@ def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
 class Choice(Form):
     slug = "choice"
     controls: tuple[str, ...] = ("suggestions",)
+    fits_tools = True
     Measures = Measures
 
 
@@ -227,6 +228,7 @@ class Pair(Choice):
     slug = "pair"
     controls = ("sides", "suggestions")
     imports = "pairs"
+    fits_tools = False
     about = ("The order of the two systems is random for each person. An answer is the preferred system, or tie.",)
     refuses_files = "shows two sets side by side, which a file cannot do. Decide on its pages or through the API."
 

@@ -34,8 +34,10 @@ class Form:
     folder: folder with the form's templates, if the form is from a plug-in
     assets: static files, scripts and style sheets, that pages with the form's templates load
     keys: (labels of the keys, action) of each shortcut that answers the question; empty for the digits of answers
+    bench_keys: (labels of the keys, action) of each shortcut that only the adjudication view has
     about: sentences for the authors of kinds' files
     imports: what the rows of an imported file of judgments contain: `labels`, or `pairs` of systems
+    fits_tools: whether exported sets can be written for other annotation tools (exchange/tool_files.py)
     refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
     """
 
@@ -55,8 +57,10 @@ class Form:
     folder: Path | None = None
     assets: tuple[str, ...] = ()
     keys: Sequence[tuple[object, object]] = ()
+    bench_keys: Sequence[tuple[object, object]] = ()
     about: tuple[str, ...] = ()
     imports: str = "labels"
+    fits_tools: bool = False
     refuses_files: str = ""
 
     def answers(self, top: Any) -> Mapping[str, Any]:

@@ -130,6 +130,7 @@ def _why_none(share: Share, answered: Sequence[Answered]) -> str:
 class Labels(Form):
     slug = "labels"
     several = True
+    fits_tools = True
     aggregations = {"majority": majority}
     Measures = Measures
 

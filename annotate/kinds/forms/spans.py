@@ -154,6 +154,7 @@ class Spans(Labels):
     tables = ("spans",)
     least_answers = 1
     aggregations = {"majority": majority, "characters": by_character}
+    fits_tools = True
     template = "annotate/spans.html"
     bench = "annotate/bench_spans.html"
     assets = ("annotate/spans.js", "annotate/spans.css")

@@ -51,9 +51,7 @@ def gold_set(form):
     ]
     row = {"id": "1", "language": "en", "label": label, "judgments": judgments, "body": "Angela Merkel visited Paris."}
     marked = "body" if form == "spans" else ""
-    return GoldSet(
-        "Which?", form, form == "labels", ("body",), marked, dict(zip(codes, codes, strict=True)), lambda: [row]
-    )
+    return GoldSet("Which?", form == "labels", ("body",), marked, dict(zip(codes, codes, strict=True)), lambda: [row])
 
 
 def dataset_folders(folder):
