@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 from annotate.actions.action import ActionError, Outcome, Progress, Values, action, assumed
 from annotate.actions.database import harmful_settings, missing_migrations
 from annotate.controls import replenishment
-from annotate.controls.checks import NO_SECOND
+from annotate.controls.check_report import NO_SECOND
 from annotate.controls.replenishment import standing_table
 from annotate.core.option import Option
 from annotate.figures import overview_report

@@ -11,7 +11,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 
-from annotate.controls.checks import slips
+from annotate.controls.check_report import slips
 from annotate.core import stages
 from annotate.core.aggregation.answer_table import majority
 from annotate.core.estimation.label_errors import (

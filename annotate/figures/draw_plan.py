@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from typing import Any, NamedTuple
 
-from annotate.controls import checks
+from annotate.controls.check_report import CHECK_LEAST
 from annotate.core.estimation.label_errors import LEAST_READ_IN_ALL, AskedSet, contested
 from annotate.core.estimation.proportions import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
 from annotate.figures.interval_width import (
@@ -86,7 +86,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
 
 def draw_of(task: Task, size: int) -> Draw:
     """Return a uniform draw of `size` posts, with audits and checks as in the task's options."""
-    least = checks.CHECK_LEAST if task.check_share else 0
+    least = CHECK_LEAST if task.check_share else 0
     check_options = Checks(task.check_share, least, task.audit_recheck, task.check_share)
     return Draw(size, task.audit_share, task.audit_least, check_options)
 

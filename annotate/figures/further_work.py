@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Avg, Count, QuerySet
 
-from annotate.controls import audit_report, checks
+from annotate.controls import audit_report, check_report
 from annotate.core.estimation.label_errors import Audit, allotted, deviation, overall_error
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.interval_width import (
@@ -159,17 +159,19 @@ def measured(task: Task) -> Measured:
     unread = _counts(agreement_strata.unread(task), "agreed_label")
     audited = {label: audit.resolved + audit.unresolved for label, audit in audit_results.items()}
     agreed = Counter(audited) + unread
-    of_checks, unchecked = checks.report(task), checks.unchecked_counts(task)
-    rows = {row["language"]: checks.as_audit(row) for row in of_checks["languages"]}
+    of_checks, unchecked = check_report.report(task), check_report.unchecked_counts(task)
+    rows = {row["language"]: check_report.as_audit(row) for row in of_checks["languages"]}
     disputed = task.units.exported().filter(audited=False).exclude(pk__in=agreement_strata.unread(task))
     by_queue = _counts(disputed.filter(copy_of=None), "visited__0")
     by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
-    checked = {queue: check_count for queue, (_, check_count) in checks.check_counts(task).items() if queue in by_queue}
+    checked = {
+        queue: check_count for queue, (_, check_count) in check_report.check_counts(task).items() if queue in by_queue
+    }
     counted = Counted(agreed, by_queue, audited, checked)
     # Use only the audits of labels with unread posts, because the error rate of agreement matters only for those posts.
     error = overall_error(audit for label, audit in audit_results.items() if unread[label]).value
     rechecked = sum(audit.checked for audit in audit_results.values())
-    slips = checks.slips(task)
+    slips = check_report.slips(task)
     expected = Expected(
         wrong=Expected().wrong if error is None else error,
         misread=of_checks["overall"]["error"]["value"] or 0.0,

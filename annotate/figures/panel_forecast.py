@@ -12,7 +12,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from annotate.controls.audit_report import audits_of
-from annotate.controls.checks import slips
+from annotate.controls.check_report import slips
 from annotate.core.estimation.label_errors import Audit, by_power, error, overall_error
 from annotate.core.estimation.proportions import pooled, proportion
 from annotate.kinds.language import LEAST_LETTERS

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from annotate.controls.checks import NO_SECOND
+from annotate.controls.check_report import NO_SECOND
 from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SECONDS
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, hours_words, in_points, percent, rounded

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from annotate.controls import checks
+from annotate.controls import check_report
 from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
 from annotate.figures import overview_report, task_statistics
@@ -78,7 +78,7 @@ def standing() -> Standing:
             "contested": contested.get(task.pk, {}),
             "contesting": contesting.get(task.name),
             "read": task.name in read,
-            "unseconded": row["done"] < row["units"] and checks.unseconded(task, able),
+            "unseconded": row["done"] < row["units"] and check_report.unseconded(task, able),
         }
         rows.append(full_row | {"next": _next(task, full_row, queues, able)})
         waits += _waits(task, full_row, queues, able)

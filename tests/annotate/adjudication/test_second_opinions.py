@@ -9,7 +9,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from annotate.controls import checks
+from annotate.controls import check_report
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.refusals import NotAllowed, NothingToUndo, Refusal, WrongStage
@@ -38,7 +38,7 @@ def say(annotator, unit, label):
 
 
 def counted(task):
-    found = checks.report(task)["adjudicators"]
+    found = check_report.report(task)["adjudicators"]
     return [found[key] for key in ("decisions", "seconded", "differed", "waiting")]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from annotate.controls import agreement_audit as contesting
-from annotate.controls import audit_report, checks
+from annotate.controls import audit_report, check_report, checks
 from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core import stages
@@ -275,7 +275,7 @@ def test_an_answered_unit_that_is_added_goes_to_an_adjudicator_who_is_told_nothi
     assert all(unit.blind and unit.transitions.last().event == "checked" for unit in listed)
     settle(ada, listed[0], "fr")
     settle(ada, listed[1], "de")
-    [row] = checks.report(task)["languages"]
+    [row] = check_report.report(task)["languages"]
     assert (row["checked"], row["otherwise"], row["waiting"], row["alone"]) == (2, 1, 4, 0)
     undo(ann, task)  # the reader can take the answer back as before
     assert (listed[2].pk in said_by(ann), task.units.get(pk=listed[2].pk).stage) == (False, stages.QUEUED)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from annotate.controls import checks
+from annotate.controls import check_report, checks
 from annotate.controls.agreement_audit import contest
 from annotate.core import stages
 from annotate.core.draws import hash_order
@@ -27,7 +27,7 @@ def chosen(task):
 
 
 def row_of(task, language):
-    return next(row for row in checks.report(task)["languages"] if row["language"] == language)
+    return next(row for row in check_report.report(task)["languages"] if row["language"] == language)
 
 
 # --- who is checked
@@ -51,7 +51,7 @@ def test_what_several_people_read_is_not_checked(make_task, django_assert_max_nu
     overlap = make_task([DISPUTED] * 40, name="overlap", redundancy=1.5, **ALL)
     asked = Counter(overlap.units.values_list("redundancy", "recheck"))
     assert set(asked) == {(1, True), (2, False)}
-    assert checks.check_counts(overlap) == {"de": (asked[1, True], asked[1, True])}
+    assert check_report.check_counts(overlap) == {"de": (asked[1, True], asked[1, True])}
 
 
 def test_hidden_posts_copies_and_the_audits_own_are_not_checked(make_task):
@@ -145,7 +145,7 @@ def test_languages_are_those_of_the_first_queue_and_in_all_they_are_added_up(mak
         unit = say(ann, task, queue)
         if unit.stage == stages.ADJUDICATION and row_of(task, "de")["checked"] < 1:
             settle(ada, unit, "en")
-    found = checks.report(task)
+    found = check_report.report(task)
     german, french = row_of(task, "de"), row_of(task, "fr")
     assert [german[key] for key in ("alone", "checked", "otherwise", "waiting")] == [2, 1, 1, 1]
     assert [french[key] for key in ("alone", "checked", "otherwise", "waiting")] == [1, 0, 0, 2]

@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from annotate.actions.commands import call_command
-from annotate.controls import checks
+from annotate.controls import check_report, checks
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from annotate.goldsets.gold_set import GoldRow, read_gold_set
@@ -69,7 +69,7 @@ def test_rows_and_card_say_who_decided_whether_that_was_checked_and_what_the_rea
         ],
         key=str,
     )
-    assert manifest["checks"] == checks.report(checked)
+    assert manifest["checks"] == check_report.report(checked)
     assert manifest["checks"]["overall"]["error"]["value"] == 0.5
     assert manifest["checks"]["adjudicators"]["seconded"] == 0
     read = read_gold_set(gold / "gold")
@@ -190,7 +190,7 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
     person("eve", adjudicates=True)
     call_command("audit", "task", "--json")
     found = json.loads(capsys.readouterr().out)
-    assert found["checks"] == checks.report(checked)
+    assert found["checks"] == check_report.report(checked)
     call_command("audit", "task")
     assert NO_SECOND not in capsys.readouterr().out
 

@@ -5,7 +5,7 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from annotate.actions.commands import call_command
-from annotate.controls import checks
+from annotate.controls import check_report
 from annotate.controls.qualification import grant
 from annotate.core import stages
 from annotate.core.refusals import NotAllowed
@@ -168,7 +168,7 @@ def test_a_named_language_is_confirmed_or_adjudicated_and_counts_as_no_agreement
     assert ("named", "QUEUED", 2, "fr") in history(task)
     assert not answer_models.answers(task)
     if "check_share" in options:
-        [row] = checks.report(task)["languages"]
+        [row] = check_report.report(task)["languages"]
         assert (row["alone"], row["checked"], row["waiting"]) == (0, 0, 0)
 
 
