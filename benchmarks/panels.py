@@ -23,8 +23,7 @@ from benchmarks.tables import share, show
 from corpora.core.detectors import CODES, ranked
 from corpora.core.languages import code_of, finer
 from corpora.core.masking import clean_for_detectors, count_letters
-from corpora.core.optional_voters import PACKAGED
-from corpora.core.voters import DEFAULT, VOTERS, Voter
+from corpora.core.voters import DEFAULT, PACKAGED, VOTERS, Voter
 
 SETS = {**evidence.SETS, "sib200": 20}
 FLOORS = tuple(step / 20 for step in range(2, 20))

@@ -11,9 +11,8 @@ from annotate.evaluation.joined_sets import audit_refusal
 from annotate.evaluation.measurement import checked, evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
-from annotate.evaluation.repeated_runs import evaluate_runs
 from annotate.evaluation.subjects import EvaluationError
-from annotate.evaluation.training_settings import evaluate_settings, settings_in
+from annotate.evaluation.training_runs import evaluate_runs, evaluate_settings, settings_in
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.reports import report_renderer
 from annotate.reports.evaluation_report import LISTED

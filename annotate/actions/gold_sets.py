@@ -26,8 +26,17 @@ from annotate.core.option import Option, flag, whole_number
 from annotate.exchange.tool_files import WRITERS
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, check_export, export
-from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
-from annotate.goldsets.hydration import IDS, POSTS, VANISHED, hydrate
+from annotate.goldsets.gold_import import (
+    IDS,
+    IMPORTED,
+    POSTS,
+    REJECTS,
+    TWO_LABELS,
+    VANISHED,
+    hydrate,
+    import_gold,
+    unlisted,
+)
 from annotate.goldsets.publication import (
     SUFFIXES,
     TOKEN,

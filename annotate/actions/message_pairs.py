@@ -35,8 +35,7 @@ from corpora.sources.readers import named_columns
 from corpora.storage.layout import check_pairs, manifest_of
 from corpora.storage.record_import import Terms, open_corpus
 from corpora.threads import messages, scorers
-from corpora.threads.pair_sets import SHARES, SPLITS, Plan
-from corpora.threads.response_sets import ListedReplies, Responses, read_replies
+from corpora.threads.pair_sets import SHARES, SPLITS, ListedReplies, Plan, Responses, read_replies
 from corpora.threads.thread_import import import_threads, thread_facts
 
 # --- Threads

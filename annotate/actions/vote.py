@@ -22,7 +22,7 @@ from annotate.models import Task
 from annotate.reports.tables import many
 from corpora.core.languages import UND
 from corpora.predictions.chat_endpoint import KEY_VARIABLE, OLLAMA, Endpoint, endpoint_at
-from corpora.predictions.label_prompt import Question, read_template, valid_labels
+from corpora.predictions.model_answers import Question, read_template, valid_labels
 from corpora.predictions.model_votes import Limits, check_reach, name_for, vote
 from corpora.predictions.predictor_labels import check_name
 from corpora.storage.layout import manifest_of

@@ -125,6 +125,11 @@ def checked(
     return kind, options
 
 
+def range_of(measure: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a measure can have."""
+    return BOUNDS.get(measure, (0.0, 1.0 if MEASURES[measure].is_share else inf))
+
+
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with an interval that is valid at every look at the data, clipped to the range of the figure.
 
@@ -132,7 +137,7 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
     same way, and the interval is clipped to them.
     """
     widened, is_apart = at_every_look(row), "better" in row
-    lowest, highest = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
+    lowest, highest = range_of(row["measure"])
     if is_apart:
         lowest, highest = lowest - highest, highest - lowest
     if widened["low"] is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats, Ints
-from annotate.core.estimation.audit_response import AuditResponse, AuditStratum
+from annotate.core.estimation.label_errors import AuditResponse, AuditStratum
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.evaluation.blind_arm import COUNTED_TOO, ReferenceOf, reference_of, suggesters
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError

@@ -25,11 +25,11 @@ from annotate.exchange.potato import POTATO
 from annotate.exchange.prodigy import PRODIGY
 from annotate.exchange.project import Project
 from annotate.exchange.row_files import write_lines
+from corpora.sources.columnar import XLSX
 from corpora.sources.compression import FORMATS, SUFFIXES, check_file, entries_of, format_of
 from corpora.sources.readers import objects_of
 from corpora.sources.recognition import LONGEST_NAME
 from corpora.sources.text import Fault
-from corpora.sources.workbooks import XLSX
 
 # The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
 TOOLS: tuple[Tool, ...] = (

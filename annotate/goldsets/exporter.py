@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from django.template.loader import render_to_string
 
 from annotate.core import stages
 from annotate.core.draws.splits import FREQUENT_OVER, SplitError
+from annotate.exchange.tool_files import WRITERS, GoldSet
 from annotate.goldsets import form_extras, set_documents
 from annotate.goldsets.card import card_of
 from annotate.goldsets.columns import FIELDS, LEFT_OUT, Column, columns_of
@@ -30,14 +32,17 @@ from annotate.goldsets.export import ONLY_ID, Export, Source
 from annotate.goldsets.formats import formats
 from annotate.goldsets.set_folder import DIGESTS, ExportError, replacing, write_digests, write_with_card
 from annotate.goldsets.set_manifest import manifest_of_set
-from annotate.goldsets.tool_copies import check_copies, write_copies
 from annotate.goldsets.unit_rows import as_lines, content, live, or_none, rows_of, units_of
 from annotate.kinds import Kind
 from annotate.kinds.designs import CLASSES, DESIGNS
+from annotate.kinds.forms import FORMS
+from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
+from annotate.quality.answer_models import values_of
 from corpora.core.masking import MASK
 from corpora.database.bulk_rows import CACHE_KIB, map_rows
+from corpora.storage.layout import manifest_of
 
 # The split of every row in a set that is not split, because such a set is only for evaluation.
 WHOLE = "test"
@@ -65,7 +70,7 @@ def export(
     frequent_over: a label is frequent if more than this many train documents have it; 50 by default.
     tell_secret: whether to disclose the secret and the frames of the random draws; use this only for a task that will
         not be reopened.
-    tools: annotation tools for which copies of the set are written, see tool_copies.py.
+    tools: annotation tools for which copies of the set are written, see `_write_copies`.
     progress: function that is called from time to time with the number of rows written.
 
     Raise ExportError if the set cannot be written.
@@ -89,7 +94,7 @@ def export(
 def check_export(task: Task, splits: str, seed: str, frequent_over: int | None, tools: Sequence[str] = ()) -> None:
     """Raise ExportError if the options do not apply to the task, or if the task cannot be exported now."""
     kind = task.kind
-    check_copies(task, tools)
+    _check_copies(task, tools)
     if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed apply only to sets of records. A set of {kind.noun}s has no splits.")
     if (splits or seed) and DESIGNS[task.draw.design].answers_from == CLASSES:
@@ -163,7 +168,7 @@ def _write(export: Export, folder: Path, tools: Sequence[str], progress: Progres
     names["published"] = [name for entry in published.values() for name in entry["files"]]
     manifest = manifest_of_set(export, counts.as_dict(), published)
     if tools:
-        manifest["copies"] = write_copies(folder, export, tools)
+        manifest["copies"] = _write_copies(folder, export, tools)
 
     def documents() -> dict[str, str]:
         context = card_of(export, manifest, names) | {"has_statements": True}
@@ -346,3 +351,55 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
         if not writers:
             # Write no row group, because the datasets library cannot read an empty one.
             files.enter_context(pq.ParquetWriter(next(iter(paths.values())), schema, compression="zstd"))
+
+
+# --- Copies for other annotation tools (`export_gold --as`), each in a folder of its own
+
+
+def _check_copies(task: Task, tools: Sequence[str]) -> None:
+    """Raise ExportError if a set cannot be written for these tools."""
+    if unknown := [tool for tool in tools if tool not in WRITERS]:
+        raise ExportError(f"--as {unknown[0]}: write some of {', '.join(WRITERS)}.")
+    if tools and not task.kind.form.fits_tools:
+        forms = ", ".join(slug for slug, form in FORMS.items() if form.fits_tools)
+        raise ExportError(
+            f"--as writes answers of the forms {forms}, and {task.name} asks for another form. Omit --as."
+        )
+    if tools and (task.draw.parameters.get("imported") or not manifest_of(task.draw.corpus.name).text_may_leave):
+        raise ExportError("The texts of this task must not be published, so --as cannot write them. Omit --as.")
+
+
+def _write_copies(folder: Path, export: Export, tools: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Write the copies of a written set. Return a mapping from tool to a description of each of its files."""
+    task, kind = export.task, export.kind
+    fields = kind.fields or ("text",)
+    read = partial(export.written_rows, folder, ("id", "language", "label", "judgments", *fields))
+
+    def rows() -> Iterator[dict[str, Any]]:
+        """Yield the rows. If the question is about the language, they have no other language than their label."""
+        return ({"language": row["label"], **row} for row in read())
+
+    gold = GoldSet(
+        title=task.title or str(kind.title),
+        several=kind.form.several,
+        fields=fields,
+        marked=kind.publication.marked,
+        answers=_answers(task, rows()),
+        rows=rows,
+    )
+    copies: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        place = folder / f"{tool}{export.mark}"
+        place.mkdir()
+        copies[tool] = {f"{place.name}/{name}": about for name, about in WRITERS[tool](place, gold).items()}
+    return copies
+
+
+def _answers(task: Task, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the code and the English name of each answer. Labels of an open list are those in the set."""
+    if task.kind.answers:
+        return {code: named.names[ENGLISH] for code, named in task.kind.answers.items()}
+    if not task.kind.form.several:
+        return {value: label_name(value) for value in values_of(task)}
+    codes = {code for row in rows for code in (row["label"] or "").split()}
+    return {code: code for code in sorted(codes)}

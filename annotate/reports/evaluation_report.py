@@ -42,8 +42,16 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.core.measures.figure_rows import LOSSES
-from annotate.reports.numbers import NOT_MEASURED, amount, coefficients_apart, count, estimate, percent, points
-from annotate.reports.run_section import run_section
+from annotate.reports.numbers import (
+    NOT_MEASURED,
+    amount,
+    coefficient,
+    coefficients_apart,
+    count,
+    estimate,
+    percent,
+    points,
+)
 from annotate.reports.slice_tables import (
     ANCHORS,
     DIFFERENCE,
@@ -63,7 +71,7 @@ from annotate.reports.slice_tables import (
 )
 from annotate.reports.square_plots import Cell as Confusion
 from annotate.reports.square_plots import Spot, curve, heat_map
-from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, dense, many, numbered
+from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, dense, many, numbered, table
 from corpora.core.languages import UND
 
 KIND = "evaluation"
@@ -154,7 +162,7 @@ def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 def sections(report: dict[str, Any]) -> list[Section]:
     parts, sentences = sections_of(report, report["rows"], figure), report["words"]
-    parts = [run_section(report["runs"]), *parts] if report.get("runs") else parts
+    parts = [_runs(report["runs"]), *parts] if report.get("runs") else parts
     parts += _comparison(report) if report.get("comparison") else []
     parts += [_reliability(report)] if report.get("reliability") else []
     parts += [_confusion(report)] if report.get("confusion") else []
@@ -327,6 +335,47 @@ def _of(row: Mapping[str, Any]) -> str:
         for name, value in row["of"].items()
     )
     return ", ".join(values) or "all"
+
+
+# --- Several training runs of one system
+
+
+def _runs(runs: Mapping[str, Any]) -> Section:
+    """Return a table of the runs with their headline figures, and one of the means over the runs."""
+    heads = [row for row in runs["rows"] if row["is_head"]]
+    rows = [
+        {
+            "name": f"{run['name']} (best on dev)" if run["name"] == runs["chosen"] else run["name"],
+            "dev": run["dev"],
+            **{row["name"]: row["values"][index] for row in heads},
+        }
+        for index, run in enumerate(runs["runs"])
+    ]
+    first, on_dev = (heads[0]["measure"], f"{heads[0]['name']} on dev") if heads else ("", "dev")
+    columns = [
+        Column("name", "run"),
+        *([Column("dev", on_dev, NUMBER, partial(_plain, first, "dev"))] if runs["chosen"] else []),
+        *(Column(row["name"], row["name"], NUMBER, partial(_plain, row["measure"], row["name"])) for row in heads),
+    ]
+    means = [
+        Column("name", "measure"),
+        Column("value", "mean", NUMBER, figure),
+        Column("deviation", "standard deviation", NUMBER, lambda row: _plain(row["measure"], "deviation", row)),
+    ]
+    chosen = f"{runs['chosen']}, which is best on dev" if runs["chosen"] else "the first run"
+    words = (
+        f"The interval of a mean is Student’s, over {many(len(rows), 'run')}: it covers the choice of the run, not "
+        f"that of the items. The other sections are on {chosen}."
+    )
+    return Section("runs", "Runs", (words,), (table("Runs", columns, rows), table("Means", means, heads)))
+
+
+def _plain(measure: str, key: str, row: Mapping[str, Any]) -> Cell:
+    """Return the cell of a number without an interval."""
+    value = row[key]
+    if value is None:
+        return Cell(NOT_MEASURED, None)
+    return Cell(percent(value) if MEASURES[measure].is_share else coefficient({"value": value, "low": None}), value)
 
 
 # --- Scores

@@ -1,7 +1,7 @@
 """Labels by a language model for all items of a corpus, as a predictor.
 
 Items are asked in order, several at once, and items with the same prompt are asked once. Threads send the requests, and
-the main thread stores the answers (answer_ledger.py), so a run that was stopped or killed continues where it was. An
+the main thread stores the answers (model_answers.py), so a run that was stopped or killed continues where it was. An
 item without a valid answer gets the label und, which is no vote, and is listed with the reason.
 """
 
@@ -21,9 +21,8 @@ import pyarrow.parquet as pq
 from corpora.core import CorpusError, TooManyRejected, listed
 from corpora.core.languages import UND
 from corpora.engines import full_disk_explained
-from corpora.predictions.answer_ledger import Answer, Ledger, opened
 from corpora.predictions.chat_endpoint import Endpoint, NoLogProbabilities, NoReply, Reply
-from corpora.predictions.label_prompt import LANGUAGE, TEXT, Question
+from corpora.predictions.model_answers import LANGUAGE, TEXT, Answer, Ledger, Question, opened
 from corpora.predictions.prediction_import import register_answers
 from corpora.predictions.predictor_labels import check_name
 from corpora.storage.intake import too_many

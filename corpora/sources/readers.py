@@ -16,9 +16,9 @@ from typing import Any
 
 from corpora.core import CorpusError
 from corpora.core.records import AS_TEXT, DECLARED, OBLIGATORY, TEXT_COLUMNS
-from corpora.sources import columnar, text, workbooks
+from corpora.sources import columnar, text
+from corpora.sources.columnar import XLSX
 from corpora.sources.compression import Progress, damage_explained, format_of
-from corpora.sources.workbooks import XLSX
 
 # --- The mapping from our fields to the columns of a file.
 
@@ -148,7 +148,7 @@ def read_rows(
             indexes = places_in(path, columnar.names_in(path, format), columns)
             yield from columnar.rows_of(path, format, indexes, max_line, progress)
         elif format == XLSX:
-            yield from _table(path, workbooks.cells_of(path, max_line, progress), format, columns)
+            yield from _table(path, columnar.sheet_cells(path, max_line, progress), format, columns)
         else:
             text_format = text_format or text.text_format_of(path, format)
             read_lines = text.values_of if format == "jsonl" else text.lines_of
@@ -366,7 +366,7 @@ def _names(path: Path, format: str, objects: int, text_format: text.TextFormat) 
         objects_read = islice((value for value in values if not isinstance(value, text.Fault)), objects)
         return list(chain.from_iterable(map(text.names_in, objects_read)))
     if format == XLSX:
-        rows = workbooks.cells_of(path, text.MAX_LINE)
+        rows = columnar.sheet_cells(path, text.MAX_LINE)
     else:
         rows = _cells(text.lines_of(path, text.MAX_LINE, encoding=text_format.encoding), text_format)
     _, header = next(rows, (1, []))

@@ -8,7 +8,7 @@
                             scores/000001.parquet    an imported scorer's scores for all pairs
                             left_out/000001.parquet    replies that did not become pairs of the corpus, with reasons
                             rejects/000001.jsonl    rejected rows of the first source: file, line, reason
-                            answers/                answers of language models (predictions/answer_ledger.py)
+                            answers/                answers of language models (predictions/model_answers.py)
 
 Parts are immutable. The importers and votes/vote_run.py write the files. If the setting CORPORA names object storage,
 the folder is a copy of what is published there (bucket.py).

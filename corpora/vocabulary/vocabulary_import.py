@@ -29,9 +29,8 @@ from corpora.sources.text import (
     text_of,
 )
 from corpora.storage.intake import faulty, no_rows
-from corpora.vocabulary import rdf_syntax
-from corpora.vocabulary.rdf_syntax import PARSERS, RDF_XML, recognized
-from corpora.vocabulary.skos import add_skos
+from corpora.vocabulary import skos
+from corpora.vocabulary.skos import PARSERS, RDF_XML, add_skos, recognized
 from corpora.vocabulary.thesaurus import (
     Changes,
     Faults,
@@ -88,7 +87,7 @@ def read_thesaurus(
         written = format or recognized(path, written, content)
         text = _decoded(path, content) if written != RDF_XML else ""
         if written in PARSERS:
-            rdf_syntax.parse(path, content, written, graph, thesaurus.rejected)
+            skos.parse(path, content, written, graph, thesaurus.rejected)
             continue
         file_faults = Faults()
         for key, row in _descriptors(path, text, file_faults) if written == "json" else _table(path, text, file_faults):
@@ -152,7 +151,7 @@ def _decoded(path: Path, content: bytes) -> str:
 
 
 def _json(path: Path, text: str) -> dict[str, Any]:
-    document = rdf_syntax.document_of(path, text)
+    document = skos.document_of(path, text)
     if not isinstance(document, dict):
         raise VocabularyError(f"{path} must contain one JSON object with an entry for each id.")
     return document

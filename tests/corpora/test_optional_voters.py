@@ -8,11 +8,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from django.apps import apps as django_apps
 
-from corpora import apps
-from corpora.core import optional_voters, voters
+from corpora.core import voters
 from corpora.core.detectors import ranked
 from corpora.core.languages import LISTED
-from corpora.core.optional_voters import CLD3, PACKAGED, Heliport, Py3Langid
+from corpora.core.voters import CLD3, PACKAGED, Heliport, Py3Langid
 
 SENTENCES = {
     "de": "Die Katze schläft den ganzen Tag auf dem warmen Fensterbrett.",
@@ -58,9 +57,9 @@ def test_a_version_names_the_package(voter):
 def test_the_declared_codes_are_those_of_the_models():
     pytest.importorskip("py3langid")
     pytest.importorskip("heliport")
-    assert {*Py3Langid.own_codes.split()} == {*optional_voters._py3langid().labels}
+    assert {*Py3Langid.own_codes.split()} == {*voters._py3langid().labels}
     # heliport also has thresholds for parts of some languages, such as `fini`, which it never returns.
-    assert {*Heliport.own_codes.split()} <= {*optional_voters._heliport().get_confidence_all()}
+    assert {*Heliport.own_codes.split()} <= {*voters._heliport().get_confidence_all()}
 
 
 @pytest.fixture
@@ -78,8 +77,8 @@ def invented_cld3(monkeypatch):
     package = ModuleType("gcld3")
     package.NNetLanguageIdentifier = Identifier
     monkeypatch.setitem(sys.modules, "gcld3", package)
-    for cached in (optional_voters._cld3, optional_voters._nothing):
-        monkeypatch.setattr(optional_voters, cached.__name__, cache(cached.__wrapped__))
+    for cached in (voters._cld3, voters._nothing):
+        monkeypatch.setattr(voters, cached.__name__, cache(cached.__wrapped__))
     return CLD3()
 
 
@@ -113,18 +112,14 @@ def test_a_package_s_code_is_converted_and_an_unlisted_language_is_no_vote(inven
 
 def test_a_voter_is_registered_only_if_its_package_is_installed(monkeypatch):
     registered = {name: voters.VOTERS[name] for name in voters.DEFAULT.voters}
-    for module in (voters, optional_voters):
-        monkeypatch.setattr(module, "VOTERS", registered)
-    monkeypatch.setattr(apps, "find_spec", lambda module: module == "gcld3")
+    monkeypatch.setattr(voters, "VOTERS", registered)
+    monkeypatch.setattr(voters, "find_spec", lambda module: module == "gcld3")
     django_apps.get_app_config("corpora").ready()
     assert [*registered] == ["langid", "cld2", "fasttext", "cld3"]
-    assert {voter.module for voter in PACKAGED} == {*apps.OPTIONAL}
 
 
 def test_heliport_s_score_is_a_language_s_share_of_the_best_five(monkeypatch):
     logs = [("deu", 2.0), ("nld", 3.0), ("ace", 4.0)]
-    monkeypatch.setattr(
-        optional_voters, "_heliport", lambda: SimpleNamespace(identify_topk_with_score=lambda text, k: logs)
-    )
+    monkeypatch.setattr(voters, "_heliport", lambda: SimpleNamespace(identify_topk_with_score=lambda text, k: logs))
     [answer] = Heliport().vote(["ein Satz"], 3)
     assert answer == [("de", pytest.approx(1 / 1.11)), ("nl", pytest.approx(0.1 / 1.11))]

@@ -44,8 +44,17 @@ from corpora.draws.part_draws import SIDES
 from corpora.engines import Store
 from corpora.storage.layout import Manifest, digest_of, manifest_of
 from corpora.threads.messages import NO_PAIR, REASONS, cell
-from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
-from corpora.threads.response_sets import Responses, ResponseSet, added_facts, response_set
+from corpora.threads.pair_sets import (
+    SMALL,
+    SPLITS,
+    VALID,
+    Plan,
+    Responses,
+    ResponseSet,
+    added_facts,
+    pair_set,
+    response_set,
+)
 from corpora.threads.scorers import RESPONSE, filter_counts, filter_digest, rejected_replies
 from corpora.threads.thread_import import thread_facts
 

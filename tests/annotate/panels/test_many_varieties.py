@@ -14,7 +14,7 @@ from annotate.core.estimation.label_errors import Audit, by_power, overall_error
 from annotate.models import Task
 from corpora.core.language_tags import usual_script
 from corpora.core.languages import code_of
-from corpora.core.optional_voters import Heliport
+from corpora.core.voters import Heliport
 from corpora.predictions.prediction_rows import is_label
 from tests.annotate.panels.topics import TOPICS, TRUTH, answer_all
 

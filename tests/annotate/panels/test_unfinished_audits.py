@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from annotate.core.estimation.audit_response import AuditResponse, AuditStratum
+from annotate.core.estimation.label_errors import AuditResponse, AuditStratum
 from annotate.core.measures.classification import Paired
 
 ONE, TWO, OTHER = AuditStratum("de", "one"), AuditStratum("de", "two"), AuditStratum("en", "one")

@@ -12,9 +12,8 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from corpora.core import TooManyRejected
 from corpora.predictions import model_votes
-from corpora.predictions.answer_ledger import opened
 from corpora.predictions.chat_endpoint import endpoint_at
-from corpora.predictions.label_prompt import label_in, log_probability
+from corpora.predictions.model_answers import label_in, log_probability, opened
 from corpora.predictions.predictor_labels import find_predictor, predicting
 from corpora.storage.layout import corpora_dir, corpus_dir, manifest_of
 from tests.chat_server import MALFORMED, MODEL, PROSE, Status, serving, slow
