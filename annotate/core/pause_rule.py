@@ -67,13 +67,7 @@ class Rule:
 DEFAULT = Rule()
 # Rules that a manager can choose from: a milder rule, the default and a stricter rule, followed by two rules that
 # require the default accuracy with less and with more confidence.
-CHOICES = (
-    Rule(below=0.6),
-    DEFAULT,
-    Rule(below=0.75),
-    Rule(confidence=0.9),
-    Rule(confidence=0.98),
-)
+CHOICES = (Rule(below=0.6), DEFAULT, Rule(below=0.75), Rule(confidence=0.9), Rule(confidence=0.98))
 
 
 def probability_below(right: int, answers: int, below: float) -> float:

@@ -23,13 +23,7 @@ from annotate.evaluation.measurement import POSTS, evaluate, kind_of
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.text_classifiers import check_installed
 from annotate.goldsets.gold_set import read_gold_set
-from annotate.goldsets.set_folder import (
-    SECTIONS,
-    manifest_of,
-    original_digest,
-    replacing,
-    write_manifest,
-)
+from annotate.goldsets.set_folder import SECTIONS, manifest_of, original_digest, replacing, write_manifest
 from annotate.reports.evaluation_report import head_rows, name_of
 from annotate.reports.numbers import NOT_MEASURED
 from annotate.reports.slice_tables import figure, shown_value
@@ -141,8 +135,7 @@ def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) 
     summary = {name: result[name] for name in ("measured_on", "seed", "told", "versions")}
     systems = [{name: system[name] for name in SUMMARY} for system in result["systems"]]
     write_manifest(
-        folder,
-        {**manifest, "files": dict(sorted(files.items())), "baselines": {**summary, "systems": systems}},
+        folder, {**manifest, "files": dict(sorted(files.items())), "baselines": {**summary, "systems": systems}}
     )
 
 

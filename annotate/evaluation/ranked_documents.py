@@ -275,10 +275,7 @@ def _words(documents: LabelledDocuments, top_count: int | None, threshold: float
             *[unlabelled] * bool(without),
             buckets_used,
         ],
-        "answers": [
-            TEXTS.words["answer"].format(taken=criterion),
-            TEXTS.words["ancestors"],
-        ],
+        "answers": [TEXTS.words["answer"].format(taken=criterion), TEXTS.words["ancestors"]],
     }
 
 

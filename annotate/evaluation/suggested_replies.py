@@ -25,14 +25,7 @@ from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.core.measures.generated_texts import MissingExtra, counts
-from annotate.core.measures.replies import (
-    LONGEST,
-    Example,
-    best_of,
-    is_measured,
-    rank_of,
-    tokenized,
-)
+from annotate.core.measures.replies import LONGEST, Example, best_of, is_measured, rank_of, tokenized
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.evaluation.record_sets import PublishedSet
 from annotate.evaluation.subjects import EvaluationError

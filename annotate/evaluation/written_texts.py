@@ -12,14 +12,7 @@ from typing import Any
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import apart
 from annotate.core.measures.figure_rows import Row, averaged, difference_row, holm_corrected, row
-from annotate.core.measures.generated_texts import (
-    BLEU4,
-    BLEU4_CHAR,
-    METRICS,
-    counts,
-    scores,
-    signature,
-)
+from annotate.core.measures.generated_texts import BLEU4, BLEU4_CHAR, METRICS, counts, scores, signature
 from annotate.evaluation import xglue_tasks
 from annotate.evaluation.prediction_files import described, rows_of, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones

@@ -16,14 +16,7 @@ import numpy as np
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import LEAST_UNITS, apart
 from annotate.core.measures.classification import Paired, places_of
-from annotate.core.measures.figure_rows import (
-    Row,
-    accuracy_apart,
-    averaged,
-    difference_row,
-    holm_corrected,
-    row,
-)
+from annotate.core.measures.figure_rows import Row, accuracy_apart, averaged, difference_row, holm_corrected, row
 from annotate.core.measures.generated_texts import (
     BLEU4,
     CHRF,

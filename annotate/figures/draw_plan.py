@@ -100,11 +100,7 @@ def languages_of(stream: Stream) -> list[str]:
 # --- The draw for a required width
 
 
-def cheapest(
-    stream: Stream,
-    is_enough: Callable[[Draw], bool],
-    checks: Checks = NO_CHECKS,
-) -> Draw | None:
+def cheapest(stream: Stream, is_enough: Callable[[Draw], bool], checks: Checks = NO_CHECKS) -> Draw | None:
     """Return the sufficient draw that requires the least reading, or None if no draw is sufficient.
 
     stream: the posts to draw from, which determine the sizes to try.

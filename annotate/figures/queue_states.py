@@ -356,10 +356,7 @@ def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
 
 
 def _idle(
-    tables: _Tables,
-    queues: Mapping[str, _Queue],
-    busy: set[int],
-    lasts: Mapping[tuple[int, str], datetime],
+    tables: _Tables, queues: Mapping[str, _Queue], busy: set[int], lasts: Mapping[tuple[int, str], datetime]
 ) -> list[dict[str, Any]]:
     """Return the people who may work but have no unit available. Those who worked within the last hour come first.
 

@@ -297,11 +297,7 @@ def _label_rows(by_label: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _croissant(
-    manifest: Manifest,
-    folder: Path,
-    card: Mapping[str, Any],
-    facts: Facts,
-    stated: Mapping[str, str],
+    manifest: Manifest, folder: Path, card: Mapping[str, Any], facts: Facts, stated: Mapping[str, str]
 ) -> str:
     splits: Mapping[str, str] = card["names"]["splits"]
     creators = [name.strip() for name in stated.get("creators", "").split(";") if name.strip()]

@@ -255,9 +255,4 @@ def _missing(request: HttpRequest, path: str) -> HttpResponse:
 
 def _frame(path: str) -> dict[str, Any]:
     """Return the template context of all pages: the table of contents and the position of the page in it."""
-    return {
-        "contents": pages.contents(),
-        "here": path,
-        "crumbs": pages.crumbs(path),
-        "longest": LONGEST,
-    }
+    return {"contents": pages.contents(), "here": path, "crumbs": pages.crumbs(path), "longest": LONGEST}

@@ -23,14 +23,7 @@ from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_of, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
-from corpora.predictions.predictor_labels import (
-    Predictor,
-    check_complete,
-    counts,
-    find_predictor,
-    knows,
-    predicting,
-)
+from corpora.predictions.predictor_labels import Predictor, check_complete, counts, find_predictor, knows, predicting
 from corpora.storage.layout import check_posts, check_votes, manifest_of
 
 Window = tuple[datetime, datetime]  # start (inclusive) and end (exclusive)

@@ -81,10 +81,7 @@ class Run:
 
 
 def read_run(
-    path: Path,
-    documents: Collection[str],
-    labels: Collection[str] | None,
-    progress: Progress = lambda count: None,
+    path: Path, documents: Collection[str], labels: Collection[str] | None, progress: Progress = lambda count: None
 ) -> Run:
     """Read a run.
 

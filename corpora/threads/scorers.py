@@ -123,11 +123,7 @@ def rejected_replies(corpus_name: str, manifest: Manifest) -> dict[str, str]:
 MESSAGE, PAIR, RESPONSE = SIDES = ("message", "pair", layout.RESPONSE)
 FIELDS = ("id", "score")
 _STAGED = pa.schema(
-    [
-        intake.LINE,
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("score", pa.float64(), nullable=False),
-    ]
+    [intake.LINE, pa.field("id", pa.string(), nullable=False), pa.field("score", pa.float64(), nullable=False)]
 )
 
 

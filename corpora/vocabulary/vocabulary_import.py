@@ -19,15 +19,7 @@ from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file
-from corpora.sources.text import (
-    NOT_UTF8,
-    NUL,
-    UTF_8,
-    by_its_mark,
-    check_encoding,
-    field_count,
-    text_of,
-)
+from corpora.sources.text import NOT_UTF8, NUL, UTF_8, by_its_mark, check_encoding, field_count, text_of
 from corpora.storage.intake import faulty, no_rows
 from corpora.vocabulary import skos
 from corpora.vocabulary.skos import PARSERS, RDF_XML, add_skos, recognized

@@ -130,13 +130,7 @@ def _spread(without: Floats) -> float:
     return float((len(without) - 1) * without.var())
 
 
-def randomization(
-    first: Floats,
-    second: Floats,
-    score: Callable[[Floats], Floats],
-    *,
-    seed: str,
-) -> float:
+def randomization(first: Floats, second: Floats, score: Callable[[Floats], Floats], *, seed: str) -> float:
     """Return the two-sided p-value of the approximate randomization test that two systems have the same score.
 
     The test compares the observed difference with those of TRADES random swaps and with itself. The p-value is the
@@ -165,11 +159,7 @@ def randomization(
 
 
 def apart(
-    first: Floats,
-    second: Floats,
-    score: Callable[[Floats], Floats],
-    *,
-    seed: str,
+    first: Floats, second: Floats, score: Callable[[Floats], Floats], *, seed: str
 ) -> tuple[Difference | None, float]:
     """Compare the scores of two systems. The parameters are those of `randomization`.
 
