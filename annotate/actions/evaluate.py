@@ -1,4 +1,4 @@
-"""The action `evaluate`: measure the predictions of a system on gold sets."""
+"""The actions `evaluate`, which measures predictions on gold sets, and `baseline`, which measures plain baselines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,16 +6,22 @@ from typing import Any
 
 from annotate.actions.action import FORMAT, MAP, ActionError, Outcome, Progress, Values, action, column
 from annotate.core.draws.splits import DEV, SPLITS, TEST
-from annotate.core.option import Option, flag, number, points, share, whole_number
+from annotate.core.measures.generated_texts import MissingExtra
+from annotate.core.option import Option, flag, number, points, share, whole_number, words
+from annotate.evaluation.baselines import SUMMARY, add_baselines, notes, tables
 from annotate.evaluation.joined_sets import audit_refusal
 from annotate.evaluation.measurement import checked, evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.evaluation.subjects import EvaluationError
+from annotate.evaluation.text_classifiers import check_installed
 from annotate.evaluation.training_runs import evaluate_runs, evaluate_settings, settings_in
+from annotate.goldsets.exporter import ExportError, export
 from annotate.goldsets.set_folder import GoldSetError
+from annotate.models import Task
 from annotate.reports import report_renderer
 from annotate.reports.evaluation_report import LISTED
+from annotate.reports.table_formats import as_lines
 from corpora.core.records import RecordError
 from corpora.predictions.prediction_rows import FIELDS
 
@@ -252,3 +258,55 @@ def evaluate_action(values: Values, progress: Progress) -> Outcome:
     if "errors" in report:
         report["errors"] = report["errors"][:LISTED]
     return Outcome([PRINTED[values["format"]](report)], [f"Report written to {out}."] if out else [], report)
+
+
+# --- Baselines
+
+
+def check_baseline(values: Values) -> None:
+    check_installed()
+    is_folder = Path(values["gold"]).is_dir()
+    if not is_folder and not Task.objects.filter(name=values["gold"]).exists():
+        raise ActionError(f"There is no folder and no task named {values['gold']}.", option="gold")
+    if not (is_folder or values["out"]):
+        raise ActionError("Set --out to the folder to which the set of the task is exported.", option="out")
+
+
+@action(
+    "baseline",
+    "Train plain baselines on a gold set and measure them: the most frequent label, labels drawn by their frequency, "
+    "logistic regression on TF-IDF weights, the nearest text for sets of replies and questions, and the detectors for "
+    "languages. The predictions and a table on the dataset card are added to the set.",
+    Option(
+        "gold",
+        required=True,
+        argument=True,
+        shown="TASK_OR_SET",
+        help="the folder of an exported gold set, or a task, whose set is exported first",
+    ),
+    Option("out", Path, shown="FOLDER", help="the folder for the set with its baselines; by default the set's folder"),
+    Option(
+        "fields",
+        words,
+        default=None,
+        shown="WORDS",
+        help="the fields of a record that the baselines read; by default all fields",
+    ),
+    Option("seed", default="1", help="the seed of labels that are drawn, and of parts if the set has no train split"),
+    Option("unfinished", flag, False, help="accept an unfinished set"),
+    refuses=(EvaluationError, ExportError, GoldSetError, MissingExtra),
+    checks=check_baseline,
+)
+def baseline_action(values: Values, progress: Progress) -> Outcome:
+    folder = Path(values["gold"])
+    out = values["out"] or folder
+    if not folder.is_dir():
+        export(Task.objects.get(name=values["gold"]), out)
+        folder = out
+    options = {name: values[name] for name in ("seed", "unfinished")}
+    result = add_baselines(folder, out, fields=values["fields"] or (), say=progress.say, **options)
+    said = [*result["told"], *map(as_lines, tables(result)), *notes(result)]
+    written = f"The set in {out} has the predictions, the figures and a table on its card."
+    # If the action runs as a job, the result is stored in the database, so keep only the main figures.
+    systems = [{name: system[name] for name in SUMMARY} for system in result["systems"]]
+    return Outcome([*said, written], data={**result, "systems": systems})

@@ -24,9 +24,8 @@ from annotate.actions.action import (
 from annotate.actions.registry import action_named
 from annotate.core.option import Option, whole_number
 from annotate.exchange import export_files
-from annotate.exchange.export_files import CONCEPTS, JUDGMENTS, RECORDS, TOOLS
+from annotate.exchange.export_files import CONCEPTS, JUDGMENTS, RECORDS, TOOLS, read_config
 from annotate.exchange.items import ProjectError
-from annotate.exchange.label_config import read_config
 from annotate.exchange.project import Project, in_words, project_of
 from annotate.models import Task
 from annotate.reports.tables import many

@@ -51,7 +51,7 @@ COMMANDS = {
     },
     "Tasks": {
         "plan": ("plan", "Show how many posts to draw and read for a given interval width."),
-        "panel": ("compare_panels", "Show how panels of voters agree and err, and what is left to people."),
+        "panel": ("plan", "Show how panels of voters agree and err, and what is left to people."),
         "open_task": ("open_task", "Draw items from a corpus and open a task for annotators."),
         "extend_task": ("open_task", "Draw more items for a task."),
         "tasks": ("status", "List the tasks with their progress."),
@@ -71,9 +71,9 @@ COMMANDS = {
         "unlock": ("user_accounts", "Unlock an account after too many wrong passwords."),
         "reroute": ("task_management", "Move items from queues with too few readers to the next queue."),
         "adjudicate": ("decision_files", "Import an adjudicator's decisions, or list the items to decide."),
-        "audit": ("audit", "Show the results of audits, checks and decoys, or add more."),
-        "agreement": ("annotator_agreement", "Show how much the annotators of a task agree."),
-        "preferences": ("annotator_agreement", "Show which of two systems annotators prefer."),
+        "audit": ("quality_reports", "Show the results of audits, checks and decoys, or add more."),
+        "agreement": ("quality_reports", "Show how much the annotators of a task agree."),
+        "preferences": ("quality_reports", "Show which of two systems annotators prefer."),
     },
     "Results": {
         "export_gold": ("gold_sets", "Write a task's gold set."),
@@ -86,7 +86,7 @@ COMMANDS = {
         "import_gold": ("gold_sets", "Import a published gold set."),
         "hydrate": ("gold_sets", "Write the ids of a published set, or join it with texts downloaded anew."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
-        "baseline": ("baseline", "Measure plain baselines on a gold set, and add them to its card."),
+        "baseline": ("evaluate", "Measure plain baselines on a gold set, and add them to its card."),
         "verify_lots": (
             "gold_sets",
             "Repeat the random draws of a gold set, and report differences.",

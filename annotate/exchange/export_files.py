@@ -1,5 +1,7 @@
 """Reading an export of another tool, and writing it as files that Assay's commands import."""
 
+import codecs
+import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -7,26 +9,23 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from xml.etree import ElementTree
 
 import tomlkit
 
 from annotate.exchange.argilla import ARGILLA
-from annotate.exchange.assay_sets import ASSAY
-from annotate.exchange.crowd_tables import APPEN, MECHANICAL_TURK
+from annotate.exchange.corpus_tools import ASSAY, INCEPTION, LIGHT_TAG, POTATO
 from annotate.exchange.doccano import DOCCANO
 from annotate.exchange.huggingface import HUGGING_FACE, decoder, files_of, is_dataset
-from annotate.exchange.inception import INCEPTION
 from annotate.exchange.items import FILE_NAME, Object, ProjectError, Tool
-from annotate.exchange.label_config import FILES as CONFIGURATIONS
 from annotate.exchange.label_studio import LABEL_STUDIO
-from annotate.exchange.light_tag import LIGHT_TAG
-from annotate.exchange.llm_traces import LANGFUSE, LANGSMITH
-from annotate.exchange.potato import POTATO
+from annotate.exchange.platform_results import APPEN, LANGFUSE, LANGSMITH, MECHANICAL_TURK
 from annotate.exchange.prodigy import PRODIGY
-from annotate.exchange.project import Project
+from annotate.exchange.project import LabelConfig, Project
 from annotate.exchange.row_files import write_lines
 from corpora.sources.columnar import XLSX
 from corpora.sources.compression import FORMATS, SUFFIXES, check_file, entries_of, format_of
+from corpora.sources.documents import XmlError, check_xml
 from corpora.sources.readers import objects_of
 from corpora.sources.recognition import LONGEST_NAME
 from corpora.sources.text import Fault
@@ -167,3 +166,68 @@ def _kind(project: Project, name: str) -> dict[str, Any]:
     conflicts = {"on_conflict": "ADJUDICATION", "redundancy": project.redundancy}
     kind["options"] = {**conflicts, "test_items": 0, "gold_share": 0.0}
     return kind | ({"guidelines": {"en": f"{project.guidelines}\n"}} if project.guidelines else {})
+
+
+# --- The configuration of a project's labels, which exports do not contain: Label Studio's XML, doccano's
+# label_config.json or Argilla's settings.json. It adds the labels that nobody has chosen yet, their names and order,
+# and the guidelines.
+
+
+CONFIGURATIONS = ("label_config.json", "settings.json")  # in the folder of an export, which are no rows of it
+# Tags of Label Studio that ask a question -> the tag of their labels.
+_QUESTIONS = {"Choices": "Choice", "Labels": "Label", "HyperTextLabels": "Label", "Rating": ""}
+
+
+def read_config(path: Path) -> list[LabelConfig]:
+    """Return the questions in a configuration. Raise ProjectError if the file is not one of the known ones."""
+    try:
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        if content.lstrip().startswith(b"<"):
+            check_xml(content)
+            return _of_label_studio(ElementTree.fromstring(content))  # noqa: S314 - checked above
+        value = json.loads(content)
+    except OSError as error:
+        raise ProjectError(f"Cannot read {path}: {error.strerror}.") from error
+    except XmlError as error:
+        raise ProjectError(f"{path}, line {error.line}: {error}.") from error
+    except ValueError as error:
+        raise ProjectError(f"{path} is neither XML nor JSON: {error}.") from error
+    try:
+        return _of_json(path, value)
+    except (AttributeError, KeyError, TypeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ProjectError(f"{path} is not structured like settings.json of Argilla ({why}). Correct it.") from error
+
+
+def _of_json(path: Path, value: Any) -> list[LabelConfig]:
+    if isinstance(value, list) and all(isinstance(label, dict) and "text" in label for label in value):
+        return [LabelConfig("", {str(label["text"]): str(label["text"]) for label in value})]
+    if isinstance(value, dict) and isinstance(value.get("questions"), list):
+        return [_of_argilla(question, str(value.get("guidelines") or "")) for question in value["questions"]]
+    raise ProjectError(
+        f"{path} is not a known configuration. Use the labeling interface of Label Studio as XML, label_config.json of "
+        "doccano, or settings.json of Argilla."
+    )
+
+
+def _of_label_studio(view: ElementTree.Element) -> list[LabelConfig]:
+    header = next((each.get("value", "") for each in view.iter("Header")), "")
+    configs = []
+    for tag, label in _QUESTIONS.items():
+        for element in view.iter(tag):
+            labels = {each.get("value", ""): each.get("value", "") for each in element.iter(label or "none")}
+            if tag == "Rating":
+                highest = element.get("maxRating", "5")
+                labels = {str(grade): str(grade) for grade in range(1, int(highest) + 1 if highest.isdecimal() else 1)}
+            is_multiple = element.get("choice", "").startswith("multiple")
+            configs.append(LabelConfig(element.get("name", ""), labels, header, is_multiple))
+    return configs
+
+
+def _of_argilla(question: dict[str, Any], guidelines: str) -> LabelConfig:
+    settings = question.get("settings") or {}
+    options = settings.get("options") or []
+    labels = {str(option["value"]): str(option.get("text") or option["value"]) for option in options}
+    title = str(question.get("title") or "")
+    kind = str(settings.get("type", ""))
+    return LabelConfig(str(question["name"]), labels, title, kind.startswith("multi"), guidelines)

@@ -1,4 +1,4 @@
-"""Managers' pages for accounts: annotators, annotators' languages, invitation links, and new managers.
+"""Managers' pages for accounts: annotators, their languages, invitation links, new managers, and members of tasks.
 
 People's work in a task is shown on the task's own pages. Other rights are granted in the admin site.
 """
@@ -13,18 +13,21 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_variables
 
 from annotate.actions.action import ActionError
+from annotate.actions.task_management import members_action
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_summary
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, Refusal
-from annotate.figures import overview_report
+from annotate.figures import annotator_statistics, overview_report
 from annotate.figures.figure_cache import forget
 from annotate.figures.finish_forecast import expected
 from annotate.figures.queue_states import queue_states
@@ -32,11 +35,14 @@ from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import inbox, setup_steps
 from annotate.manager_pages.dashboard import done, log_change, manage_page
 from annotate.models import Annotator, Judgment, LanguageRequest, Membership, Task
-from annotate.pages.access import UserRequest, check_right, may, text_of, whole_number
+from annotate.pages.access import UserRequest, annotator_of, check_right, may, text_of, whole_number
 from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
 from annotate.work import accounts as work
 from annotate.work import membership
+from annotate.work.accounts import check_may_change, is_manager, managers
+from annotate.work.adjudication import adjudicates_in
+from annotate.work.membership import EVERYBODY, MEMBERS
 from annotate.work.people_file import BadTable, Row, read_person, read_table
 from annotate.work.routes import is_language, language_named, learn_languages
 from corpora.core import CorpusError
@@ -436,3 +442,99 @@ def new_manager(request: UserRequest) -> HttpResponse:
         return manage_page(request, "new_manager", refusal=error, **options)
     log_change(request, User.objects.get(username=options["name"]), "Made this account a manager's.", ADDITION)
     return manage_page(request, "new_manager", said=outcome.said)
+
+
+# --- Members of a task, with their roles and quotas. The action that changes them is in actions/task_management.py.
+
+
+ON_A_PAGE = 25
+BACK = ("manage-links", "manage-new-accounts")  # pages of the set-up with a button that lets the manager join
+SEARCH = ("find", "language", "group")  # fields of the search for people to add
+
+
+def members_context(request: UserRequest, task: Task) -> dict[str, Any]:
+    """Return the context of _members.html.
+
+    ?members=: page number in the list of members
+    ?find=, ?language=, ?group=: search for people to add, by parts of the name, language and group
+    """
+    page = Paginator(task.memberships.order_by("pk"), ON_A_PAGE).get_page(request.GET.get("members"))
+    search = {name: text_of(request.GET, name) for name in SEARCH}
+    is_asked = request.GET.keys() & set(SEARCH)
+    found = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
+    annotator = annotator_of(request.user)
+    return {
+        "members_page": page,
+        "members": annotator_statistics.members(task, task.memberships.filter(pk__in=[each.pk for each in page])),
+        "roles": Membership.ROLES,
+        "search": search,
+        "found": None if found is None else list(found.order_by("user__username")[:ON_A_PAGE]),
+        "found_count": 0 if found is None else found.count(),
+        "languages_read": sorted((label_name(code), code) for code in task.read_in),
+        "groups": membership.groups(),
+        "invites": may(request.user, "invite"),
+        "manages_all": is_manager(request.user),
+        "is_adjudicator": bool(annotator and adjudicates_in(annotator, task)),
+        "without_account": [] if found is None else _managers_without_account(search["find"]),
+    }
+
+
+def members(request: UserRequest, task: Task) -> HttpResponse:
+    """Change who works on a task.
+
+    POST fields:
+    do: open, add, change, remove, or join, which adds the manager who sends the form
+    open_to: everybody or members, if `do` is open
+    person: primary key of an annotator to add, change or remove; repeated to add several
+    everybody: present to add all people that the search with find, language and group returns
+    role, quota: new role and quota
+    back: name of the page of the set-up from which the manager joined
+    """
+    posted = request.POST
+    act = posted.get("do", "")
+    if act == "open" and posted.get("open_to") in (EVERYBODY, MEMBERS):
+        return _done(request, task, {"open_to": posted["open_to"]})
+    if act not in ("add", "change", "remove", "join"):
+        raise InvalidAnswer("The action is missing from the form. Reload the page and try again.")
+    if act == "join":
+        check_may_change(request.user, [request.user])
+        people = [Annotator.objects.get_or_create(user=request.user)[0]]
+    elif act == "add" and "everybody" in posted:
+        people = list(membership.candidates(task, *(text_of(posted, name) for name in SEARCH)))
+    else:
+        keys = [key for text in posted.getlist("person") if (key := whole_number(text)) is not None]
+        people = list(Annotator.objects.filter(pk__in=keys).select_related("user"))
+    if not people:
+        raise InvalidAnswer("Select at least one person.")
+    role = posted.get("role", "")
+    membership.check_may_choose(request.user, people, task, role)
+    if act == "remove":
+        return _done(request, task, {"remove": _names(people)})
+    options = {"add": _names(people), "quota": posted.get("quota", "").strip() or "none"}
+    page = _done(request, task, options | ({"role": role} if role else {}))
+    return redirect(f"{reverse(back)}?task={task.name}") if (back := posted.get("back")) in BACK else page
+
+
+def _managers_without_account(words: str) -> list[str]:
+    """Return the user names of managers with these words in their user name who have no annotator account."""
+    found = managers().filter(annotator=None).order_by("username")
+    for word in words.split():
+        found = found.filter(username__icontains=word)
+    return list(found.values_list("username", flat=True)[:ON_A_PAGE])
+
+
+def _names(people: Iterable[Annotator]) -> list[str]:
+    return [person.user.username for person in people]
+
+
+def _done(request: UserRequest, task: Task, options: dict[str, Any]) -> HttpResponse:
+    """Run the action, log it, and redirect to the page with the same search."""
+    try:
+        outcome = members_action.perform({"task": task.name, **options})
+    except ActionError as error:
+        raise InvalidAnswer(str(error)) from error
+    sentence = outcome.said[0]
+    names = options.get("add") or options.get("remove") or []
+    log_change(request, task, f"{sentence} {', '.join(names[:ON_A_PAGE])}".strip())
+    query = urlencode({name: request.POST[name] for name in SEARCH if request.POST.get(name)})
+    return done(request, sentence, f"{reverse('manage-people', args=[task.name])}{'?' if query else ''}{query}#members")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, HttpResponse
+from django.http import FileResponse, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -23,7 +23,6 @@ from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.manager_pages import action_forms, inbox, setup_steps
 from annotate.manager_pages.dashboard import manage_page, sort_of
-from annotate.manager_pages.file_columns import shown
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
 from annotate.reports.numbers import percent
@@ -31,9 +30,11 @@ from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import FIELDS, RESERVED
 from corpora.core.values import FREE_LICENCES, is_free
+from corpora.predictions.prediction_rows import FIELDS as PREDICTION_FIELDS
+from corpora.predictions.prediction_rows import OBLIGATORY
 from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
-from corpora.sources.recognition import READERS, described, fault_of, guess, name_from, unused
+from corpora.sources.recognition import READERS, described, fault_of, guess, name_from, recognized, unused
 from corpora.sources.text import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
@@ -396,3 +397,81 @@ def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
     others = {guess(field, columns) for field in (*FIELDS, "language", "labels") if field != "text"}
     # A column is named as in the file, unless its name contains the separator.
     return " ".join(_field_name(column) if " " in column else column for column in columns if column not in others)
+
+
+# --- The columns of a file in an action's form
+
+
+CUT = 160  # maximum length of a cell in the sample of a file, in characters
+FORM_ROWS = 3  # number of rows in the sample of an action's form
+# Action -> the option with a file of predictions, whose columns the form offers.
+FILES: Mapping[str, str] = {"evaluate": "predictions", "import_predictions": "file"}
+SHOWN_FOR = "columns-of"  # form field with the name of the file whose columns the form shows
+
+
+def shown(preview: Sample, rows: int | None = None) -> dict[str, Any]:
+    """Return the template context for the first rows of a file.
+
+    rows: maximum number of rows; all by default
+    """
+
+    def cell(value: Any) -> str:
+        # A page cannot contain half of a surrogate pair. The import will reject the row.
+        text = "" if value is None else str(value).encode(errors="replace").decode()
+        return text if len(text) <= CUT else f"{text[:CUT]}…"
+
+    cells = [[row] if isinstance(row, str) else list(map(cell, row)) for row in preview.rows[:rows]]
+    return {"columns": preview.columns, "rows": cells}
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The choice of columns on the form of an action.
+
+    name: name of the file
+    fields: (field, label, is_required, selected column) tuples
+    """
+
+    name: str
+    fields: list[tuple[str, str, bool, str]]
+    sample: dict[str, Any]
+
+    @property
+    def are_obvious(self) -> bool:
+        """Whether the required columns have the names of the fields, so that there is nothing to choose."""
+        return set(OBLIGATORY) <= set(self.sample["columns"])
+
+
+def columns_of_form(action: str, values: Mapping[str, Any]) -> FileColumns | None:
+    """Return the choice of columns for the file that a form names, or None if it names no file with columns."""
+    path = str(values.get(FILES.get(action, ""), ""))
+    if (preview := _preview(path)) is None:
+        return None
+    guesses = {field: guess(field, preview.columns) for field in PREDICTION_FIELDS}
+    if format_of(Path(path)) == "tsv" and not any(guesses.values()):
+        return None  # the file has no header
+    chosen = guesses | dict(pair.split("=", 1) for pair in values.get("column", ()) if "=" in pair)
+    fields = [(field, field.capitalize(), field in OBLIGATORY, chosen[field]) for field in PREDICTION_FIELDS]
+    return FileColumns(Path(path).name, fields, shown(preview, FORM_ROWS))
+
+
+def chosen_columns(posted: QueryDict) -> list[str]:
+    """Return FIELD=COLUMN for each select of a form in which a column with another name was chosen."""
+    selects = {name.removeprefix("column-"): posted[name] for name in posted if name.startswith("column-")}
+    return [f"{field}={column}" for field, column in selects.items() if column and column != field]
+
+
+def columns_are_open(action: str, values: Mapping[str, Any], posted: QueryDict) -> bool:
+    """Return whether the form must be shown again, because the columns of its file have yet to be chosen."""
+    columns = columns_of_form(action, values)
+    return columns is not None and not columns.are_obvious and posted.get(SHOWN_FOR) != columns.name
+
+
+def _preview(path: str) -> Sample | None:
+    """Return the first rows of a file in the inbox, or None if it is not a table that can be read."""
+    if path not in map(str, inbox.files()):
+        return None
+    try:
+        return recognized(Path(path)).sample
+    except CorpusError:
+        return None

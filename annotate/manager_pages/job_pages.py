@@ -14,12 +14,18 @@ from textwrap import shorten
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpResponse, QueryDict, StreamingHttpResponse
+from django.contrib.auth.decorators import login_not_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import mark_safe
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
+from markdown_it import MarkdownIt
 
 from annotate.actions import job_worker
 from annotate.actions.action import Action, ActionError
@@ -28,10 +34,11 @@ from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.evaluation.baseline_predictions import has_baselines
 from annotate.goldsets.gold_set import spreadsheet
-from annotate.manager_pages import action_forms, corpus_setup, file_columns, inbox, setup_steps, shared_reports
+from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps
 from annotate.manager_pages.dashboard import MARK, done, manage_page, sort_of
 from annotate.models import Job, Task
-from annotate.pages.access import UserRequest, may, text_of
+from annotate.pages.access import UserRequest, may, text_of, whole_number
+from annotate.pages.api_access import allows_visitor
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store
@@ -209,11 +216,9 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "form_address": _form_address(job) if has_form else "",
         "button": action_forms.DEEDS[job.action].button if has_form else "",
         "tried": tried and starts,
-        "files": [
-            (name, path.stat().st_size, shared_reports.is_document(name)) for name, path in files_of(job).items()
-        ],
+        "files": [(name, path.stat().st_size, is_document(name)) for name, path in files_of(job).items()],
         "rows": next((name for name in files_of(job) if GOLD_ROWS.fullmatch(name)), ""),
-        "documents": [name for name in files_of(job) if starts and shared_reports.is_document(name)],
+        "documents": [name for name in files_of(job) if starts and is_document(name)],
         "shares": list(job_store.open_shares(job=job)),
         "days": job_store.DAYS,
         "report": is_done and job.action == "evaluate" and _report(job, action),
@@ -360,8 +365,8 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
     if job.state != Job.DONE:
         raise Http404
     output = output_named(job, path)
-    if shared_reports.is_document(path) and "download" not in request.GET:
-        return shared_reports.document(output)
+    if is_document(path) and "download" not in request.GET:
+        return document(output)
     if path.endswith(ROWS) and "csv" in request.GET:
         csv = StreamingHttpResponse(chain([MARK], spreadsheet(output)), content_type="text/csv; charset=utf-8")
         csv["Content-Disposition"] = f'attachment; filename="{output.stem}.csv"'
@@ -371,7 +376,7 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
 
 def share(request: UserRequest, job: Job) -> HttpResponse:
     """Create a link to a report or card, and show it on the job's page. The link is shown only once."""
-    link = shared_reports.make_link(request, job, files_of(job))
+    link = make_link(request, job, files_of(job))
     return manage_page(request, "job", **_job_context(request, job), link=link)
 
 
@@ -421,9 +426,9 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
         if task:
             posted["task"] = task.name
         options = action_forms.given_by(action, posted)
-        if action in file_columns.FILES:
-            options["column"] = file_columns.chosen_columns(posted)
-            if file_columns.are_open(action, options, posted):
+        if action in corpus_setup.FILES:
+            options["column"] = corpus_setup.chosen_columns(posted)
+            if corpus_setup.columns_are_open(action, options, posted):
                 return _form(request, action, task, options)
         if declared.asks and "sure" not in posted:
             return _form(request, action, task, options, foretold=declared.foretell(options))
@@ -443,7 +448,7 @@ def _form(
 ) -> HttpResponse:
     deed, action = action_forms.deed_named(name)
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
-    has_columns = name in file_columns.FILES
+    has_columns = name in corpus_setup.FILES
     first, rest = action_forms.form(name, filled, ["column"] if has_columns else (), refusal=refusal)
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
@@ -451,7 +456,81 @@ def _form(
     summary, _, explanation = action_forms.as_on_page(action.does, action.options).replace("`", "").partition(". ")
     context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
-    context |= {"of_columns": file_columns.FILES.get(name, ""), "columns": file_columns.of_form(name, filled)}
+    context |= {"of_columns": corpus_setup.FILES.get(name, ""), "columns": corpus_setup.columns_of_form(name, filled)}
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
     context["opens_advanced"] = any(field.fault for fields in rest.values() for field in fields)
     return manage_page(request, "do", task, refusal=refusal, **context)
+
+
+# --- Reports and cards that open in the browser, for managers and for anybody with a link (work/job_store.py).
+#
+# Assay generates the documents, but they quote texts and names from files. Each document is therefore sent with its own
+# content security policy, which allows only inline styles: no scripts, no loading of resources, and no access to the
+# site. The export of the gold set determines which texts a report or card may quote (Export.with_text).
+
+
+REPORT, CARD = "report.html", ".md"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+# Cards escape all text that comes from files, so the only tags are those of the templates.
+MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+TOO_MANY = 429
+
+
+def is_document(path: str) -> bool:
+    """Return whether an output file of a job opens in the browser."""
+    return path.rpartition("/")[2] == REPORT or path.endswith(CARD)
+
+
+def document(file: Path) -> HttpResponse:
+    """Return a report or card as a self-contained page."""
+    text = file.read_text(encoding="utf-8")
+    if file.name != REPORT:
+        body = MARKDOWN.render(FRONT_MATTER.sub("", text))
+        title = re.search(r"<h1>(.*?)</h1>", body)
+        context = {"title": mark_safe(title[1] if title else ""), "body": mark_safe(body)}  # noqa: S308 - see MARKDOWN
+        text = render_to_string("annotate/card.html", context)
+    response = HttpResponse(text)
+    response["Content-Security-Policy"] = POLICY
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    return response
+
+
+def make_link(request: UserRequest, job: Job, files: Mapping[str, Path]) -> str:
+    """Create a link to one of the job's documents and return the URL, which is shown only once.
+
+    POST fields:
+    path: path of the document
+    days: number of days for which the link is valid
+    """
+    path = request.POST.get("path", "")
+    if path not in files or not is_document(path):
+        raise Http404
+    token = job_store.share(job, path, request.user, whole_number(request.POST.get("days", "")))
+    return request.build_absolute_uri(reverse("shared", args=[token]))
+
+
+def withdraw(request: UserRequest, job: Job, share: int) -> HttpResponse:
+    job_store.withdraw_share(job, share)
+    return redirect("manage-job", job.pk)
+
+
+@login_not_required
+@csrf_exempt  # changes no data; with the check, a POST would fail because of the token instead of the method
+@require_safe
+def shared(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a shared document to anybody with the link.
+
+    The response is the same for all invalid links, so it does not reveal whether a link ever existed.
+    """
+    if not allows_visitor(request):
+        return HttpResponse("Too many requests. Try again in a minute.\n", status=TOO_MANY, content_type="text/plain")
+    found = job_store.find_share(token)
+    file = found and job_store.folder(found.job) / "out" / found.path
+    if not file or not file.is_file():
+        raise Http404
+    return document(file)

@@ -37,7 +37,7 @@ from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.control import Panel, panels
-from annotate.manager_pages import task_members
+from annotate.manager_pages import account_administration
 from annotate.manager_pages.action_forms import address
 from annotate.manager_pages.dashboard import done, manage_page, shows_figures, sort_of
 from annotate.models import Annotator, Flag, Job, Judgment, Pause, Task
@@ -238,7 +238,7 @@ def people(request: UserRequest, task: Task) -> HttpResponse:
         paused_table=people_report.paused_table(pauses, sort, address),
         times_plot=progress_report.times_plot(times["annotators"], "Seconds per answer, by annotator", names),
         decides=may(request.user, "decide", task.name),
-        **task_members.context(request, task),
+        **account_administration.members_context(request, task),
         agreed=people_report.agreed_table(annotator_statistics.consents(task), sort, address),
         not_agreed=annotator_statistics.not_agreed(task) if task.kind.sensitive else [],
     )

@@ -17,6 +17,5 @@ from annotate.models.quality import (
     Trial,
     TrialAnswer,
 )
-from annotate.models.tasks import Guidelines, Job, LanguageRoute, Membership, Share, Task
-from annotate.models.webhooks import Delivery, Webhook
+from annotate.models.tasks import Delivery, Guidelines, Job, LanguageRoute, Membership, Share, Task, Webhook
 from annotate.models.work import Backlog, Change, Judgment, Lease, Reserve, Transition, Unit

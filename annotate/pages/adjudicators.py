@@ -21,7 +21,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.pages import case_order, case_summary, concept_picker
+from annotate.pages import case_summary, concept_picker
 from annotate.pages.access import CONFLICT, UserRequest, may, status_of, whole_number
 from annotate.pages.item_view import record
 from annotate.pages.keyboard_shortcuts import adjudication_keys
@@ -218,10 +218,10 @@ class Cut:
     def units(self, task: Task, annotator: Annotator) -> QuerySet[Any]:
         return adjudication.to_adjudicate(task, annotator, self.language, self.case)
 
-    def order(self, task: Task, annotator: Annotator) -> case_order.Order:
+    def order(self, task: Task, annotator: Annotator) -> case_summary.Order:
         """Return the sort key and the primary key of each unit, in order."""
         if self == Cut():
-            return case_order.order(task, annotator)
+            return case_summary.order(task, annotator)
         return adjudication.places(self.units(task, annotator), annotator)
 
 

@@ -11,7 +11,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment
-from annotate.pages import adjudicators, case_order
+from annotate.pages import adjudicators, case_summary
 from annotate.pages.case_summary import COMMON, usual_languages
 from annotate.work import interventions
 from annotate.work.adjudication import (
@@ -180,15 +180,15 @@ def test_no_more_of_ones_own_reasons_are_offered_than_there_are_keys(two_say, ad
 
 @pytest.fixture
 def kept(monkeypatch):
-    monkeypatch.setattr(case_order, "LONG", 1)
-    case_order._kept.clear()
-    yield case_order._kept
-    case_order._kept.clear()
+    monkeypatch.setattr(case_summary, "LONG", 1)
+    case_summary._kept.clear()
+    yield case_summary._kept
+    case_summary._kept.clear()
 
 
 def orders(task, *people):
     for person in people:
-        listed = [key for _, key in case_order.order(task, person)]
+        listed = [key for _, key in case_summary.order(task, person)]
         assert listed == [unit.pk for unit in to_adjudicate(task, person)]
     return len(listed)
 
@@ -215,7 +215,7 @@ def test_a_list_that_lost_count_is_read_again(two_say, ada, kept):
 
 
 def test_only_the_lists_that_were_used_last_are_kept(two_say, ada, kept, monkeypatch, as_ada):
-    monkeypatch.setattr(case_order, "KEPT", 1)
+    monkeypatch.setattr(case_summary, "KEPT", 1)
     tasks = [two_say("de en", name=name) for name in ("task", "other")]
     for task in tasks:
         assert as_ada.get(LIST.replace("/task/", f"/{task.name}/")).status_code == 200

@@ -111,7 +111,7 @@ OF_OTHERS = {
     *("task_overview", "task_statistics"),
 }
 KINDS = (
-    *("concept_kind", "record_kind", "language", "language_questions", "preference_kind", "verify"),
+    *("concept_kind", "record_kind", "language", "language_questions", "preference_kind"),
     *("forms/choice", "forms/labels"),
 )
 CONTROLS = ("honeypots", "qualification")

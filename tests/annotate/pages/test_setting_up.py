@@ -18,7 +18,7 @@ from annotate.core import stages
 from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
-from annotate.manager_pages import action_forms, corpus_setup, file_columns, inbox, job_pages
+from annotate.manager_pages import action_forms, corpus_setup, inbox, job_pages
 from annotate.models import Job
 from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
@@ -429,7 +429,7 @@ def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, na
         # Of what may be chosen, an empty list shows nothing but the name.
         is_shown = f'name="{option.name}"' in response.text or f"help-{option.name}" in response.text
         # The selects for columns appear with the file that was chosen.
-        expected = option.name not in deed.hidden and not (option.name == "column" and name in file_columns.FILES)
+        expected = option.name not in deed.hidden and not (option.name == "column" and name in corpus_setup.FILES)
         assert is_shown is expected, option.name
     assert {*deed.first, *deed.hidden} <= {option.name for option in action.options}
 
