@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
+from math import lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -164,12 +165,16 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     for component in groups:
         for row in component:
             counts[row.language] = counts.get(row.language, 0) + 1
+    wanted = {language: shares(language, ratio) for language in sorted(counts)}
+    # Each row counts as this many parts, so that all numbers are whole. Fractions would be several times as slow.
+    parts = lcm(*(share.denominator for by_split in wanted.values() for share in by_split.values()))
     lacking = {
-        language: {name: share * counts[language] for name, share in shares(language, ratio).items()}
-        for language in sorted(counts)
+        language: {name: int(share * parts) * counts[language] for name, share in by_split.items()}
+        for language, by_split in wanted.items()
     }
+    smallest = {language: min(by_split.values()) for language, by_split in lacking.items()}
     chosen: dict[str, str] = {}
-    turns = [(*_turn(component, lacking, seed), component) for component in groups]
+    turns = [(*_turn(component, smallest, parts, seed), component) for component in groups]
     for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
         languages = sorted({row.language for row in component})
         # If a component has rows in English and in another language, it cannot go to train.
@@ -179,19 +184,22 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
         if not larger:
             best = next((name for name in reversed(open_to) if lacks[name] > 0), best)
         for row in component:
-            lacking[row.language][best] -= 1
+            lacking[row.language][best] -= parts
             chosen[row.id] = best
     return chosen
 
 
-def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
+def _turn(component: list[Row], smallest: Mapping[str, int], parts: int, seed: str) -> tuple[int, str, str]:
     """Return the key that sorts components into the order in which they are assigned.
 
     The first value of the key is negative for components larger than the smallest split, and 0 for all others.
+
+    smallest: size of the smallest split by language, in parts of a row.
+    parts: number of parts of a row.
     """
-    first = min(row.id for row in component)
-    least = min(share for row in component for share in lacking[row.language].values())
-    return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)
+    first, size = min(row.id for row in component), len(component)
+    is_larger = size > 1 and size * parts > min(smallest[row.language] for row in component)
+    return -size if is_larger else 0, lot(seed, "split", first), first
 
 
 def misses(rows: Iterable[Row], ratio: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
