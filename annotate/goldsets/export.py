@@ -217,6 +217,8 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
 
 # --- The data for one export
 
+# The columns of a unit that identify its item, and what people read.
+CONTENT = tuple(f"item__{name}" for name in ("key", "language", "text", "fields"))
 # The possible sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
 
@@ -293,7 +295,7 @@ class Export:
         # known its label.
         self.excluded: dict[int, str] = {}
         for control in self.kind.hooks["excluded"]:
-            self.excluded |= control.excluded(task, units_of(task))
+            self.excluded |= control.excluded(task, units_of(task, *CONTENT))
         # The ids in each balanced set, by language and name of the set; empty if the design is not balanced.
         is_balanced = self.design.answers_from == CLASSES
         self.sets: dict[str, dict[str, list[str]]] = self.balancing.sets if is_balanced else {}
@@ -343,7 +345,7 @@ class Export:
 
     def in_set(self) -> Iterator[Units]:
         """Yield the units in the set."""
-        for units in units_of(self.task):
+        for units in units_of(self.task, "label", "stage", "asked", *CONTENT):
             in_set = pc.equal(self.left_out(units), "")
             yield Units(units.unit.filter(in_set), units.judged.filter(in_set))
 

@@ -161,15 +161,20 @@ class Units:
     judged: pa.RecordBatch
 
 
-def units_of(task: Task) -> Iterator[Units]:
-    """Yield the exported units in the order of the draw, CHUNK at a time."""
+def units_of(task: Task, *only: str) -> Iterator[Units]:
+    """Yield the exported units in the order of the draw, CHUNK at a time.
+
+    only: columns to read besides the keys; by default all columns, with those that quality controls need.
+    """
     controls = task.kind.quality_controls
     fields = UNIT | {path: type for control in controls for path, type in control.unit_columns.items()}
+    fields = {path: type for path, type in fields.items() if not only or path in ("pk", "copy_of", *only)}
+    of_judged = {path: type for path, type in JUDGED.items() if path in fields}
     for unit in fetched(task.units.exported().order_by("position"), fields, CHUNK):
-        judged, copy_of = unit.select(list(JUDGED)), unit["copy_of"]
+        judged, copy_of = unit.select(list(of_judged)), unit["copy_of"]
         if copy_of.null_count < len(copy_of):
             originals = Unit.objects.filter(pk__in=listed(pc.unique(copy_of.drop_null()).to_pylist()))
-            original = all_fetched(originals, JUDGED, AT_ONCE)
+            original = all_fetched(originals, of_judged, AT_ONCE)
             places = pc.add(pc.index_in(copy_of, original["pk"]), pa.scalar(len(copy_of), pa.int32()))
             candidates = pa.concat_batches([judged, original])
             judged = candidates.take(pc.coalesce(places, pa.array(np.arange(len(copy_of), dtype=np.int32))))

@@ -313,6 +313,8 @@ class QualityControl:
     def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Return the units that an exported set must leave out, because their labels could have been known.
 
+        units: batches of units with their keys and content.
+
         The result maps the unit's key to the reason.
         """
         return {}
