@@ -5,18 +5,21 @@ once, from a `Source` (see `export.py`).
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.proportions import SLACK
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Source
 from annotate.goldsets.unit_rows import or_none
 from annotate.models import Task
+from annotate.quality.answer_models import pairs_that_agree, second_opinions, vote_shares
 from corpora.database.bulk_rows import map_rows
 from corpora.engines import votes_in
 
@@ -170,18 +173,31 @@ def _audit_chance(rows: Source) -> pa.Array:
     )
 
 
-def _likeliest(rows: Source) -> Iterator[tuple[str | None, float | None]]:
-    """Yield each row's most likely label under Dawid and Skene's model, with its posterior.
+def _dawid_skene(rows: Source) -> pa.Array:
+    """Return each row's most likely label under Dawid and Skene's model.
 
-    The label is None if several labels are equally likely. The label and the posterior are None if the model has no
-    posterior for the row.
+    It is None if several labels are equally likely, or if the model has no posterior for the row.
     """
-    for unit in rows.judged["pk"].to_pylist():
-        posterior = rows.export.opinions.get(unit) or {}
-        best = max(posterior.values(), default=None)
-        likeliest = [label for label, share in posterior.items() if best is not None and share >= best - SLACK]
-        # Round, because the last digits of float sums differ between machines.
-        yield likeliest[0] if len(likeliest) == 1 else None, best if best is None else round(best, 6)
+    fit = rows.export.answers
+    posterior = second_opinions(fit, rows.judged["pk"].to_pylist())
+    are_best = posterior >= posterior.max(axis=1, keepdims=True, initial=2 * SLACK) - SLACK
+    likeliest = pa.array(are_best @ np.arange(len(fit.labels)), mask=are_best.sum(axis=1) != 1)
+    return pa.array(fit.labels, _TEXT).take(likeliest)
+
+
+def _posterior(rows: Source) -> pa.Array:
+    """Return the largest posterior of each row; None if the model has no posterior for the row."""
+    best = second_opinions(rows.export.answers, rows.judged["pk"].to_pylist()).max(axis=1, initial=0)
+    return pa.array(_rounded(best), mask=best == 0)
+
+
+def _rounded(shares: Floats) -> Floats:
+    """Round shares to six digits as `round` does, because the last digits of float sums differ between machines."""
+    scaled = shares * 1e6
+    rounded: Floats = np.rint(scaled) / 1e6
+    is_half = np.abs(scaled % 1 - 0.5) < 1e-6  # or so near to it that the product may be wrong
+    rounded[is_half] = [round(share, 6) for share in shares[is_half].tolist()]
+    return rounded
 
 
 def _soft_labels(rows: Source) -> pa.Array:
@@ -189,21 +205,17 @@ def _soft_labels(rows: Source) -> pa.Array:
 
     A label is omitted if it has no votes and its posterior is zero.
     """
-    export, soft_labels = rows.export, []
-    for unit in rows.judged["pk"].to_pylist():
-        votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
-        # Round for the same reason as in _likeliest.
-        row = (
-            (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
-            for label in export.answers.labels
-        )
-        soft_labels.append([entry for entry in row if entry[1] or entry[2]])
-    return pa.array(soft_labels, pa.list_(SOFT_LABEL))
+    fit, units = rows.export.answers, rows.judged["pk"].to_pylist()
+    tables = [_rounded(table) for table in (vote_shares(fit, units), second_opinions(fit, units))]
+    unit, label = np.nonzero(np.maximum(*tables))
+    values = [pa.array(fit.labels, _TEXT).take(pa.array(label)), *(pa.array(table[unit, label]) for table in tables)]
+    ends = pa.array(np.searchsorted(unit, np.arange(len(units) + 1)), pa.int32())
+    return pa.ListArray.from_arrays(ends, pa.StructArray.from_arrays(values, fields=list(SOFT_LABEL)))
 
 
 def _agreement(rows: Source) -> pa.Array:
-    shares = map(rows.export.pairs_that_agree.get, rows.judged["pk"].to_pylist())
-    return pa.array([None if share is None else round(share, 6) for share in shares], _NUMBER)
+    shares = pairs_that_agree(rows.export.answers, rows.judged["pk"].to_pylist())
+    return pa.array(_rounded(shares), mask=np.isnan(shares))
 
 
 _text = partial(Column, _TEXT)
@@ -263,12 +275,12 @@ COLUMNS: Mapping[str, Column] = {
         "because no answers are needed then.",
     ),
     "dawid_skene": _text(
-        lambda rows: pa.array([label for label, _ in _likeliest(rows)], _TEXT),
+        _dawid_skene,
         "The most likely label according to Dawid and Skene's model; null if no label is more likely than all others.",
     ),
     "posterior": Column(
         _NUMBER,
-        lambda rows: pa.array([posterior for _, posterior in _likeliest(rows)], _NUMBER),
+        _posterior,
         "The model's posterior for that label, from 0 to 1; not a calibrated probability.",
     ),
     "soft_labels": Column(

@@ -442,18 +442,6 @@ class Export:
         return answer_models.fitted(self.task, without=self.excluded)
 
     @cached_property
-    def vote_shares(self) -> dict[int, dict[str, float]]:
-        return answer_models.vote_shares(self.answers)
-
-    @cached_property
-    def pairs_that_agree(self) -> dict[int, float]:
-        return answer_models.pairs_that_agree(self.answers)
-
-    @cached_property
-    def opinions(self) -> dict[int, dict[str, float]]:
-        return answer_models.second_opinions(self.answers)
-
-    @cached_property
     def suggested(self) -> Mapping[int, list[str]]:
         """The suggested labels of each unit."""
         return all_suggested(self.task)

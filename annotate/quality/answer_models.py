@@ -6,16 +6,17 @@ a unit counts only if two or more people have answered it. If answers are label 
 no models are fitted.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from annotate.core.aggregation import annotator_models
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints, credit
@@ -27,6 +28,7 @@ from annotate.models import Judgment, Task, Transition
 from corpora.core.values import matching
 from corpora.database.bulk_rows import all_fetched, map_rows
 
+Number = TypeVar("Number", np.float64, np.int64)
 READ = 10_000  # number of answers that are read from the database at a time
 # Models whose accuracy is measured with true labels and compared with the accuracy of the majority.
 Fitting = Callable[..., annotator_models.Fit | annotator_models.GladFit]
@@ -198,6 +200,15 @@ class Fitted:
     labels: list[str]
     model: Model | None
 
+    def counts_of(self, units: Collection[int]) -> Ints:
+        """Return the number of answers by unit and label, (N, K)."""
+        return _rows_of(*self._counts, units)
+
+    @cached_property
+    def _counts(self) -> tuple[Ints, Mapping[Hashable, int]]:
+        table = tabled(self.responses, self.labels)
+        return table.counts(), {unit: row for row, unit in enumerate(table.units)}
+
 
 def fitted(task: Task, *, repeats: bool = False, without: Collection[int] = ()) -> Fitted:
     """Read the answers of a task, and fit Dawid and Skene's model to them.
@@ -213,37 +224,37 @@ def fitted(task: Task, *, repeats: bool = False, without: Collection[int] = ()) 
     )
 
 
-def second_opinions(fit: Fitted) -> dict[int, dict[str, float]]:
-    """Return the posterior of each label according to Dawid and Skene's model, by unit key.
-
-    Labels with a posterior of 0 are left out. The result is empty if there is no model.
-    """
+def second_opinions(fit: Fitted, units: Collection[int]) -> Floats:
+    """Return the posterior of each label according to Dawid and Skene's model, (N, K); 0 for units without answers."""
     if fit.model is None:
-        return {}
-    return _by_label(fit.model.rows, fit.model.posterior, fit.labels)
+        return np.zeros((len(units), len(fit.labels)))
+    return _rows_of(fit.model.posterior, fit.model.rows, units)
 
 
-def vote_shares(fit: Fitted) -> dict[int, dict[str, float]]:
-    """Return the share of each label among a unit's answers, by unit key. Shares of 0 are left out."""
-    table = tabled(fit.responses, fit.labels)
-    counts = table.counts()
-    return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), fit.labels)
+def vote_shares(fit: Fitted, units: Collection[int]) -> Floats:
+    """Return the share of each label among the answers to each unit, (N, K); 0 for units without answers."""
+    counts = fit.counts_of(units)
+    shares: Floats = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    return shares
 
 
-def _by_label(units: Iterable[Hashable], rows: Floats, labels: list[str]) -> dict[Any, dict[str, float]]:
-    return {
-        unit: {label: float(share) for label, share in zip(labels, shares, strict=True) if share}
-        for unit, shares in zip(units, rows, strict=True)
-    }
-
-
-def pairs_that_agree(fit: Fitted) -> dict[int, float]:
-    """Return the share of pairs of answers that agree, by unit key. Units with a single answer are left out."""
-    table = tabled(fit.responses, fit.labels)
-    counts = table.counts()
+def pairs_that_agree(fit: Fitted, units: Collection[int]) -> Floats:
+    """Return the share of pairs of answers to each unit that agree, (N,); NaN for units with fewer than two answers."""
+    counts = fit.counts_of(units)
     number = counts.sum(axis=1)
     same = (counts * (counts - 1)).sum(axis=1) / np.maximum(1, number * (number - 1))
-    return {unit: float(share) for unit, share, n in zip(table.units, same, number, strict=True) if n > 1}
+    return np.where(number > 1, same, np.nan)
+
+
+def _rows_of(table: NDArray[Number], rows: Mapping[Hashable, int], units: Collection[int]) -> NDArray[Number]:
+    """Return the rows of units in a table; rows of zeros for units that are not in the table.
+
+    rows: row in the table by unit key.
+    """
+    places = np.array([rows.get(unit, -1) for unit in units], np.intp)
+    found = np.zeros((len(units), table.shape[1]), table.dtype)
+    found[places >= 0] = table[places[places >= 0]]
+    return found
 
 
 # --- Accuracy of the majority and of models, measured with true labels
