@@ -154,7 +154,7 @@ class Entrance:
         seed = self.task.seed
         return sorted(pairs, key=lambda pair: hash_order.lot(seed, "place", f"{pair[0].key} {pair[1]}"))
 
-    @transaction.atomic
+    @transaction.atomic(savepoint=False)
     def add(self, questions: Sequence[_Question], first: int) -> Counter[str]:
         """Create the units of some questions. Returns the number of units per stage.
 

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain, islice, product, repeat
+from itertools import chain, islice, product
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -29,6 +29,8 @@ _TOGETHER = 500
 # SQLite's default cache of 2 MB is too small for the indexes of many rows, so it would read or write the same pages
 # again and again.
 CACHE_KIB = 32 << 10
+# SQLite copies each page before it changes it, if it may have to undo only a statement or a savepoint. Bulk writes
+# avoid this: they set no savepoint, and with OR FAIL, a failed statement is undone only with the whole transaction.
 
 
 def plain(model: type[Model]) -> type[Any]:
@@ -61,7 +63,7 @@ def insert(rows: Iterable[Row]) -> list[Row]:
         return rows
     options = rows[0]._meta
     fields = options.concrete_fields
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         for row, key in zip(rows, new_keys(options.model, len(rows)), strict=True):
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
@@ -92,8 +94,9 @@ def insert_columns(model: type[Model], columns: Mapping[str, Sequence[Any]], **s
         columns = {**columns, key: columns.get(key) or new_keys(model, number)}
         prepared = {}
         for field in options.concrete_fields:
-            repeated = repeat(same.get(field.attname, field.get_default()), number)
-            prepared[f'"{field.column}"'] = _prepared(field, columns.get(field.attname, repeated))
+            repeated = _prepared(field, [same.get(field.attname, field.get_default())]) * number
+            values = columns.get(field.attname)
+            prepared[f'"{field.column}"'] = repeated if values is None else _prepared(field, values)
         _write(f'"{options.db_table}"', prepared)
     if number >= MANY:
         gather()
@@ -110,14 +113,15 @@ def update(rows: Sequence[Row], names: Iterable[str]) -> None:
     numbers = [f"column{number}" for number, _ in enumerate(fields, 1)]
     # The names in the SQL come from the model, so they are safe.
     *changes, key = (f'"{field.column}" = new.{name}' for field, name in zip(fields, numbers, strict=True))
-    sql = f'UPDATE "{options.db_table}" SET {", ".join(changes)} FROM {{}} WHERE "{options.db_table}".{key}'  # noqa: S608
+    verb = "UPDATE" if connection.vendor == "postgresql" else "UPDATE OR FAIL"
+    sql = f'{verb} "{options.db_table}" SET {", ".join(changes)} FROM {{}} WHERE "{options.db_table}".{key}'
     if connection.vendor == "postgresql":
         # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
         arrays = ", ".join(f"%s::{field.rel_db_type(connection).partition('(')[0]}[]" for field in fields)
         with connection.cursor() as cursor:
             cursor.execute(sql.format(f"unnest({arrays}) AS new({', '.join(numbers)})"), values)
     else:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             _run(sql, values)
 
 
@@ -161,7 +165,7 @@ def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
     same = {name: columns[name][0] for name in others if columns[name].count(columns[name][0]) == len(columns[name])}
     different = {name: column for name, column in columns.items() if name not in same}
     into = f"{table} ({', '.join([*same, *different])})"
-    _run(f"INSERT INTO {into} SELECT {'?, ' * len(same)}* FROM {{}}", [*different.values()], [*same.values()])  # noqa: S608
+    _run(f"INSERT OR FAIL INTO {into} SELECT {'?, ' * len(same)}* FROM {{}}", [*different.values()], [*same.values()])  # noqa: S608
 
 
 def _run(sql: str, columns: Sequence[Sequence[Any]], same: Sequence[Any] = ()) -> None:
