@@ -191,10 +191,10 @@ def _jsonl(path: Path, lines: Iterator[text.Line], columns: Columns) -> Iterator
         if isinstance(value, text.Fault):
             yield number, value
         else:
-            values = {field: text.at(value, column) for field, column in named}
             first_value, has_several = value if first_value is None else first_value, first_value is not None
-            missing = [column for column in missing if text.at(value, column) is text.ABSENT]
-            yield number, {field: None if value is text.ABSENT else value for field, value in values.items()}
+            if missing:
+                missing = [column for column in missing if text.at(value, column, text.ABSENT) is text.ABSENT]
+            yield number, {field: text.at(value, column) for field, column in named}
     if first_value is not None and not has_several:
         _check_columns(path, first_value)
     if first_value is not None and missing:

@@ -292,6 +292,7 @@ def object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
+_DECODE = json.JSONDecoder(object_pairs_hook=object_from_pairs).decode  # json.loads would make a decoder for each line
 _EXCERPT = 20  # number of characters of a faulty line that are shown
 
 
@@ -302,7 +303,7 @@ def object_of(content: bytes, keys: Iterable[str], unit: str = "line") -> dict[s
     unit: the unit that contains the object, such as `line`, for the Fault
     """
     try:
-        value = json.loads(content.decode(), object_pairs_hook=object_from_pairs)
+        value = _DECODE(content.decode())
     except RepeatedKey as error:
         return Fault(f"The {unit} has the key {error.args[0]!r} twice.")
     except UnicodeDecodeError as error:
@@ -332,14 +333,14 @@ def _is_object(content: bytes) -> bool:
         return False
 
 
-def at(value: dict[str, Any], column: str) -> Any:
-    """Return the value at a key or at a dotted path such as data.text, or ABSENT if there is none."""
+def at(value: dict[str, Any], column: str, default: Any = None) -> Any:
+    """Return the value at a key or at a dotted path such as data.text, or the default if there is none."""
     if column in value:
         return value[column]
     current: Any = value
     for key in column.split("."):
         if not isinstance(current, dict) or key not in current:
-            return ABSENT
+            return default
         current = current[key]
     return current
 
