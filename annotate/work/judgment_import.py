@@ -22,7 +22,7 @@ from annotate.core import stages
 from annotate.kinds import IMPORTED, IMPORTED_PAIRS
 from annotate.kinds.forms.choice import check_system
 from annotate.kinds.preference_kind import BETWEEN
-from annotate.models import Annotator, Comparison, Judgment, Lease, Task
+from annotate.models import Annotator, Comparison, Judgment, Lease, Task, Unit
 from annotate.work.moves import BATCH
 from annotate.work.routing import decide_all
 from annotate.work.task_creation import TaskError, check_task, save_new, with_defaults
@@ -176,14 +176,19 @@ class _Unit(NamedTuple):
     language: str
 
 
-class _Live(NamedTuple):
-    """The answers that were not voided: their labels in order, and the primary key of the last one, by unit."""
+class _Known(NamedTuple):
+    """What is known of the units and annotators in a file.
 
+    units: units by item id.
+    annotators: primary keys of annotators by worker.
+    labels: the labels of a unit's answers that were not voided, in order, by the unit's primary key.
+    last: the primary key of the last of these answers, by the unit's primary key.
+    """
+
+    units: dict[str, _Unit]
+    annotators: dict[str, int]
     labels: defaultdict[int, list[str]]
     last: dict[int, int]
-
-
-_New = tuple[Row, _Unit, int]  # a row, its unit, and the primary key of its annotator
 
 
 def add_judgments(
@@ -206,19 +211,16 @@ def add_judgments(
         elif units[row.task].honeypot:
             rejects[row.line] = f"{row.task} is a gold answer of the task {task.name} and cannot get judgments."
     rows = [row for row in rows if row.line not in rejects]
-    annotators = _annotators(task, {row.worker for row in rows})
-    judgments = [(row, units[row.task], annotators[row.worker]) for row in rows]
-    live = _Live(defaultdict(list), {})
-    answers, repeats = _new(imported, judgments, keep_repeats, live)
-    _store(Judgment.ANSWER, answers, live, progress)
-    _store(Judgment.REPEAT, repeats, live, progress)
+    known = _Known(units, _annotators(task, {row.worker for row in rows}), defaultdict(list), {})
+    answers, repeats = _new(imported, rows, keep_repeats, known)
+    _store(Judgment.ANSWER, answers, known, progress)
+    _store(Judgment.REPEAT, repeats, known, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
-    imported.annotators = len({annotator for _, _, annotator in chain(answers, repeats)})
-    touched = dict.fromkeys(unit.pk for _, unit, _ in answers)
+    imported.annotators = len({row.worker for row in chain(answers, repeats)})
+    touched = dict.fromkeys(units[row.task].pk for row in answers)
     imported.units = len(touched)
-    del judgments, answers, repeats  # to free their memory
     for keys in batched(touched, BATCH):
-        imported.stages += _decide(task, keys, live, is_new=imported.is_new)
+        imported.stages += _decide(task, keys, known, is_new=imported.is_new)
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, _Unit]:
@@ -243,26 +245,25 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
     return {names[name]: annotator for name, annotator in annotators if name in names}
 
 
-def _new(imported: Imported, judgments: list[_New], keep_repeats: bool, live: _Live) -> tuple[list[_New], list[_New]]:
+def _new(imported: Imported, rows: list[Row], keep_repeats: bool, known: _Known) -> tuple[list[Row], list[Row]]:
     """Return the new answers that count, and the new repeated answers that are kept.
 
-    Rows that an earlier import stored are counted in `imported`. All other rows are rejected.
-
-    live: see `_earlier_answers`.
+    Rows that an earlier import stored are counted in `imported`. All other rows are rejected. Earlier answers that were
+    not voided are added to `known`.
     """
-    earlier_answers = _earlier_answers({unit.pk for _, unit, _ in judgments}, live)
+    earlier_answers = _earlier_answers({known.units[row.task].pk for row in rows}, known)
     taken: Counter[tuple[int, int]] = Counter()
     new_labels: dict[tuple[int, int], str] = {}
     answers, repeats = [], []
-    for each in judgments:
-        row, unit, annotator = each
-        pair = unit.pk, annotator
+    for row in rows:
+        unit = known.units[row.task]
+        pair = unit.pk, known.annotators[row.worker]
         earlier = earlier_answers.get(pair)
         if earlier and earlier[taken[pair] : taken[pair] + 1] == [row.label]:
             taken[pair] += 1
             imported.already += 1
         elif (earlier or pair in new_labels) and keep_repeats:
-            repeats.append(each)
+            repeats.append(row)
         elif first := earlier[0] if earlier else new_labels.get(pair):
             imported.further.add(row.line)
             imported.rejects[row.line] = (
@@ -271,17 +272,15 @@ def _new(imported: Imported, judgments: list[_New], keep_repeats: bool, live: _L
         elif unit.stage != stages.QUEUED:
             imported.rejects[row.line] = f"{row.task} {CLOSED[unit.stage]}."
         else:
-            answers.append(each)
+            answers.append(row)
             new_labels[pair] = row.label
     return answers, repeats
 
 
-def _earlier_answers(units: Iterable[int], live: _Live) -> defaultdict[tuple[int, int], list[str]]:
+def _earlier_answers(units: Iterable[int], known: _Known) -> defaultdict[tuple[int, int], list[str]]:
     """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
 
-    A key of the result is a (unit, annotator) tuple.
-
-    live: mapping to which the answers that were not voided are added.
+    A key of the result is a (unit, annotator) tuple. Answers that were not voided are added to `known`.
     """
     earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     judgments = Judgment.objects.filter(unit__in=listed(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
@@ -289,50 +288,54 @@ def _earlier_answers(units: Iterable[int], live: _Live) -> defaultdict[tuple[int
     for key, unit, annotator, label, kind, voided_at in rows:
         earlier[unit, annotator].append(label)
         if kind == Judgment.ANSWER and voided_at is None:
-            live.labels[unit].append(label)
-            live.last[unit] = key
+            known.labels[unit].append(label)
+            known.last[unit] = key
     return earlier
 
 
-def _store(kind: str, judgments: list[_New], live: _Live, progress: Progress) -> None:
-    """Store new judgments. Each answer gets a closed lease that holds the unit's next free place, and enters `live`."""
-    held = Lease.objects.filter(unit__in=listed({unit.pk for _, unit, _ in judgments}), place__isnull=False)
+def _store(kind: str, rows: list[Row], known: _Known, progress: Progress) -> None:
+    """Store new judgments. An answer gets a closed lease that holds its unit's next free place, and enters `known`."""
+    held = Lease.objects.filter(unit__in=listed({known.units[row.task].pk for row in rows}), place__isnull=False)
     most = held.order_by().values_list("unit_id").annotate(Max("place"))
     free_places = defaultdict(partial(count, 1), {unit: count(place + 1) for unit, place in most})
     now = timezone.now()
     times = dict.fromkeys(("opened_at", "expires_at", "closed_at"), now)
-    for batch in batched(judgments, BATCH):
-        rows, units, annotators = zip(*batch, strict=True)
+    for batch in batched(rows, BATCH):
+        units = [known.units[row.task] for row in batch]
+        annotators = [known.annotators[row.worker] for row in batch]
         columns: dict[str, Any] = {"unit_id": [unit.pk for unit in units], "annotator_id": annotators}
-        said = columns | {"label": [row.label for row in rows], "answered_at": [row.answered_at or now for row in rows]}
+        said = columns | {
+            "label": [row.label for row in batch],
+            "answered_at": [row.answered_at or now for row in batch],
+        }
         if kind == Judgment.ANSWER:
             queues = columns | {"round": [unit.round for unit in units], "queue": [unit.language for unit in units]}
             queues["place"] = [next(free_places[unit.pk]) for unit in units]
             said["lease_id"] = insert_columns(Lease, queues, outcome="answered", **times)
         keys = insert_columns(Judgment, said, kind=kind)
         if kind == Judgment.ANSWER:
-            for key, row, unit in zip(keys, rows, units, strict=True):
-                live.labels[unit.pk].append(row.label)
-                live.last[unit.pk] = key
+            for key, row, unit in zip(keys, batch, units, strict=True):
+                known.labels[unit.pk].append(row.label)
+                known.last[unit.pk] = key
         progress(len(batch))
 
 
-def _decide(task: Task, keys: Sequence[int], live: _Live, *, is_new: bool) -> Counter[str]:
+def _decide(task: Task, keys: Sequence[int], known: _Known, *, is_new: bool) -> Counter[str]:
     """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy.
 
     keys: primary keys of the units.
-    live: the answers to each unit.
     """
     # Read only the fields with which most units are decided. All others are read if a quality control needs them.
     fields = (*_Unit._fields, "item", "task", "label", "agreed_label", "redundancy", "known_answer", "recheck")
-    units = task.units.filter(pk__in=listed(keys)).only(*fields).in_bulk()
+    units = Unit.objects.filter(pk__in=listed(keys)).order_by().only(*fields).in_bulk()
     full = []
     for unit in map(units.__getitem__, keys):
-        number = len(live.labels[unit.pk])
+        unit.task = task
+        number = len(known.labels[unit.pk])
         if is_new or number >= unit.redundancy:
             unit.redundancy = number
             full.append(unit)
-    decide_all(task, full, *live)
+    decide_all(task, full, known.labels, known.last)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
         for control in task.hooks["moved"]:
             control.moved(unit)
