@@ -177,31 +177,37 @@ def _adapted(value: Any) -> Any:
 
 def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Run SQL in the same way as `tell`, and return the rows."""
-    cursor = tell(sql, values)
-    with cursor.db.wrap_database_errors:
-        rows: list[tuple[Any, ...]] = cursor.cursor.fetchall()
+    database, cursor = _cursor()
+    with database.wrap_database_errors:
+        cursor.execute(sql, values)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
 
-def tell(sql: str, values: Sequence[Any]) -> Any:
-    """Run SQL that is the same on every call, and return the cursor.
+def tell(sql: str, values: Sequence[Any]) -> None:
+    """Run SQL that is the same on every call.
 
     PostgreSQL parses and plans such SQL only once per connection, and Python's SQLite driver caches all SQL. All
     statements share a cursor, because the drivers cache information about types in the cursor.
     """
-    database = _database()
-    # If queries must be logged, as in tests that count them, use Django's cursor, because it logs the SQL.
-    if database.queries_logged:
-        cursor = database.cursor()
-    else:
-        # Django does the same before it runs a statement.
-        database.close_if_health_check_failed()
-        if _state.cursor is None or _state.cursor.connection is not database.connection:
-            database.ensure_connection()
-            _state.cursor = database._prepare_cursor(_new_cursor(database))
-        cursor = _state.cursor
-    cursor.execute(sql, values)
-    return cursor
+    database, cursor = _cursor()
+    with database.wrap_database_errors:
+        cursor.execute(sql, values)
+
+
+def _cursor() -> tuple[Any, Any]:
+    """Return the connection and the driver's cursor, or Django's if statements are logged or watched, as in tests."""
+    # A thread has a second connection in an event loop, so this is looked up anew.
+    database: Any = connections[DEFAULT_DB_ALIAS]
+    if database.queries_logged or database.execute_wrappers:
+        return database, database.cursor()
+    # Django does the same before it runs a statement.
+    database.close_if_health_check_failed()
+    if _state.cursor is None or _state.cursor.connection is not database.connection:
+        database.ensure_connection()
+        _state.cursor = _new_cursor(database)
+    database.validate_no_broken_transaction()
+    return database, _state.cursor
 
 
 class _ThreadState(threading.local):
@@ -213,11 +219,6 @@ class _ThreadState(threading.local):
 
 
 _state = _ThreadState()
-
-
-def _database() -> Any:
-    # A thread has a second connection in an event loop, so this is looked up anew.
-    return connections[DEFAULT_DB_ALIAS]
 
 
 def _new_cursor(database: Any) -> Any:
@@ -264,7 +265,10 @@ def new_row(model: type[M], **values: Any) -> M:
     row = model.__new__(model)
     row._state = ModelState()
     attributes, related = row.__dict__, _related(model)
-    attributes.update({name: value() if callable(value) else value for name, value in _defaults(model).items()})
+    same, made = _defaults(model)
+    attributes.update(same)
+    for name, make in made.items():
+        attributes[name] = make()
     for name, value in values.items():
         if (field := related.get(name)) is None:
             attributes[name] = value
@@ -277,9 +281,12 @@ def new_row(model: type[M], **values: Any) -> M:
 
 
 @lru_cache
-def _defaults(model: type[Model]) -> dict[str, Any]:
+def _defaults(model: type[Model]) -> tuple[dict[str, Any], dict[str, Callable[[], Any]]]:
+    """Return the default values of the fields, and the functions that make those that each row has for itself."""
     fields: Any = model._meta.concrete_fields
-    return {field.attname: field.default if field.has_default() else field.get_default() for field in fields}
+    made = {field.attname: field.default for field in fields if field.has_default() and callable(field.default)}
+    same = {field.attname: field.get_default() for field in fields if field.attname not in made}
+    return same, made
 
 
 @lru_cache

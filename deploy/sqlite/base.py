@@ -9,6 +9,7 @@ and optional writes (corpora/system.py) do not wait for it.
 import fcntl
 import os
 import time
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -19,7 +20,22 @@ from corpora.system import Occupied, check_not_away
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """Django's cursor with a cache of converted SQL. It supports only positional parameters."""
+    """Django's cursor with a cache of converted SQL. It supports only positional parameters.
+
+    Outside a transaction, each statement that may write takes the lock while it runs.
+    """
+
+    def __init__(self, connection, database):
+        super().__init__(connection)
+        self.database = database
+
+    def execute(self, query, params=None):
+        with self.database.lock_to_write(query):
+            return super().execute(query, params)
+
+    def executemany(self, query, param_list):
+        with self.database.lock_to_write(query):
+            return super().executemany(query, param_list)
 
     @staticmethod
     @lru_cache(maxsize=256)
@@ -41,6 +57,7 @@ def longest_wait() -> float:
 
 # Statements that never write. Outside a transaction, all other statements take the lock while they run.
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
+_NO_LOCK = nullcontext()
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -72,7 +89,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
             }
         connection = super().get_new_connection(conn_params)
         self._files = self._files_now()
-        self.execute_wrappers = [*self.execute_wrappers, self._lock_single_write]
         return connection
 
     def _files_now(self):
@@ -94,7 +110,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self._files_now() == self._files and super().is_usable()
 
     def create_cursor(self, name=None):
-        return self.connection.cursor(factory=Cursor)
+        return self.connection.cursor(factory=lambda connection: Cursor(connection, self))
 
     def _take_lock(self):
         if self._lock_file is None:
@@ -117,12 +133,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             fcntl.flock(self._lock_file, fcntl.LOCK_UN)
             self._lock_held = False
 
-    def _lock_single_write(self, execute, sql, params, many, context):
-        if self.in_atomic_block or self._lock_held or sql.lstrip().upper().startswith(READS):
-            return execute(sql, params, many, context)
+    def lock_to_write(self, sql):
+        """Return a context in which a statement may run."""
+        is_locked = self.in_atomic_block or self._lock_held
+        return _NO_LOCK if is_locked or sql.lstrip().upper().startswith(READS) else self._lock()
+
+    @contextmanager
+    def _lock(self):
         self._take_lock()
         try:
-            return execute(sql, params, many, context)
+            yield
         finally:
             self._drop_lock()
 
@@ -152,4 +172,3 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file, self._lock_held = None, False
-        self.execute_wrappers = [w for w in self.execute_wrappers if w != self._lock_single_write]
