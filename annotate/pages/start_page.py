@@ -24,7 +24,7 @@ from annotate.pages.access import UserRequest, annotator_of, may
 from annotate.work import adjudication as adjudicating
 from annotate.work import flags
 from annotate.work import queue as handing_out
-from annotate.work.backlog import Progress, progress_in, progress_of
+from annotate.work.backlog import Progress, is_empty, progress_in, progress_of
 from annotate.work.permit import Permit, open_permits, permit_of
 
 # Steps at which the annotator does not have to take a test.
@@ -47,7 +47,7 @@ def home(request: UserRequest) -> HttpResponse:
     if annotator is None:
         return render(request, "annotate/home.html")
     guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
-    own_permits = open_permits(annotator, is_guided=guided)
+    own_permits = open_permits(annotator, is_guided=guided, is_empty=is_empty(annotator))
     rows = _rows(annotator, own_permits)
     first_row = next((row for row in rows if row["has_work"]), None)
     other_rows = [row for row in rows if row is not first_row]

@@ -10,10 +10,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotate.models import Annotator, Backlog, Judgment, Task
+from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.work.eligible import count_backlogs
 from annotate.work.permit import Permit, midnight
 from annotate.work.sql import sql
@@ -48,8 +48,9 @@ def progress_of(permit: Permit) -> Progress:
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """Return the progress of an annotator in each task for which they have a permit, with as many queries as for one.
 
-    A cached count is renewed if it is older than ten minutes, if it is zero, or if the annotator's queues have changed.
-    If the new count cannot be stored because a different process is writing to the database, the old count is returned.
+    A cached count is renewed if it is older than ten minutes, if it is zero (but see `is_empty`), or if the annotator's
+    queues have changed. If the new count cannot be stored because a different process is writing to the database, the
+    old count is returned.
 
     Annotators must not be able to trigger an earlier count. While they are stopped, the number is 0, but the cached row
     is kept. Otherwise, they could obtain an exact count by withdrawing their consent and giving it again.
@@ -72,8 +73,20 @@ def _progress(permit: Permit, row: Backlog, today: date) -> Progress:
     return Progress(*of_today, waiting, row.behind_tests)
 
 
+def is_empty(annotator: Annotator) -> Q:
+    """Return a condition for tasks in which no unit of work waits and the annotator holds no unit.
+
+    If tasks have it as the annotation `is_empty`, a count of zero is kept as long as other counts.
+    """
+    work = Unit.objects.work().queued().filter(task=OuterRef("pk"))
+    held = Lease.objects.filter(annotator=annotator, closed_at=None, unit__task=OuterRef("pk"))
+    return Q(~Exists(work), ~Exists(held))
+
+
 def _has_number(row: Backlog | None, permit: Permit) -> bool:
-    return row is not None and row.waiting > 0 and row.queues == permit.queues
+    if row is None or row.queues != permit.queues:
+        return False
+    return row.waiting > 0 or (getattr(permit.task, "is_empty", False) and not any(row.behind_tests.values()))
 
 
 def _is_current(row: Backlog | None, permit: Permit, now: datetime) -> bool:

@@ -241,9 +241,13 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
 
     The keys of the result are (task, language, whether the unit is a honeypot) tuples.
     """
-    anywhere = Q(pk=None)
+    # Tasks with the same queues share a condition, because Django takes long to build one for each of many tasks.
+    tasks_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for permit in permits:
-        anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
+        tasks_of[tuple(permit.read_queues)].append(permit.task.pk)
+    anywhere = Q(pk=None)
+    for queues, tasks in tasks_of.items():
+        anywhere |= Q(task__in=tasks, language__in=queues)
     queued = Unit.objects.queued().filter(anywhere).order_by()
     annotator = permits[0].annotator
     left = _by_queue(queued, annotator)
@@ -252,8 +256,8 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     gone = beyond(permits)
     # These tasks may have hidden units, which are not given to people who have seen the text. A task of records has
     # hidden units only if it has gold answers.
-    tasks = [permit.task for permit in permits]
-    if hiding := [task.pk for task in tasks if task.gold_share or not task.kind.routing.waits]:
+    all_tasks = [permit.task for permit in permits]
+    if hiding := [task.pk for task in all_tasks if task.gold_share or not task.kind.routing.waits]:
         gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))
     left.subtract(_by_queue(queued.filter(gone), annotator))
     return left

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import Any, cast
 
@@ -231,14 +231,23 @@ def _reading(task: Task, role: str | None, levels: str | None, routes: str | Non
     kept_for, reading = vars(task).get("reading", (None, None))
     if kept_for != values:
         least, read_in = task.least_level, set(task.read_in) if may_annotate(task, role) else set()
-        ranked = sorted(json.loads(levels or "[]"), key=lambda row: (-row[1], row[0]))
+        ranked = _ranked(levels or "[]")
         # Records in no language wait in the same queue as posts in no language.
         is_routed = task.kind.routing.is_routed or UND in task.languages
-        rows = {code: Route(queue, json.loads(extra)) for code, queue, extra in json.loads(routes or "[]") if is_routed}
-        reads = [code for code, level in ranked if level >= least and code in read_in]
-        reading = Reading(Routes(rows, task), dict(ranked), reads)
+        reads = [code for code, level in ranked.items() if level >= least and code in read_in]
+        reading = Reading(Routes(_route_rows(routes or "[]") if is_routed else {}, task), ranked, reads)
         vars(task)["reading"] = values, reading
     return cast(Reading, reading)
+
+
+@lru_cache(maxsize=128)
+def _ranked(levels: str) -> dict[str, int]:
+    return dict(sorted(json.loads(levels), key=lambda row: (-row[1], row[0])))
+
+
+@lru_cache(maxsize=8)
+def _route_rows(routes: str) -> dict[str, Route]:
+    return {code: Route(queue, json.loads(extra)) for code, queue, extra in json.loads(routes)}
 
 
 def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
@@ -267,7 +276,7 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
     return [
         permit
         for permit in permits(annotator, tasks.annotate(**annotations))
-        if permit.role or permit.adjudicates or not permit.levels.keys().isdisjoint(permit.task.read_in)
+        if permit.role or permit.adjudicates or permit.reads or not permit.levels.keys().isdisjoint(permit.task.read_in)
     ]
 
 

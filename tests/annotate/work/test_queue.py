@@ -11,11 +11,11 @@ from annotate.core.refusals import LeaseExpired, NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
 from annotate.work.answer_changes import undo
-from annotate.work.backlog import progress_in
+from annotate.work.backlog import is_empty, progress_in
 from annotate.work.eligible import beyond, in_own_queues
 from annotate.work.judgments import judge, skip
 from annotate.work.moves import move
-from annotate.work.permit import permit_of
+from annotate.work.permit import open_permits, permit_of
 from annotate.work.queue import open_lease, release, take, take_sheet
 from tests.annotate import attacks
 from tests.annotate.acts import progress_of, why_empty
@@ -280,6 +280,26 @@ def test_it_is_counted_again_where_it_says_that_nothing_waits_or_whose_clock_was
     assert waiting(ann, task) == 0  # who is told that nothing is left is not told of more elsewhere
     units.update(stage=stages.QUEUED)
     assert waiting(ann, task) == first
+
+
+def test_a_count_of_zero_is_kept_on_the_home_page_while_no_item_waits_for_anybody(
+    task, person, django_assert_num_queries
+):
+    ann, units = person("ann", "en"), task.units.work()
+
+    def own_permits():
+        return open_permits(ann, is_empty=is_empty(ann))
+
+    units.update(stage=stages.DISCARDED)
+    assert [own.waiting for own in progress_in(own_permits())] == [0]
+    permits = own_permits()
+    with django_assert_num_queries(1):
+        assert [own.waiting for own in progress_in(permits)] == [0]
+    units.update(stage=stages.QUEUED)
+    [own] = progress_in(own_permits())
+    assert own.waiting >= 30
+    task.units.filter(pk=take(ann, task).unit_id).update(stage=stages.DISCARDED)
+    assert not own_permits()[0].task.is_empty
 
 
 def test_each_task_of_a_person_has_its_own(make_records_task, person, django_assert_num_queries):
