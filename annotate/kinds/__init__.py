@@ -1,6 +1,7 @@
 """The registry of the built-in kinds of questions. Each kind is defined by a module or a TOML file."""
 
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 
 from annotate.kinds.files import MODULES, kind_of, read_kind
@@ -9,11 +10,33 @@ from annotate.kinds.panel_kind import with_panel
 
 __all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "MADE_ELSEWHERE", "Answer", "Kind", "kind_of", "panel_kind_of"]
 
-_FILES = sorted(Path(__file__).parent.glob("*.toml"))
-KINDS: dict[str, Kind] = {**MODULES, **{kind.slug: kind for kind in map(read_kind, _FILES)}}
+_FILES = {file.stem: file for file in sorted(Path(__file__).parent.glob("*.toml"))}
+
+
+class _Kinds(Mapping[str, Kind]):
+    """The kinds by name. The file of a kind is read when the kind is first used, because most commands use few."""
+
+    def __getitem__(self, slug: str) -> Kind:
+        return MODULES[slug] if slug in MODULES else _kind_in_file(slug)
+
+    def __contains__(self, slug: object) -> bool:
+        return slug in MODULES or slug in _FILES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*MODULES, *_FILES])
+
+    def __len__(self) -> int:
+        return len(MODULES) + len(_FILES)
+
+
+@cache
+def _kind_in_file(slug: str) -> Kind:
+    return read_kind(_FILES[slug])
+
+
+KINDS: Mapping[str, Kind] = _Kinds()
 # Kinds for judgments that were made outside Assay and are only imported.
-IMPORTED, IMPORTED_PAIRS = KINDS["imported"], KINDS["imported_pairs"]
-MADE_ELSEWHERE = (IMPORTED.slug, IMPORTED_PAIRS.slug)
+MADE_ELSEWHERE = IMPORTED, IMPORTED_PAIRS = ("imported", "imported_pairs")
 
 
 @lru_cache(maxsize=256)

@@ -154,8 +154,8 @@ def _check_slug(path: Path) -> None:
         advice = "Use up to 64 letters (a to z), digits, _ and -, as in my_kind.toml."
         sentence = f"{slug!r} is not a valid name for a kind. {advice}"
         raise KindError(f"{path}: {sentence}", sentence, ("slug",))
-    built_in = {*MODULES, *(file.stem for file in HERE.glob("*.toml"))}
-    if slug in built_in and path.resolve().parent != HERE.resolve():
+    is_own = path.resolve().parent != HERE.resolve()
+    if is_own and slug in {*MODULES, *(file.stem for file in HERE.glob("*.toml"))}:
         sentence = f"{slug} is the name of a built-in kind. Rename the file."
         raise KindError(f"{path}: {sentence}", sentence, ("slug",))
 

@@ -19,7 +19,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.kinds import IMPORTED, IMPORTED_PAIRS
+from annotate.kinds import IMPORTED, IMPORTED_PAIRS, KINDS
 from annotate.kinds.forms.choice import check_system
 from annotate.kinds.preference_kind import BETWEEN
 from annotate.models import Annotator, Comparison, Judgment, Lease, Task, Unit
@@ -79,7 +79,7 @@ def imported_task(
 
     Raise TaskError if the name is taken or invalid.
     """
-    kind = IMPORTED_PAIRS if pairs else IMPORTED
+    kind = KINDS[IMPORTED_PAIRS if pairs else IMPORTED]
     languages = sorted(set(items.values()) - {""})
     values = {"labels": list(labels), "languages": languages, "options": with_defaults(kind, {})}
     task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=kind.title, is_open=False, **values)

@@ -31,10 +31,9 @@ _MENTION = re.compile(
 # A URL ends at a space, or where a script that does not use spaces begins, as in "http://t.co/a1見た".
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
 _URL = re.compile(
-    rf"https?://[^\s{_UNSPACED}]*"
-    rf"|\bwww\.[^\s{_UNSPACED}]+"
-    rf"|\b(?:pic\.twitter\.com|t\.co|bit\.ly|youtu\.be)/[A-Za-z0-9_-]+",
-    re.IGNORECASE,
+    rf"(?i:https?)://[^\s{_UNSPACED}]*"
+    rf"|\b(?i:www)\.[^\s{_UNSPACED}]+"
+    rf"|(?i:\b(?:pic\.twitter\.com|t\.co|bit\.ly|youtu\.be)/[A-Za-z0-9_-]+)"
 )
 _EMAIL = re.compile(rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_HOST}")
 

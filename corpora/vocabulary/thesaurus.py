@@ -382,7 +382,7 @@ _LETTERS = str.maketrans(
 # In scripts that do not separate words with spaces, each letter counts as a word. These scripts are those from Thai to
 # Tibetan, Burmese, Khmer, kana and Han.
 _SINGLE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_WORD = re.compile(rf"[{_SINGLE}]|[^\W_{_SINGLE}]+")
+_WORD = rf"[{_SINGLE}]|[^\W_{_SINGLE}]+"
 LONGEST_WORD = 64  # Longer words are cut off, because a row of a PostgreSQL index holds at most 2,700 bytes.
 
 
@@ -390,4 +390,4 @@ def words_of(text: str) -> list[str]:
     """Return the words of a text, normalized for search. For example, "L'été à Århus" becomes l, ete, a, arhus."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-    return [word[:LONGEST_WORD] for word in _WORD.findall(plain.translate(_LETTERS))]
+    return [word[:LONGEST_WORD] for word in re.findall(_WORD, plain.translate(_LETTERS))]

@@ -31,7 +31,7 @@ SAME, ADDED, REMOVED = "same", "added", "removed"
 _UNSPACED = f"[{UNSPACED}]"
 _SIGNS = r"[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b6-\u17d3\u3099\u309a]"
 _MARKS = r"""[.,;:!?؟،؛।。！？、¿¡…"“”„«»‹›()\[\]]"""
-_WORD = re.compile(rf"\s+|{_UNSPACED}{_SIGNS}*|{_MARKS}|(?:(?!\s|{_UNSPACED}|{_MARKS}).)+", re.DOTALL)
+_WORD = rf"(?s)\s+|{_UNSPACED}{_SIGNS}*|{_MARKS}|(?:(?!\s|{_UNSPACED}|{_MARKS}).)+"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def differences(old: str, new: str) -> list[Part]:
 
     Scripts without spaces are compared by character. Removed parts come before the parts that replace them.
     """
-    old_words, new_words = _WORD.findall(old), _WORD.findall(new)
+    old_words, new_words = re.findall(_WORD, old), re.findall(_WORD, new)
     parts: list[Part] = []
     for tag, i, j, k, m in difflib.SequenceMatcher(None, old_words, new_words, autojunk=False).get_opcodes():
         if tag == "equal":
