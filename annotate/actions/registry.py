@@ -59,10 +59,7 @@ COMMANDS = {
         "close": ("task_management", "Close a task, so that annotators no longer receive its items."),
         "reopen": ("task_management", "Reopen a closed task."),
         "delete": ("task_management", "Delete an unused task, corpus or predictor."),
-        "check_kind": (
-            "annotate.management.kind_check",
-            "Show what annotators will see of your own kind of question.",
-        ),
+        "check_kind": ("annotate.management.kind_check", "Show what annotators will see of your own kind of question."),
         "import_judgments": ("judgment_files", "Import judgments that were made outside Assay."),
     },
     "People": {
@@ -77,20 +74,14 @@ COMMANDS = {
     },
     "Results": {
         "export_gold": ("gold_sets", "Write a task's gold set."),
-        "export_pairs": (
-            "message_pairs",
-            "Write message-reply pairs in splits, with a set of frequent replies.",
-        ),
+        "export_pairs": ("message_pairs", "Write message-reply pairs in splits, with a set of frequent replies."),
         "project": ("gold_sets", "State who publishes a project's gold sets, and for what."),
         "publish": ("gold_sets", "Send a gold set to the Hugging Face Hub, or pack it into an archive."),
         "import_gold": ("gold_sets", "Import a published gold set."),
         "hydrate": ("gold_sets", "Write the ids of a published set, or join it with texts downloaded anew."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
         "baseline": ("evaluate", "Measure plain baselines on a gold set, and add them to its card."),
-        "verify_lots": (
-            "gold_sets",
-            "Repeat the random draws of a gold set, and report differences.",
-        ),
+        "verify_lots": ("gold_sets", "Repeat the random draws of a gold set, and report differences."),
     },
 }
 # These commands change files of the source code, so they are available only in a checkout.

@@ -6,15 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from annotate.actions.action import (
-    CORPUS,
-    MAX_REJECTS,
-    ActionError,
-    Outcome,
-    Progress,
-    Values,
-    action,
-)
+from annotate.actions.action import CORPUS, MAX_REJECTS, ActionError, Outcome, Progress, Values, action
 from annotate.core.option import Option, flag, labels, number, whole_number
 from annotate.kinds import KINDS
 from annotate.kinds.files import KindError, read_kind
@@ -54,11 +46,7 @@ LABELS = "The labels"
         group=LABELS,
     ),
     Option(
-        "labels_of",
-        default="",
-        shown="NAME",
-        help="use the labels of this task, kind or kind's file",
-        group=LABELS,
+        "labels_of", default="", shown="NAME", help="use the labels of this task, kind or kind's file", group=LABELS
     ),
     Option(
         "endpoint",
@@ -124,7 +112,7 @@ def vote_action(values: Values, progress: Progress) -> Outcome:
         tokens += f" reported, and at most {unknown:,} of requests whose use the endpoint did not report"
     said = [
         f"Predictor {predictions} of corpus {corpus}: {already}labels for {predictions.rows - asked.rejected:,} of "
-        f"{many(predictions.rows, noun)}; {many(voted.requested, 'new answer')}, {tokens}.",
+        f"{many(predictions.rows, noun)}; {many(voted.requested, 'new answer')}, {tokens}."
     ]
     if asked.rejected:
         said.append(f"{many(asked.rejected, 'item')} without a valid answer, listed in {voted.rejects}.")

@@ -246,13 +246,7 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
     return adjudication.settle(annotator, case.pk, answer)
 
 
-@resource(
-    "POST",
-    "adjudicate",
-    "Exclude an undecidable unit from the gold set",
-    JudgmentSerializer,
-    DiscardSerializer,
-)
+@resource("POST", "adjudicate", "Exclude an undecidable unit from the gold set", JudgmentSerializer, DiscardSerializer)
 def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
     """If you send the same decision again, the response is the stored decision. A different decision is refused until
     you undo the first one.

@@ -76,14 +76,7 @@ class ConceptSerializer(serializers.Serializer):
     path = strings("the scheme of the concept and the labels of broader concepts, broadest first")
 
 
-@resource(
-    "GET",
-    "permit",
-    "Search the concepts of a task",
-    ConceptSerializer,
-    many=True,
-    parameters=[TypedSerializer],
-)
+@resource("GET", "permit", "Search the concepts of a task", ConceptSerializer, many=True, parameters=[TypedSerializer])
 def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
     """Returns at most ten concepts, the best match first. If `typed` is empty, returns an empty list."""
     query = sent(TypedSerializer, request.query_params)
@@ -195,13 +188,7 @@ def undo(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
 # --- Practice and tests
 
 
-@resource(
-    "GET",
-    "permit",
-    "Get your qualification for each of your languages in a task",
-    StandingSerializer,
-    many=True,
-)
+@resource("GET", "permit", "Get your qualification for each of your languages in a task", StandingSerializer, many=True)
 def standing(request: Request, permit: Permit) -> list[qualification.Standing]:
     return qualification.states(permit, texts=True)
 

@@ -154,12 +154,7 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
     kind = replace(kind, noun="document", thesaurus=thesaurus, options=OPTIONS, defaults={**kind.defaults, **DEFAULTS})
     return kind.with_parts(
         routing={"agreed": agreed},
-        rules={
-            "offered": lambda unit: [],
-            "check_label": check_label,
-            "check": check,
-            "agrees": agrees,
-        },
+        rules={"offered": lambda unit: [], "check_label": check_label, "check": check, "agrees": agrees},
         pages={
             "ask": lambda unit, permit: {},
             "advise": advise,

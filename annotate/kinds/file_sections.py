@@ -336,7 +336,5 @@ FORMATS: dict[str, Mapping[str, Layout]] = {
     # MLDoc (Schwenk and Li 2018): lists of ids, and files with one document per line.
     "mldoc": {"documents": Layout(())},
     # EURLEX57K (Chalkidis et al. 2019): one file per act, and a file with the descriptors of the concepts.
-    "eurlex57k": {
-        "acts": Layout(("title", "header", "recitals", "main_body", "attachments", "type"), several=True),
-    },
+    "eurlex57k": {"acts": Layout(("title", "header", "recitals", "main_body", "attachments", "type"), several=True)},
 }

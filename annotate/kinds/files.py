@@ -12,15 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from annotate.kinds import (
-    concept_kind,
-    file_sections,
-    language,
-    preference_kind,
-    record_kind,
-    span_kind,
-    text_kind,
-)
+from annotate.kinds import concept_kind, file_sections, language, preference_kind, record_kind, span_kind, text_kind
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.file_sections import FORMATS
 from annotate.kinds.forms import FORMS, Form

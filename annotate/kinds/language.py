@@ -108,11 +108,7 @@ KIND = language_questions.about_languages(
     options=(*ASKED, *OF_AUDIT, *OF_CHECKS),
     designs=("uniform", "compare"),
     controls=("checks", "audit"),
-    routing={
-        "candidates": candidates,
-        "agreed": agreed,
-        "named": lambda label: "" if label == UND else label,
-    },
+    routing={"candidates": candidates, "agreed": agreed, "named": lambda label: "" if label == UND else label},
     rules={"offered": offered, "check": check},
     pages={
         "ask": ask,

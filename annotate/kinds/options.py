@@ -206,13 +206,7 @@ OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 BLIND_SHARE = 0.2
 
 # Options that every kind has.
-ASKED = (
-    "redundancy",
-    "on_conflict",
-    "rounds",
-    "skip_limit",
-    "least_level",
-)
+ASKED = ("redundancy", "on_conflict", "rounds", "skip_limit", "least_level")
 OF_AUDIT = ("audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")
 OF_CHECKS = ("check_share",)

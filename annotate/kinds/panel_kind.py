@@ -37,10 +37,7 @@ def with_panel(kind: Kind) -> Kind:
     return kind.with_parts(
         routing={"agreed": agreed, "enters_by": "disputed"},
         statistics={"audit_strata": ("item__language", "agreed_label")},
-        publication={
-            "columns": tuple(columns),
-            "tallies": (*kind.publication.tallies, "by_stratum", "agreed_by"),
-        },
+        publication={"columns": tuple(columns), "tallies": (*kind.publication.tallies, "by_stratum", "agreed_by")},
     )
 
 

@@ -24,10 +24,7 @@ from django.contrib.auth.forms import (
     UserCreationForm,
 )
 from django.contrib.auth.models import User
-from django.contrib.auth.password_validation import (
-    get_default_password_validators,
-    password_validators_help_text_html,
-)
+from django.contrib.auth.password_validation import get_default_password_validators, password_validators_help_text_html
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView
 from django.core.cache import cache
 from django.core.signing import BadSignature, Signer, dumps, loads

@@ -163,10 +163,7 @@ def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
     labels_of = [kind.form.facets(answer.seen) for answer in answers]
     labels = dict.fromkeys(label for labels in labels_of for label in labels)
     rows = [Compared(kind.in_words(label, unit), [label in labels for labels in labels_of]) for label in labels]
-    return {
-        "compared_answers": answers,
-        "compared": sorted(rows, key=lambda row: (not row.differs, -row.count)),
-    }
+    return {"compared_answers": answers, "compared": sorted(rows, key=lambda row: (not row.differs, -row.count))}
 
 
 # --- The order of the cases that wait for an adjudicator.

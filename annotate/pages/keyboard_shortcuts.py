@@ -59,12 +59,7 @@ def test_keys(permit: Permit) -> Shortcuts:
 
 def adjudication_keys(task: Task) -> Shortcuts:
     """Return the shortcuts of the adjudication view."""
-    return [
-        *_ADJUDICATION_KEYS,
-        *task.kind.pages.keys(None),
-        *task.kind.form.bench_keys,
-        *_EVERYWHERE[1:],
-    ]
+    return [*_ADJUDICATION_KEYS, *task.kind.pages.keys(None), *task.kind.form.bench_keys, *_EVERYWHERE[1:]]
 
 
 def _answers(permit: Permit) -> Shortcuts:

@@ -90,11 +90,7 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     sides = next(filter(None, (control.invented_sides(kind) for control in kind.hooks["invented_sides"])), None)
     if not (kind.form.preview or sides):
         return item_view.question(lease, permit)
-    context = {
-        **item_view.record(item, kind),
-        **sets(sides, item, kind),
-        **kind.pages.ask(lease.unit, permit),
-    }
+    context = {**item_view.record(item, kind), **sets(sides, item, kind), **kind.pages.ask(lease.unit, permit)}
     return {"lease": lease, "question": kind.form.preview or kind.pages.question, **context}
 
 

@@ -215,13 +215,7 @@ def _to_change(
     question_context = item_view.question(Lease(pk=0, unit=own_answer.unit), permit)
     [row] = _rows(permit.annotator, [own_answer])
     posted = request.POST if request.method == "POST" else None
-    context = {
-        "task": permit.task,
-        "row": row,
-        "refusal": refusal,
-        "keys": test_keys(permit),
-        **question_context,
-    }
+    context = {"task": permit.task, "row": row, "refusal": refusal, "keys": test_keys(permit), **question_context}
     context |= concept_picker.of_change(own_answer, row["number"], row["changed"], permit, posted)
     context |= {
         "changing": reverse("change", args=[permit.task.name, row["number"]]),

@@ -15,14 +15,7 @@ from annotate.core.aggregation.answer_table import Bools, Floats, majority, medi
 from annotate.core.agreement import coefficients
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Measure, Paired
-from annotate.core.measures.figure_rows import (
-    Row,
-    accuracy_apart,
-    difference_row,
-    measures_apart,
-    row,
-    why_withheld,
-)
+from annotate.core.measures.figure_rows import Row, accuracy_apart, difference_row, measures_apart, row, why_withheld
 from annotate.core.measures.ranked_labels import mean_ndcg
 from annotate.kinds.forms.form import Form, register
 
@@ -169,14 +162,7 @@ class GradeMeasures(Measures):
         yield coefficient("weighted_kappa", graded, classes.weighted_kappa)
         if pairs.groups is not None:
             grade = len(self.labels) - 1
-            pages = sorted(
-                zip(
-                    pairs.groups.tolist(),
-                    grade - pairs.gold,
-                    grade - pairs.predicted,
-                    strict=True,
-                )
-            )
+            pages = sorted(zip(pairs.groups.tolist(), grade - pairs.gold, grade - pairs.predicted, strict=True))
             ndcg = mean_ndcg(
                 ((str(group), float(true), float(predicted)) for group, true, predicted in pages), seed="ndcg"
             )
