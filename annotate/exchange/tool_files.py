@@ -67,17 +67,20 @@ def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
+def _write_list(path: Path, values: Iterable[Object]) -> None:
+    """Write a JSON list, one object at a time, because a set may not fit into memory."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for number, value in enumerate(values):
+            file.write(f"{',' if number else '['}\n{json.dumps(value, ensure_ascii=False)}")
+        file.write("\n]\n")
+
+
 # --- Label Studio
 
 
 def write_label_studio(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write tasks with annotations, and the labeling interface. Return a description of each file."""
-    with (folder / "tasks.json").open("w", encoding="utf-8", newline="\n") as file:
-        # One task at a time, because a set may not fit into memory.
-        for number, row in enumerate(gold.rows()):
-            file.write("[\n" if not number else ",\n")
-            file.write(json.dumps(_task(row, gold), ensure_ascii=False))
-        file.write("\n]\n")
+    _write_list(folder / "tasks.json", (_task(row, gold) for row in gold.rows()))
     (folder / "label_config.xml").write_text(_interface(gold), encoding="utf-8")
     return {"tasks.json": "import it into a project", "label_config.xml": "the project's labeling interface"}
 
@@ -179,11 +182,7 @@ def _annotations(gold: GoldSet) -> Iterator[Object]:
 
 def write_argilla(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write records and settings of version 2."""
-    with (folder / "records.json").open("w", encoding="utf-8", newline="\n") as file:
-        for number, row in enumerate(gold.rows()):
-            file.write("[\n" if not number else ",\n")
-            file.write(json.dumps(_record(row, gold), ensure_ascii=False))
-        file.write("\n]\n")
+    _write_list(folder / "records.json", (_record(row, gold) for row in gold.rows()))
     _write_json(folder / "settings.json", _settings(gold))
     return {"records.json": "the records", "settings.json": "the settings of their dataset"}
 

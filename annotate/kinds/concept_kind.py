@@ -96,8 +96,7 @@ def check(answer: Answer, unit: Unit) -> None:
     if not answer.label:
         raise ValueError(_("No concept was chosen. Choose one or more, or skip."))
     check_label(answer.label, unit.task)
-    if answer.reason:
-        raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
+    answer.check_no_reason()
     policy = unit.task.kind.thesaurus.beside_broader
     if policy == REFUSE or (policy == ASK and not answer.is_sure):
         for narrower, broader in nested(chosen(answer.label, unit.task)):
@@ -223,8 +222,7 @@ class Concepts(Labels):
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
         thesaurus = _thesaurus(top.table("vocabulary"))
-        if not kind.layout:
-            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
+        top.check_layout(kind.layout)
         return answered_by_concepts(kind, thesaurus)
 
 
@@ -241,7 +239,4 @@ def _thesaurus(table: Table) -> Thesaurus:
     policy = table.text("beside_broader") or ASK
     if policy not in BESIDE_BROADER:
         raise table.fault("beside_broader", f"{policy!r} is not a valid rule. {nearest(policy, BESIDE_BROADER)}")
-    right_from = table.raw.get("right_from", RIGHT_FROM)
-    if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
-        raise table.fault("right_from", f"right_from is {right_from!r}, but must be greater than 0 and at most 1.")
-    return Thesaurus(name, least, most, policy, float(right_from))
+    return Thesaurus(name, least, most, policy, table.share("right_from", RIGHT_FROM))

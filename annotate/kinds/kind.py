@@ -38,6 +38,11 @@ class Answer:
     ways: Mapping[str, str] = field(default_factory=dict)
     is_sure: bool = False
 
+    def check_no_reason(self) -> None:
+        """Raise ValueError if the answer has a reason, for kinds whose answers have none."""
+        if self.reason:
+            raise ValueError(gettext("Answers to this question take no reason. Use the comment instead."))
+
 
 # (labels of the keys, action) of each keyboard shortcut.
 Shortcuts: TypeAlias = Sequence[tuple[object, object]]

@@ -136,8 +136,7 @@ class Preference(Pair):
             raise top.fault(
                 "answers_from", "people prefer one of two sides, which a draw cannot name. Remove answers_from."
             )
-        if not kind.layout:
-            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
+        top.check_layout(kind.layout)
         if sorted(kind.answers) != sorted(SIDES):
             *sides, last = SIDES
             raise top.fault(

@@ -253,8 +253,7 @@ def _rules(form: Form) -> Rules:
         if not answer.label:
             raise ValueError(_("No answer was chosen. Choose one, or skip."))
         form.check(answer.label, unit.task.labels)
-        if answer.reason:
-            raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
+        answer.check_no_reason()
 
     return Rules(
         offered=lambda unit: unit.task.labels,

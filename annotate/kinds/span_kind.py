@@ -73,8 +73,7 @@ class MarkedSpans(Spans):
     def of_file(self, top: Table, kind: Kind) -> Kind:
         if "answers_from" in top.raw:
             raise top.fault("answers_from", "a draw cannot name the labels of spans. Remove answers_from.")
-        if not kind.layout:
-            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
+        top.check_layout(kind.layout)
         if clash := next((code for code in kind.answers if code == NOTHING), ""):
             raise top.fault("answers", f"{clash} means that nothing is marked. Choose another code.")
         return answered_by_spans(kind, _marking(top.table("spans"), kind))
@@ -97,12 +96,9 @@ def _marking(table: Table, kind: Kind) -> dict[str, Any]:
     for code in colours.raw:
         if (colour := colours.text(code)) not in COLOURS:
             raise colours.fault(code, f"{colour!r} is not a colour. {nearest(colour, COLOURS)}")
-    right_from = table.raw.get("right_from", RIGHT_FROM)
-    if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
-        raise table.fault("right_from", f"right_from is {right_from!r}, but must be greater than 0 and at most 1.")
     by_place = {code: COLOURS[number % len(COLOURS)] for number, code in enumerate(kind.answers)}
     return {
-        **{"field": field, "tokens": tokens, "right_from": float(right_from)},
+        **{"field": field, "tokens": tokens, "right_from": table.share("right_from", RIGHT_FROM)},
         **{name: table.take(name, bool, name == "nothing") for name in ("overlap", "one", "nothing")},
         "colours": {code: colours.raw.get(code, colour) for code, colour in by_place.items()},
     }
@@ -167,8 +163,7 @@ def _rules(marking: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(_("Nothing is marked. Mark something, or say that there is nothing to mark."))
         check_label(answer.label, unit.task)
         check_marks(answer.label, unit.item.fields[marking["field"]], overlap=overlap, one=one)
-        if answer.reason:
-            raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
+        answer.check_no_reason()
 
     def faults(options: Mapping[str, Any]) -> str:
         if options.get("aggregation") == "characters" and (one or overlap):

@@ -57,8 +57,7 @@ class WrittenText(Text):
         return {}
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
-        if not kind.layout:
-            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
+        top.check_layout(kind.layout)
         return answered_by_texts(kind, WrittenText(_writing(top.table("text"), kind)))
 
 
@@ -87,8 +86,7 @@ def answered_by_texts(kind: Kind, form: Text) -> Kind:
         if not answer.label:
             raise ValueError(_("No text was written. Write one, or skip."))
         form.check(answer.label)
-        if answer.reason:
-            raise ValueError(_("Answers to this question take no reason. Use the comment instead."))
+        answer.check_no_reason()
 
     def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
         written, own = form.texts_for(unit, permit.annotator)

@@ -117,6 +117,18 @@ class Table:
         if most and len(value.strip()) > most:
             raise self.fault(key, f"{name} has {len(value.strip()):,} characters. Shorten it to {most} or fewer.")
 
+    def share(self, key: str, default: float) -> float:
+        """Return a number greater than 0 and at most 1, or the default if it is missing."""
+        value = self.raw.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+            raise self.fault(key, f"{key} is {value!r}, but must be greater than 0 and at most 1.")
+        return float(value)
+
+    def check_layout(self, layout: Collection[object]) -> None:
+        """Raise KindError if a kind whose people answer here shows them nothing."""
+        if not layout:
+            raise self.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
+
     def words(self, key: str) -> list[str]:
         """Return a list of texts; empty if it is missing. Raise KindError if a text is repeated."""
         values = self.take(key, list, [])

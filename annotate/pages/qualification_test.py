@@ -128,7 +128,6 @@ def _show(
     answered: TrialAnswer | None = None,
     *,
     posted: QueryDict | None = None,
-    refusal: Exception | None = None,
 ) -> HttpResponse:
     """Show the annotator's next step or, after an answer in practice, the correct answer.
 

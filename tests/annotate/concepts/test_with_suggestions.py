@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from annotate.controls.suggestion_ledger import FIRST
-from annotate.controls.suggestions import shown_to, suggested
+from annotate.controls.suggestions import FIRST, shown_to, suggested
 from annotate.kinds import Answer
 from annotate.kinds.control import CONTROLS
 from annotate.work.judgments import judge

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from annotate.controls.suggestion_ledger import Answer, ledger
+from annotate.controls.suggestions import Answer, ledger
 from annotate.evaluation.blind_arm import reference_of
 
 RUNS, LABELS = 200, 4
