@@ -241,7 +241,7 @@ def check(values: Values) -> None:
     *OF_RANKED,
     refuses=(EvaluationError, GoldSetError, RecordError),
     on_files=True,
-    checks=lambda values: check(values),
+    checks=check,
 )
 def evaluate_action(values: Values, progress: Progress) -> Outcome:
     arguments = _arguments(values)

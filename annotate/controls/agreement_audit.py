@@ -188,6 +188,8 @@ class AuditOfAgreement(Audit):
     manifest_key = "audit"
     of_agreement = True
     section = staticmethod(report)
+    plot = staticmethod(audit_plot)
+    enlarged = staticmethod(contest_all)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
         who = "voters" if task.panel.imported else "detectors"
@@ -203,9 +205,6 @@ class AuditOfAgreement(Audit):
             advice=limit_words(results, task.name, task.kind.noun),
             page="explanation/audit",
         )
-
-    def plot(self, results: dict[str, Any]) -> str:
-        return audit_plot(results)
 
     def expected(self, task: Task) -> Mapping[str, Any]:
         counts = audit_counts(task)
@@ -257,9 +256,6 @@ class AuditOfAgreement(Audit):
         if opened.contested:
             sentences.append(f"Some languages are over the audit's limit. {audit_report.contested(opened.contested)}")
         return sentences, warnings
-
-    def enlarged(self, task: Task) -> Mapping[str, int]:
-        return contest_all(task)
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
         # An adjudicator decides if the reader disagrees with the detectors, or if the unit was chosen for a recheck.

@@ -279,9 +279,8 @@ class Decoys(QualityControl):
     manifest_key = "decoys"
     look_at = "audit"
     hides = True
-
-    def section(self, task: Task) -> Any:
-        return report(task)
+    section = staticmethod(report)
+    plot = staticmethod(decoy_plot)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
         sentences, tables = decoy_words(results), [decoy_table(results)]
@@ -292,9 +291,6 @@ class Decoys(QualityControl):
             results,
             empty="No decoys are hidden among the posts: when the task was opened, no labelled post was suitable.",
         )
-
-    def plot(self, results: dict[str, Any]) -> str:
-        return decoy_plot(results)
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
         drawn = sum(len(sample.rows) for sample in opened.samples)
