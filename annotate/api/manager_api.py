@@ -1,7 +1,7 @@
 """The API for managers: start actions as jobs, follow the jobs, download their files, and list corpora and tasks.
 
 Options, rights and refusals are the same as on the pages. No action has a view of its own: the actions with a form
-(action_forms.DEEDS) are available, and the schema describes their options.
+(action_forms.JOB_FORMS) are available, and the schema describes their options.
 """
 
 # Django REST framework has no types.
@@ -217,12 +217,12 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
 
     fixed: options that the address sets
     """
-    if name not in action_forms.DEEDS:
+    if name not in action_forms.JOB_FORMS:
         raise NotFound(f"The action {name[:40]!r} does not exist. The schema of the API lists all actions.")
-    deed, action = action_forms.deed_named(name)
+    job_form, action = action_forms.job_form_named(name)
     try:
         texts = _texts(request)
-        available = {option.name: option for option in action.options if option.name not in (*deed.hidden, *fixed)}
+        available = {option.name: option for option in action.options if option.name not in (*job_form.hidden, *fixed)}
         if unknown := texts.keys() - {*available, SURE}:
             raise InvalidAnswer(f"{name} has no option {min(unknown)!r}. Options: {', '.join(available)}.")
         sure = texts.pop(SURE, ["no"])[-1] == "yes"
@@ -339,7 +339,7 @@ def packed(request: Request, job: Job) -> HttpResponseBase:
 @cache
 def actions_of_tasks() -> frozenset[str]:
     """Return the names of the actions that work on an existing task, which is part of their address."""
-    return frozenset(name for name in action_forms.DEEDS if task_option(name))
+    return frozenset(name for name in action_forms.JOB_FORMS if task_option(name))
 
 
 @cache
@@ -357,7 +357,7 @@ def describe_actions(result: dict[str, Any], **context: Any) -> dict[str, Any]:
             paths[address] = methods
             continue
         in_task = IN_A_TASK in address
-        for name in action_forms.DEEDS:
+        for name in action_forms.JOB_FORMS:
             if (name in actions_of_tasks()) == in_task:
                 paths[address.replace(ACTION, name)] = {"post": _operation(methods["post"], name)}
     return result | {"paths": dict(sorted(paths.items()))}
@@ -378,7 +378,7 @@ def _operation(general: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _options(action: Action, name: str) -> list[Option]:
-    omitted = (*action_forms.DEEDS[name].hidden, task_option(name))
+    omitted = (*action_forms.JOB_FORMS[name].hidden, task_option(name))
     return [option for option in action.options if option.name not in omitted]
 
 

@@ -35,7 +35,7 @@ Choices = list[tuple[str, str]]  # (value, text)
 
 
 @dataclass(frozen=True)
-class Deed:
+class JobForm:
     """A form for an action.
 
     title: heading of the page
@@ -50,33 +50,33 @@ class Deed:
     hidden: tuple[str, ...] = ()
 
 
-DEEDS: Mapping[str, Deed] = {
-    "import_corpus": Deed(
+JOB_FORMS: Mapping[str, JobForm] = {
+    "import_corpus": JobForm(
         "Import a corpus",
         "Import",
         ("corpus", "files", "licence", "text_may_leave", "source", "column", "fields", "language", "labels"),
     ),
-    "import": Deed(
+    "import": JobForm(
         "Import a project of another tool",
         "Import",
         ("name", "files", "licence", "text_may_leave", "language", "config"),
     ),
-    "project": Deed("About the project", "Save", (*PERSONAL,)),
-    "import_threads": Deed(
+    "project": JobForm("About the project", "Save", (*PERSONAL,)),
+    "import_threads": JobForm(
         "New corpus of message-reply pairs", "Import", ("corpus", "files", "licence", "text_may_leave")
     ),
-    "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes")),
-    "prelabel": Deed("Label with detectors", "Label", ("corpus",)),
-    "import_predictions": Deed("Import predictions", "Import", ("corpus", "file", "name", "version", "column")),
+    "import_vocabulary": JobForm("New vocabulary", "Import", ("name", "files", "schemes")),
+    "prelabel": JobForm("Label with detectors", "Label", ("corpus",)),
+    "import_predictions": JobForm("Import predictions", "Import", ("corpus", "file", "name", "version", "column")),
     # The endpoint is set by those who run the server, who also set its key.
-    "vote": Deed(
+    "vote": JobForm(
         "Ask a language model", "Ask", ("corpus", "model", "prompt", "labels", "labels_of", "send_to"), ("endpoint",)
     ),
-    "import_scores": Deed("Import scores", "Import", ("corpus", "file", "name", "threshold")),
-    "suggest": Deed("Suggest labels", "Suggest", ("corpus", "vocabulary")),
-    "export_corpus": Deed("Export a corpus", "Export", ("corpus", "as", "predictions"), ("out",)),
-    "export_pairs": Deed("Export pairs", "Export", ("corpus", "seed"), ("out",)),
-    "open_task": Deed(
+    "import_scores": JobForm("Import scores", "Import", ("corpus", "file", "name", "threshold")),
+    "suggest": JobForm("Suggest labels", "Suggest", ("corpus", "vocabulary")),
+    "export_corpus": JobForm("Export a corpus", "Export", ("corpus", "as", "predictions"), ("out",)),
+    "export_pairs": JobForm("Export pairs", "Export", ("corpus", "seed"), ("out",)),
+    "open_task": JobForm(
         "New task",
         "Open the task",
         (
@@ -84,18 +84,20 @@ DEEDS: Mapping[str, Deed] = {
             *("languages", "labels", "predictor", "systems", "redundancy"),
         ),
     ),
-    "extend_task": Deed("Extend", "Extend", ("name", "size")),
-    "import_judgments": Deed("Import judgments", "Import", ("task", "file", "column")),
-    "close": Deed("Close the task", "Close", ("task", "leave_out")),
-    "reopen": Deed("Reopen the task", "Reopen", ("task",)),
-    "reroute": Deed("Reroute", "Reroute", ("task",)),
-    "audit": Deed("Audit", "Continue", ("task", "contest", "add", "checks", "languages")),
-    "adjudicate": Deed("Import decisions", "Import", ("task", "file", "as"), ("list", "out")),
-    "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
-    "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
-    "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
-    "baseline": Deed("Measure baselines", "Measure", ("gold",), ("out",)),
-    "evaluate": Deed("Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format", "runs")),
+    "extend_task": JobForm("Extend", "Extend", ("name", "size")),
+    "import_judgments": JobForm("Import judgments", "Import", ("task", "file", "column")),
+    "close": JobForm("Close the task", "Close", ("task", "leave_out")),
+    "reopen": JobForm("Reopen the task", "Reopen", ("task",)),
+    "reroute": JobForm("Reroute", "Reroute", ("task",)),
+    "audit": JobForm("Audit", "Continue", ("task", "contest", "add", "checks", "languages")),
+    "adjudicate": JobForm("Import decisions", "Import", ("task", "file", "as"), ("list", "out")),
+    "delete": JobForm("Delete", "Delete", ("task", "corpus", "predictor")),
+    "export_gold": JobForm("Export the gold set", "Export", ("task",), ("out",)),
+    "import_gold": JobForm("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
+    "baseline": JobForm("Measure baselines", "Measure", ("gold",), ("out",)),
+    "evaluate": JobForm(
+        "Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format", "runs")
+    ),
 }
 # Options that accept either a name or a file. Their fields offer the existing names and an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
@@ -276,10 +278,10 @@ class Field:
         return self.help[len(self.brief_help) :].removeprefix(". ")
 
 
-def deed_named(name: str) -> tuple[Deed, Action]:
-    if name not in DEEDS:
+def job_form_named(name: str) -> tuple[JobForm, Action]:
+    if name not in JOB_FORMS:
         raise NotFound("This page does not exist.")
-    return DEEDS[name], by_name()[name]
+    return JOB_FORMS[name], by_name()[name]
 
 
 def given_again(number: str, action: str) -> dict[str, Any]:
@@ -295,7 +297,7 @@ def given_again(number: str, action: str) -> dict[str, Any]:
 
 def title_of(job: Job) -> str:
     """Return the heading of the form that started a job."""
-    return DEEDS[job.action].title if job.action in DEEDS else job.action
+    return JOB_FORMS[job.action].title if job.action in JOB_FORMS else job.action
 
 
 def address(name: str, **values: str) -> str:
@@ -327,7 +329,7 @@ def form(
     defaults: mapping from option name to a default that replaces the usual default
     refusal: error that the values caused
     """
-    deed, action = deed_named(name)
+    job_form, action = job_form_named(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
     refused = getattr(refusal, "option", "")
 
@@ -336,10 +338,10 @@ def form(
         fault = str(refusal) if option.name == refused else ""
         return replace(field, help=as_on_page(field.help, action.options).replace("`", ""), fault=fault)
 
-    first = [field_of(options[option_name]) for option_name in deed.first if option_name in options]
+    first = [field_of(options[option_name]) for option_name in job_form.first if option_name in options]
     rest: dict[str, list[Field]] = {}
     for option in options.values():
-        if option.name not in (*deed.first, *deed.hidden):
+        if option.name not in (*job_form.first, *job_form.hidden):
             rest.setdefault(option.group or "Further options", []).append(field_of(option))
     return first, rest
 
@@ -407,10 +409,10 @@ def given_by(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:
 
     Raise ActionError if a value is not one of the choices for the option.
     """
-    deed, action = deed_named(name)
+    job_form, action = job_form_named(name)
     values: dict[str, Any] = {}
     for option in action.options:
-        if option.name in deed.hidden or option.name not in posted:
+        if option.name in job_form.hidden or option.name not in posted:
             continue
         texts = [text.strip() for text in posted.getlist(option.name)]
         choice_list = choices_of(name, option)

@@ -79,7 +79,7 @@ def corpus(request: UserRequest, name: str) -> HttpResponse:
         agreed=percent(row["agreed"] / row["voted"]) if row["voted"] else "",
         tasks=tasks,
         jobs=Job.objects.open().filter(corpus=name).order_by("pk"),
-        deeds=_deeds_for(row),
+        deeds=_actions_for(row),
         steps=_steps_of(row),
     )
 
@@ -95,7 +95,7 @@ def _is_unread(row: Mapping[str, Any]) -> bool:
     return bool(row["holds"] == POSTS and row["voted"] < row["rows"])
 
 
-def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+def _actions_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     """Return the actions that are possible for a corpus as (URL, link text, is_next_step) tuples."""
     unread = _is_unread(row)
     actions = [("prelabel", "Label with detectors", True)] if unread else []

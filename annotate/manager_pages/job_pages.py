@@ -198,7 +198,7 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
     # Omit the sentence about the dry run. The page has its own note about it, and a button instead of the option.
     said = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
     said = [action_forms.as_on_page(sentence, action.options) for sentence in said]
-    has_form = starts and job.has_ended and job.action in action_forms.DEEDS
+    has_form = starts and job.has_ended and job.action in action_forms.JOB_FORMS
     return {
         "job": job,
         "starts": starts,
@@ -214,7 +214,7 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
         "again": has_form,
         "form_address": _form_address(job) if has_form else "",
-        "button": action_forms.DEEDS[job.action].button if has_form else "",
+        "button": action_forms.JOB_FORMS[job.action].button if has_form else "",
         "tried": tried and starts,
         "files": [(name, path.stat().st_size, is_document(name)) for name, path in files_of(job).items()],
         "rows": next((name for name in files_of(job) if GOLD_ROWS.fullmatch(name)), ""),
@@ -409,7 +409,7 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
     POST fields: the options of the action; sure, present if the user has confirmed; column-FIELD, the column with the
         values of a field in a file of predictions; columns-of, the name of the file whose columns the form showed
     """
-    _, declared = action_forms.deed_named(action)
+    _, declared = action_forms.job_form_named(action)
     # If the link was on a task's page, show the form as one of the task's pages, without a field for the task.
     task = task or Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET" and "job" in request.GET:
@@ -446,7 +446,7 @@ def _form(
     refusal: Exception | None = None,
     **context: Any,
 ) -> HttpResponse:
-    deed, action = action_forms.deed_named(name)
+    job_form, action = action_forms.job_form_named(name)
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
     has_columns = name in corpus_setup.FILES
     first, rest = action_forms.form(name, filled, ["column"] if has_columns else (), refusal=refusal)
@@ -454,7 +454,7 @@ def _form(
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence is a summary, and the others explain it.
     summary, _, explanation = action_forms.as_on_page(action.does, action.options).replace("`", "").partition(". ")
-    context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
+    context |= {"job_form": job_form, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
     context |= {"of_columns": corpus_setup.FILES.get(name, ""), "columns": corpus_setup.columns_of_form(name, filled)}
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)

@@ -136,7 +136,7 @@ def settings(
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
         decides=may(request.user, "decide", task.name),
         unfinished=closure.unfinished(task),
-        deeds=_deeds_for(task) if may(request.user, "start") else [],
+        deeds=_actions_for(task) if may(request.user, "start") else [],
         **context,
     )
 
@@ -155,7 +155,7 @@ def _field(option: Option, value: str) -> Field:
     )
 
 
-def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
+def _actions_for(task: Task) -> list[tuple[str, str, str]]:
     """Return the actions that are possible for a task as (URL, link text, short description) tuples."""
     actions = []
     if work.is_extendable(task):

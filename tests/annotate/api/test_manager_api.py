@@ -11,7 +11,7 @@ from django.test import Client
 from annotate.actions import job_worker
 from annotate.actions.open_task import extend_task_action
 from annotate.manager_pages import inbox
-from annotate.manager_pages.action_forms import DEEDS
+from annotate.manager_pages.action_forms import JOB_FORMS
 from annotate.models import Job, Membership, Task
 from annotate.work import job_store
 from corpora.storage.layout import manifest_of
@@ -194,7 +194,7 @@ def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(manager, live
 def test_the_schema_describes_the_options_of_every_action(client):
     paths = client.get("/api/v1/schema/?format=json").json()["paths"]
     actions = {path.split("/")[-2]: methods["post"] for path, methods in paths.items() if "/actions/" in path}
-    assert actions.keys() == DEEDS.keys()
+    assert actions.keys() == JOB_FORMS.keys()
     body = actions["extend_task"]["requestBody"]["content"]["application/json"]["schema"]
     assert body["required"] == ["size"]
     assert body["properties"]["size"] == {

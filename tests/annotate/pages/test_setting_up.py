@@ -420,18 +420,18 @@ def test_a_measurement_needs_something_to_measure(desk):
 # --- forms of actions
 
 
-@pytest.mark.parametrize("name", list(action_forms.DEEDS))
+@pytest.mark.parametrize("name", list(action_forms.JOB_FORMS))
 def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, name):
     response = desk.get(reverse("manage-do", args=[name]))
     assert response.status_code == 200
-    deed, action = action_forms.deed_named(name)
+    job_form, action = action_forms.job_form_named(name)
     for option in action.options:
         # Of what may be chosen, an empty list shows nothing but the name.
         is_shown = f'name="{option.name}"' in response.text or f"help-{option.name}" in response.text
         # The selects for columns appear with the file that was chosen.
-        expected = option.name not in deed.hidden and not (option.name == "column" and name in corpus_setup.FILES)
+        expected = option.name not in job_form.hidden and not (option.name == "column" and name in corpus_setup.FILES)
         assert is_shown is expected, option.name
-    assert {*deed.first, *deed.hidden} <= {option.name for option in action.options}
+    assert {*job_form.first, *job_form.hidden} <= {option.name for option in action.options}
 
 
 def test_what_an_action_cannot_do_without_has_no_place_to_be_left_empty(desk, demo_corpus):
@@ -467,7 +467,7 @@ def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_s
 
 @pytest.mark.parametrize(
     ("name", "option"),
-    [(name, option.name) for name in action_forms.DEEDS for option in by_name()[name].options if option.is_file],
+    [(name, option.name) for name in action_forms.JOB_FORMS for option in by_name()[name].options if option.is_file],
 )
 @pytest.mark.parametrize("path", ["{}", "a={}"])
 def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, option, path):
@@ -475,7 +475,7 @@ def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, 
     secret.write_text("hello\tthe salary list\n")
     form = QueryDict(mutable=True)
     form[option] = path.format(secret)
-    if option in action_forms.deed_named(name)[0].hidden:
+    if option in action_forms.job_form_named(name)[0].hidden:
         assert action_forms.given_by(name, form) == {}
         return
     with pytest.raises(ActionError, match="is no longer available"):
