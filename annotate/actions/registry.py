@@ -59,7 +59,7 @@ COMMANDS = {
         "close": ("task_management", "Close a task, so that annotators no longer receive its items."),
         "reopen": ("task_management", "Reopen a closed task."),
         "delete": ("task_management", "Delete an unused task, corpus or predictor."),
-        "check_kind": ("annotate.management.kind_check", "Show what annotators will see of your own kind of question."),
+        "check_kind": ("annotate.pages.kind_preview", "Show what annotators will see of your own kind of question."),
         "import_judgments": ("judgment_files", "Import judgments that were made outside Assay."),
     },
     "People": {

@@ -194,7 +194,7 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
         )
     _check_columns(posted, file)
     if posted.get("holds") != RECORDS:
-        return options | {"column": _columns(posted, FIELDS), "prelabel": "prelabel" in posted or None}
+        return options | {"column": chosen_columns(posted, FIELDS), "prelabel": "prelabel" in posted or None}
     if not posted.get("fields", "").strip():
         raise ActionError(
             "Records need fields that annotators see. Enter the fields' columns in order.", option="fields"
@@ -208,7 +208,7 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
         )
     column_of = _columns_by_field(posted["fields"].split(), columns)
     renamed = [f"{field}={column}" for field, column in column_of if field != column]
-    named = _columns(posted, ("id", "language", "author", "posted_at", "url"))
+    named = chosen_columns(posted, ("id", "language", "author", "posted_at", "url"))
     return options | {"fields": " ".join(field for field, _ in column_of), "column": [*named, *renamed]}
 
 
@@ -247,7 +247,7 @@ def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
                 raise ActionError(f"{fault} {advice}", option=f"column-{field}")
 
 
-def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
+def chosen_columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
     """Return FIELD=COLUMN for each field with a column of a different name."""
     column_of = {field: posted.get(f"column-{field}", "").strip() for field in fields}
     return [f"{field}={column}" for field, column in column_of.items() if column and column != field]
@@ -453,12 +453,6 @@ def columns_of_form(action: str, values: Mapping[str, Any]) -> FileColumns | Non
     chosen = guesses | dict(pair.split("=", 1) for pair in values.get("column", ()) if "=" in pair)
     fields = [(field, field.capitalize(), field in OBLIGATORY, chosen[field]) for field in PREDICTION_FIELDS]
     return FileColumns(Path(path).name, fields, shown(preview, FORM_ROWS))
-
-
-def chosen_columns(posted: QueryDict) -> list[str]:
-    """Return FIELD=COLUMN for each select of a form in which a column with another name was chosen."""
-    selects = {name.removeprefix("column-"): posted[name] for name in posted if name.startswith("column-")}
-    return [f"{field}={column}" for field, column in selects.items() if column and column != field]
 
 
 def columns_are_open(action: str, values: Mapping[str, Any], posted: QueryDict) -> bool:

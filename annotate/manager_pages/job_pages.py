@@ -427,7 +427,7 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
             posted["task"] = task.name
         options = action_forms.given_by(action, posted)
         if action in corpus_setup.FILES:
-            options["column"] = corpus_setup.chosen_columns(posted)
+            options["column"] = corpus_setup.chosen_columns(posted, corpus_setup.PREDICTION_FIELDS)
             if corpus_setup.columns_are_open(action, options, posted):
                 return _form(request, action, task, options)
         if declared.asks and "sure" not in posted:

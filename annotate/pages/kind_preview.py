@@ -1,6 +1,6 @@
-"""The preview of a kind's page: an HTML file with a sample item, rendered with the templates of the queue."""
+"""The preview of a kind: an HTML file with a sample item, rendered with the templates of the queue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,13 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from pyarrow.parquet import ParquetFile
 
+from annotate.actions.action import ActionError, Outcome, action
 from annotate.controls.pair_order import sets
+from annotate.core.option import Option
 from annotate.kinds import Kind
+from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.kind import DOCUMENT
+from annotate.kinds.kind_summary import summary_of
 from annotate.models import Lease, Task, Unit
 from annotate.pages import item_view
 from annotate.quality.guideline_versions import in_language
@@ -19,7 +23,7 @@ from annotate.work.permit import Permit, Reading
 from annotate.work.routes import Routes
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
-from corpora.storage.layout import corpus_dir, fetched_manifest
+from corpora.storage.layout import corpus_dir, fetched_manifest, write_whole
 
 STATIC = Path(__file__).parents[1] / "static"
 POST = "This is a sample post. Real posts are shown here."
@@ -148,3 +152,38 @@ def _invented(name: str, style: str) -> str:
     """Return a sample sentence for a field. For a field in document style, return a text that needs scrolling."""
     sentence = EXAMPLES.get(name) or f"Example {name.replace('_', ' ')}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
+
+
+# --- The action check_kind, which describes the kind that a file defines, and writes the page that annotators will see
+
+
+# The template of the page contains this mark. Only files that contain it are overwritten.
+MARK = '<meta name="generator" content="check_kind">'
+
+
+@action(
+    "check_kind",
+    "Describe the kind that a TOML file defines, and write the page that annotators will see with an example record.",
+    Option("file", Path, required=True, argument=True, help="the TOML file of the kind, such as my_kind.toml"),
+    Option("out", Path, shown="PAGE", help="the file to write the page to (default: FILE with the suffix .html)"),
+    Option("language", shown="CODE", help="the language of the example record or of the question"),
+    refuses=(KindError,),
+    on_files=True,
+)
+def check_kind_action(values: Mapping[str, Any], progress: object) -> Outcome:
+    file, language = values["file"], values["language"]
+    kind = read_kind(file)
+    data = {"kind": kind.slug, "told": summary_of(kind), "page": None}
+    if not kind.answered_here:
+        return Outcome([summary_of(kind)], data=data)
+    available = languages_of(kind)
+    if language and language not in available:
+        raise ActionError(f"This kind does not support --language {language}. Valid languages: {', '.join(available)}.")
+    path = values["out"] or file.with_suffix(".html")
+    try:
+        if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
+            raise ActionError(f"{path} was not written by check_kind. Move it, or choose another file with --out.")
+        write_whole(path, preview(kind, language or usual_language(kind)))
+    except OSError as error:
+        raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
+    return Outcome([summary_of(kind), f"The page is in {path}."], data=data | {"page": path})

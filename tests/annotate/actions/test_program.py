@@ -16,7 +16,8 @@ from annotate.actions import registry
 from annotate.actions.action import Action
 from annotate.actions.commands import ActionCommand, Command, call_command
 from annotate.actions.commands import command_named as command
-from annotate.management import commands, kind_check
+from annotate.management import commands
+from annotate.pages import kind_preview
 from corpora.system import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
@@ -28,7 +29,7 @@ ROOMS = [import_module(f"annotate.actions.{each.name}") for each in pkgutil.iter
 # All actions that any module has, listed or not, and the other commands.
 FILES = sorted(
     {
-        *(each.name for module in (*ROOMS, kind_check) for each in vars(module).values() if isinstance(each, Action)),
+        *(each.name for module in (*ROOMS, kind_preview) for each in vars(module).values() if isinstance(each, Action)),
         *(each.name for each in pkgutil.iter_modules(commands.__path__)),
     }
 )
