@@ -29,6 +29,7 @@ from annotate.core.option import Option, flag
 from annotate.models import Job, Task, Webhook
 from annotate.work import closure, job_store
 from annotate.work.webhook_outbox import flag_file
+from corpora.storage.layout import write_whole
 
 PROGRAM = "from annotate.actions.registry import main; main()"
 LOOK = 0.2  # seconds between two checks for a cancelled job or for the end of another worker's job
@@ -236,12 +237,7 @@ class Telling(Progress):
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
     """Write a JSON file atomically, because other processes may read it at any time."""
-    draft = path.with_suffix(".draft")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(data, file, cls=Encoder, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
+    write_whole(path, json.dumps(data, cls=Encoder, ensure_ascii=False))
 
 
 def watch(mode: str) -> list[str]:
