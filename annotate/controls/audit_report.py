@@ -309,16 +309,16 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
     return "; ".join(filter(None, (contested, overruled, discarded)))
 
 
-def audit_plot(audit: dict[str, Any]) -> str:
+def audit_plot(results: dict[str, Any]) -> str:
     """Return a plot of the error rates of all languages with audited items; "" if there are no such languages."""
     rows = [
         plotted(row["language"], [(row["error"], row["audited"])], row.get("label", ""))
-        for row in _in_order(audit)
+        for row in _in_order(results)
         if row["audited"]
     ]
     if not rows:
         return ""
-    who = "voters" if "label" in audit["languages"][0] else "detectors"
+    who = "voters" if "label" in results["languages"][0] else "detectors"
     return forest(rows, title=f"Error rate of the {who} where they agree", counted="read")
 
 

@@ -256,8 +256,8 @@ def decoy_table(decoys: dict[str, Any]) -> Table:
     return table(many(len(decoys["languages"]), "language"), columns, decoys["languages"])
 
 
-def decoy_plot(decoys: dict[str, Any]) -> str:
-    answered = [row for row in decoys["languages"] if row["answers"]]
+def decoy_plot(results: dict[str, Any]) -> str:
+    answered = [row for row in results["languages"] if row["answers"]]
     series = ("all", "on sheets") if any(row["sheets"]["answers"] for row in answered) else ()
     rows = []
     for row in answered:
