@@ -25,6 +25,7 @@ from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, 
 MOST_SLICES = 20
 LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 AGREED, AUDITED = "agreed", "audited"  # strata of rows on which voters agree
+JUDGMENTS = b', "judgments": ['
 
 
 @dataclass(frozen=True)
@@ -427,7 +428,9 @@ class _Columns:
         offset = 0
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                row = json.loads(line)
+                # Most bytes are judgments and transitions. They are last, unless a quality control adds a column.
+                end = line.find(JUDGMENTS) if line.endswith(b"]}\n") and not reference else -1
+                row = json.loads(line if end < 0 else line[:end] + b"}")
                 is_unread = self.is_audited and row.get("stratum") == AGREED
                 is_left_out = bool(reasons) and row["left_out"] not in reasons
                 if is_unread or is_left_out or row.get("stratum") == UNCONFIRMED:
@@ -481,8 +484,7 @@ class _Columns:
         agreement = "all agree" if len(votes) == 1 else "most agree" if largest_share > 0.5 else "no majority"
         row[PEOPLE] = agreement if votes else ""
         for name, value in row.items():
-            is_kept = isinstance(value, str) or (value is None and name in (LANGUAGE, STRATUM))
-            if name in self.dropped or not is_kept:
+            if name in self.dropped or not (isinstance(value, str) or (value is None and name in (LANGUAGE, STRATUM))):
                 continue
             values = self.values.setdefault(name, [])
             if len(values) < len(self.ids) - 1:  # earlier rows lack it
