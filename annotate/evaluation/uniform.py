@@ -12,7 +12,7 @@ predictor's labels.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from annotate.core.estimation.label_errors import Errors, of_adjudicators, scaled, turned, without_slips
@@ -228,19 +228,25 @@ class Uniform:
         return self._settled(lambda cell: -worth(cell), truths), self._settled(worth, truths)
 
     def _settled(self, worth: Callable[[Cell], int], truths: Collection[str]) -> "Uniform":
-        def sort_key(cell: Cell) -> tuple[int, int]:
-            """Return a sort key: the cell's effect, then how low the effect would be if the detectors were right."""
-            return worth(cell), -worth(cell._replace(truth=cell.agreed))
+        @cache  # the same labels occur in several strata
+        def effect(truth: str, predicted: str, other: str) -> int:
+            return worth(Cell("", "", True, truth, predicted, other))
 
         cells = self.cells.copy()
         for cell, posts in Counter(self.missing.values()).items():
+
+            def sort_key(labels: tuple[str, str, str], agreed: str = cell.agreed) -> tuple[int, int]:
+                """Return a sort key: the labels' effect, then how low it would be if the detectors were right."""
+                return effect(*labels), -effect(agreed, *labels[1:])
+
             is_told = NOT_TOLD not in (cell.said, cell.other)
             may_be = (
-                cell._replace(read=True, said=predicted, other=other, truth=truth)
+                (truth, predicted, other)
                 for predicted, other in ([(cell.said, cell.other)] if is_told else self._said_in[cell.stratum])
                 for truth in (cell.agreed, predicted, other, *truths, ANOTHER)
             )
-            cells[max(may_be, key=sort_key)] += posts
+            truth, predicted, other = max(may_be, key=sort_key)
+            cells[cell._replace(read=True, said=predicted, other=other, truth=truth)] += posts
         return replace(self, missing={}, counts=cells)
 
     @cached_property
