@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +46,7 @@ from annotate.work.routes import learn_languages
 from annotate.work.task_creation import TaskError
 from corpora.core.languages import LANGUAGES as KNOWN
 from corpora.core.records import RecordError, read_id, read_language, read_text, read_time
-from corpora.core.values import Respelled, is_missing
+from corpora.core.values import Respelled, each_once, is_missing
 from corpora.database.bulk_rows import listed
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, named_columns, read_rows
@@ -282,10 +282,10 @@ def _judgments(
     corrected: collects the labels, workers and languages whose spelling was changed
     """
     respelled, workers, converted = corrected.values()
-    label_of = _each_once(partial(_cell, column="label", longest=longest, labels=labels))
-    key_of = _each_once(partial(read_id, what="task"))
-    worker_of = _each_once(partial(_cell, column="worker", longest=LONGEST["worker"]))
-    language_of = _each_once(_language)
+    label_of = each_once(partial(_cell, column="label", longest=longest, labels=labels))
+    key_of = each_once(partial(read_id, what="task"))
+    worker_of = each_once(partial(_cell, column="worker", longest=LONGEST["worker"]))
+    language_of = each_once(_language)
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
         written, worker, language, time = map(raw.get, ("label", "worker", "language", "answered_at"))
@@ -307,12 +307,6 @@ def _answer_time(written: object) -> datetime | None:
     if moment and moment > timezone.now():
         raise RecordError(f"The time {str(written)[:40]} is in the future.")
     return moment
-
-
-def _each_once(read: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a function that reads each text only once, because most values occur in many rows."""
-    read_once = cache(read)
-    return lambda value: read_once(value) if type(value) is str else read(value)
 
 
 def _alike_workers(rows: Iterable[Row]) -> list[str]:

@@ -20,7 +20,7 @@ from annotate.reports.tables import many
 from corpora.core import CorpusError, listed
 from corpora.core.languages import UND
 from corpora.core.records import RecordError, read_id
-from corpora.core.values import is_missing, matching, read_value
+from corpora.core.values import each_once, is_missing, matching, read_value
 from corpora.predictions.prediction_rows import Mapped
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.sources.compression import check_file, format_of
@@ -123,6 +123,7 @@ class _Reader:
     def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
         self.path, self.ids, self.labels, self.further = path, ids, labels, further
         self.place, self.known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
+        self.label_of = each_once(lambda value: _taken(read_value(value, labels), labels))
         self.slack = ROUNDED * len(labels) + 1e-9
         self.columns = [f"score {label}" for label in labels]  # field names of the scores
         self.said: list[str | None] = [None] * len(ids)
@@ -186,7 +187,7 @@ class _Reader:
         scores = self._scores(line, raw) if self.scores is not None else []
         if self.says_label:
             try:
-                label = _taken(read_value(raw.get("label"), self.labels), self.labels)
+                label = self.label_of(raw.get("label"))
             except ValueError as error:
                 raise EvaluationError(f"{self.path}, line {line:,}: The label {error}.") from error
         else:

@@ -10,10 +10,14 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from corpora.core import NAMED
 from corpora.core.graphemes import UNSPACED
+
+Value = TypeVar("Value")
 
 # What pandas, R, databases and spreadsheets write for a missing value. The list deliberately excludes `none`, because
 # people use it as a label.
@@ -71,6 +75,12 @@ def is_missing(value: object) -> bool:
     if isinstance(value, str):
         return value.strip() in MISSING
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def each_once(read: Callable[[Any], Value]) -> Callable[[Any], Value]:
+    """Return a function that reads each text only once, because most values occur in many rows."""
+    read_once = lru_cache(100_000)(read)
+    return lambda value: read_once(value) if type(value) is str else read(value)
 
 
 def is_empty(text: str) -> bool:

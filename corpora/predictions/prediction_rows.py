@@ -6,7 +6,7 @@ our labels, it is renamed. If it stands for several, it is kept as a coarse clas
 """
 
 import math
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ from typing import Any
 from corpora.core import NAMED, CorpusError
 from corpora.core.languages import FASTTEXT_PREFIX, LANGUAGES, UND, code_of, finer, unknown_code
 from corpora.core.records import RecordError, read_id, read_number
-from corpora.core.values import Respelled, is_missing, tidy, whole
+from corpora.core.values import Respelled, each_once, is_missing, tidy, whole
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE
@@ -243,7 +243,8 @@ def read_lines(
     file_format = format or format_of(path) or ""
     file_columns = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
     unknown = _UnknownLabels()
-    read_row = partial(_read, declared, also, only, notes, unknown)
+    label_of = each_once(partial(read_label, declared=declared, also=also))
+    read_row = partial(_read, label_of, {*declared, *also}, only, notes, unknown)
     rows = judged(read_rows(path, file_format, file_columns, MAX_LINE, progress), read_row)
     for line, prediction in all_sound(path, file_format, rows):
         if isinstance(prediction, UnknownLabel):
@@ -255,8 +256,8 @@ def read_lines(
 
 
 def _read(
-    declared: Mapped,
-    valid_labels: Collection[str],
+    label_of: Callable[[object], tuple[str, bool]],
+    further_labels: Container[str],
     only: Container[str] | None,
     notes: Notes,
     unknown: "_UnknownLabels",
@@ -264,16 +265,19 @@ def _read(
 ) -> Prediction | UnknownLabel | None:
     """Read one row. Return None if its id was not requested.
 
+    label_of: function that reads a label, see read_label
+    further_labels: labels that are valid in addition to the usual ones
+
     Raise RecordError if the id was requested but the row is invalid.
     """
     key = read_id(raw.get("id"))
     is_requested = only is None or key in only
     notes.outside += not is_requested
     try:
-        label, is_understood = read_label(raw.get("label"), declared, valid_labels)
+        label, is_understood = label_of(raw.get("label"))
         score = read_score(raw.get("score"))
     except UnknownLabel as error:
-        unknown.swapped += is_label(key) or key in {*declared, *valid_labels}
+        unknown.swapped += is_label(key) or key in further_labels
         error.is_requested = is_requested
         return error
     except RecordError:
