@@ -80,7 +80,7 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
 
     Raise SplitError if some rows cannot be assigned to a split.
     """
-    rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _records(units)]
+    rows = list(_records(units, apart))
     splits = split(rows, shares, seed=seed)
     by_language = groupby(misses(rows, shares, splits), attrgetter("language"))
     return Splitting(splits, {language: _off(language, list(group)) for language, group in by_language})
@@ -88,7 +88,7 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
 
 def split_by_field(units: Iterable[Units], field: str) -> Splitting:
     """Read the splits from a field of the records. Raise SplitError if a row does not name a valid split."""
-    splits = {key: fields[field] for key, _, fields in _records(units)}
+    splits = {key: value for key, _, [value] in _records(units, [field])}
     for key, name in splits.items():
         if name not in SPLITS:
             raise SplitError(
@@ -98,11 +98,13 @@ def split_by_field(units: Iterable[Units], field: str) -> Splitting:
     return Splitting(splits, {})
 
 
-def _records(batches: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield the id, language and fields of each record."""
+def _records(batches: Iterable[Units], names: Sequence[str]) -> Iterator[Row]:
+    """Yield the id, the language and the values of some fields of each record."""
     for units in batches:
-        keys, languages, fields = (units.unit[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
-        yield from zip(keys, languages, map(json.loads, fields), strict=True)
+        columns = (units.unit[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
+        for key, language, text in zip(*columns, strict=True):
+            fields = json.loads(text) if names else {}
+            yield Row(key, language, [fields[name] for name in names])
 
 
 def _off(language: str, group: list[Miss]) -> str:

@@ -7,7 +7,7 @@ only English has a train split. In every other language, dev and test divide all
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from math import lcm
@@ -176,10 +176,10 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     chosen: dict[str, str] = {}
     turns = [(*_turn(component, smallest, parts, seed), component) for component in groups]
     for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
-        languages = sorted({row.language for row in component})
+        languages = [lacking[language] for language in {row.language for row in component}]
         # If a component has rows in English and in another language, it cannot go to train.
-        open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
-        lacks = {name: sum(lacking[language][name] for language in languages) for name in open_to}
+        open_to = [name for name in SPLITS if all(name in language for language in languages)]
+        lacks = {name: sum(language[name] for language in languages) for name in open_to}
         best = max(open_to, key=lambda name: lacks[name])
         if not larger:
             best = next((name for name in reversed(open_to) if lacks[name] > 0), best)
@@ -202,33 +202,30 @@ def _turn(component: list[Row], smallest: Mapping[str, int], parts: int, seed: s
     return -size if is_larger else 0, lot(seed, "split", first), first
 
 
-def misses(rows: Iterable[Row], ratio: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
+def misses(rows: Collection[Row], ratio: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
     """Return the splits whose share of a language's rows is far from the requested share.
 
     ratio: share of each split.
     chosen: the result of `split`.
     """
     counts: dict[str, Counter[str]] = {}
-    bound, largest = Counter[str](), Counter[str]()
-    for component in components(rows):
-        languages = Counter(row.language for row in component)
-        for language, number in languages.items():
-            counts.setdefault(language, Counter())[chosen[component[0].id]] += number
-            bound[language] += number if len(languages) > 1 else 0
-            largest[language] = max(largest[language], number)
-    return [
-        Miss(
-            language,
-            name,
-            float(share),
-            counts[language][name] / counts[language].total(),
-            counts[language].total(),
-            bound[language],
-            largest[language],
-        )
+    for row in rows:
+        counts.setdefault(row.language, Counter())[chosen[row.id]] += 1
+    far = [
+        (language, name, float(share), Fraction(counts[language][name], counts[language].total()))
         for language in sorted(counts)
         for name, share in shares(language, ratio).items()
         if abs(Fraction(counts[language][name], counts[language].total()) - share) > FAR
+    ]
+    bound, largest = Counter[str](), Counter[str]()
+    for component in components(rows) if far else ():
+        languages = Counter(row.language for row in component)
+        for language, number in languages.items():
+            bound[language] += number if len(languages) > 1 else 0
+            largest[language] = max(largest[language], number)
+    return [
+        Miss(language, name, share, float(actual), counts[language].total(), bound[language], largest[language])
+        for language, name, share, actual in far
     ]
 
 
