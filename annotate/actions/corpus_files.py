@@ -198,7 +198,7 @@ def _warnings(outcome: Imported) -> tuple[str, str]:
 
     A warning is "" if the file has no such rows.
     """
-    (count, example), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
+    (count, example), authors, name = outcome.counts.formulas, outcome.counts.authorless, outcome.source.name
     values_with_counts = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
     total = authors.total()
     prefix = "1 row has no author" if total == 1 else f"{total:,} rows have no author"
@@ -236,8 +236,9 @@ def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
         summary = f"Corpus {corpus}: no new files; it contains {many(manifest_of(corpus).rows, noun)}."
     warnings = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
     for outcome in outcomes:
-        corrected = [*outcome.languages.sentences("language", "converted"), *outcome.authors.sentences("author")]
-        corrected += outcome.labels.sentences("label")
+        seen = outcome.counts
+        corrected = [*seen.languages.sentences("language", "converted"), *seen.authors.sentences("author")]
+        corrected += seen.labels.sentences("label")
         warnings += [f"{outcome.source.name}: {sentence}" for sentence in corrected]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}

@@ -127,7 +127,8 @@ def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, 
 def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) -> None:
     """Add the baselines to the card and to the manifest of a set."""
     card = folder / "README.md"
-    section = render_to_string("annotate/_card_baselines.md", {"told": result["told"], **_context(result)})
+    context = {"told": result["told"], "tables": [parts(found) for found in tables(result)], "notes": notes(result)}
+    section = render_to_string("annotate/_card_baselines.md", context)
     card.write_text(with_section(card.read_text(encoding="utf-8"), section), encoding="utf-8")
     files = {name: digest for name, digest in manifest["files"].items() if not name.startswith(f"{FOLDER}/")}
     paths = [card, *(path for path in (folder / FOLDER).rglob("*") if path.is_file())]
@@ -137,10 +138,6 @@ def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) 
     write_manifest(
         folder, {**manifest, "files": dict(sorted(files.items())), "baselines": {**summary, "systems": systems}}
     )
-
-
-def _context(result: Mapping[str, Any]) -> dict[str, Any]:
-    return {"tables": [parts(found) for found in tables(result)], "notes": notes(result)}
 
 
 def with_section(card: str, section: str) -> str:

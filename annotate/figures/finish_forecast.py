@@ -126,11 +126,10 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
 # --- Forecast
 
 
-def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
+def forecast_of(task: Task, states: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Forecast when a task will be finished.
 
     states: result of queue_states; computed by default.
-    now: start of the forecast.
 
     Return a dict with from, queues, all, adjudication, assumed, measured and supposed. Days are dicts with low, middle
     and high, which are None beyond the horizon.
@@ -145,22 +144,18 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: dat
     measured: number of annotators whose pace was measured.
     supposed: whether annotators are assumed to pass their test, see _able.
     """
-    now = timezone.localtime(now)
     states = states or queue_states(task)
     able, supposed = _able(task)
     missing = {row["queue"]: row["missing"] for row in states["queues"] if row["waiting"]}
-    result = _forecast(task, _queues(task, states, able), missing, able, _rates(task), task.seed, now)
+    result = _forecast(task, _queues(task, states, able), missing, able, _rates(task), task.seed)
     return result | {"supposed": supposed}
 
 
-def forecast_before(
-    task: Task, stream: Stream, size: int, *, seed: str = "", now: datetime | None = None
-) -> dict[str, Any]:
+def forecast_before(task: Task, stream: Stream, size: int, *, seed: str = "") -> dict[str, Any]:
     """Forecast when a uniform draw that has not been made yet would be finished.
 
     task: unsaved task.
     size: number of posts to draw.
-    now: start of the forecast.
 
     Return the result of forecast_of with two additional keys:
 
@@ -169,7 +164,7 @@ def forecast_before(
         that annotators label: disputed posts and audits), audits, checks (by adjudicators) and readers.
     """
     task.pk = UNSAVED
-    now, routes = timezone.localtime(now), Routes.load(task)
+    routes = Routes.load(task)
     able, supposed = _able(task)
     draw = draw_of(task, size)
     drawn: list[dict[str, Any]] = []
@@ -189,7 +184,7 @@ def forecast_before(
     drawn.sort(key=lambda row: (-row["people"], row["language"]))
     left = [Queue(name, answers, decided=decided) for name, (answers, decided) in sorted(queues.items())]
     missing = {name: round(answers) for name, (answers, _) in queues.items() if answers >= 1}
-    result = _forecast(task, [*left, Queue(ADJUDICATION, 0.0)], missing, able, NOTHING_SHOWN, seed, now)
+    result = _forecast(task, [*left, Queue(ADJUDICATION, 0.0)], missing, able, NOTHING_SHOWN, seed)
     people = set().union(*(able.get(queue, ()) for queue in missing))
     return result | {"supposed": supposed, "drawn": drawn, "people": len(people)}
 
@@ -201,7 +196,6 @@ def _forecast(
     able: Mapping[str, set[int]],
     rates: Mapping[str, Any],
     seed: str,
-    now: datetime,
 ) -> dict[str, Any]:
     """Return the forecast for the queues in `missing`.
 
@@ -209,6 +203,7 @@ def _forecast(
     missing: mapping from queue to its number of missing answers.
     able: mapping from queue to the annotators who may work in it.
     """
+    now = timezone.localtime()
     readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
 
     def finishes(of: Sequence[Reader]) -> Forecast:

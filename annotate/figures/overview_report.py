@@ -8,7 +8,7 @@ from django.contrib.auth.hashers import is_password_usable
 from django.utils import timezone
 
 from annotate.kinds.interface_language import label_name
-from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.numbers import NOT_MEASURED
 from annotate.reports.tables import (
     NAME,
     NOTE,
@@ -22,6 +22,7 @@ from annotate.reports.tables import (
     many,
     numbered,
     numbers,
+    percentage,
     ratio,
     table,
     timed,
@@ -96,7 +97,7 @@ def draws_table(rows: Rows) -> Table:
         Column("predictor", "by", says=lambda row: row["predictor"] or NOT_MEASURED),
         Column("seed", "seed"),
         *numbers({"drawn": "drawn", "frame": "of"}),
-        Column("chance", "chance", NUMBER, lambda row: Cell(percent(row["chance"]), row["chance"])),
+        percentage("chance", "chance"),
         Column("tasks", "task", says=tasks),
         Column("created_at", "made", NAME, lambda row: f"{row['created_at']:%Y-%m-%d}"),
     )

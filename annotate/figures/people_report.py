@@ -32,6 +32,7 @@ from annotate.reports.tables import (
     many,
     numbered,
     numbers,
+    percentage,
     person,
     share,
     table,
@@ -133,8 +134,8 @@ def accuracy_plot(people: Rows, rule: Rule) -> SafeString:
 def labels_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
     heads = (
         Column("label", "label", says=lambda row: called(row["label"])),
-        Column("own", "this annotator", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
-        Column("all", "all annotators", NUMBER, lambda row: Cell(percent(row["all"]), row["all"])),
+        percentage("own", "this annotator"),
+        percentage("all", "all annotators"),
     )
     return table("Labels", heads, rows, slug="labels", asked=sort)
 

@@ -14,7 +14,7 @@ from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SEC
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, hours_words, in_points, percent, rounded
 from annotate.reports.square_plots import Spot, lines
-from annotate.reports.tables import ALL, LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table
+from annotate.reports.tables import ALL, LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbers, percentage, table
 
 WHY = {
     "few": "the corpus has too few posts for this interval width",
@@ -32,13 +32,13 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
     rows = [row if row["language"] else row | {"language": ALL, "name": ALL} for row in possible]
     heads = (
         *LANGUAGE,
-        Column("share", "share", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
+        percentage("share", "share"),
         _needed("size", "to draw"),
         Column("audited", "audited", NUMBER, lambda row: f"{row['needs']['audit_share']:.0%}"),
         _needed("posts", "posts"),
         *(_needed(key, key) for key in ("disputed", "audits", "checks", "hours")),
         _needed("reading", "total read"),
-        *([numbered("alone", "own set"), numbered("decoys", "decoys")] if measure in DESIGNED else []),
+        *(numbers({"alone": "own set", "decoys": "decoys"}) if measure in DESIGNED else []),
     )
     return table(CALLED.get(measure, measure), heads, rows)
 
@@ -276,7 +276,7 @@ def curve_plot(result: Widths) -> SafeString:
 def needed_table(needed: Sequence[Widths]) -> Table:
     heads = (
         Column("measure", "measure"),
-        Column("share", "audited", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
+        percentage("share", "audited"),
         *_rounded(NEEDED),
     )
     return table("audits for a desired width", heads, needed)

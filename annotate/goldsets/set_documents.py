@@ -43,6 +43,11 @@ CROISSANT, STATEMENT, METHODS = STATEMENTS = ("croissant.json", "DATA_STATEMENT.
 Manifest = Mapping[str, Any]
 
 _TYPES = {pa.string(): "sc:Text", pa.int64(): "sc:Integer", pa.int32(): "sc:Integer", pa.bool_(): "sc:Boolean"}
+_CROISSANT_TERMS = """
+    arrayShape citeAs column containedIn equivalentProperty extract field fileProperty fileObject fileSet format
+    includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace
+    samplingRate separator source subField transform
+"""
 # The context that every Croissant file repeats (Croissant 1.1, section "Namespaces").
 _CONTEXT: Mapping[str, Any] = {
     "@language": "en",
@@ -53,26 +58,7 @@ _CONTEXT: Mapping[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
     **{name: {"@container": "@language"} for name in ("name", "description")},
-    **{
-        name: f"cr:{name}"
-        for name in (
-            *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
-            *(
-                "fileProperty",
-                "fileObject",
-                "fileSet",
-                "format",
-                "includes",
-                "isArray",
-                "isLiveDataset",
-                "jsonPath",
-                "key",
-                "md5",
-            ),
-            *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
-            *("separator", "source", "subField", "transform"),
-        )
-    },
+    **{name: f"cr:{name}" for name in _CROISSANT_TERMS.split()},
 }
 
 

@@ -27,19 +27,8 @@ from corpora.draws import part_draws
 OF_ONE = ("annotator", "pseudonym", "p")
 # Keys in the report of quality/agreement_statistics.py that are published. They do not describe single annotators.
 AGREEMENT = (
-    "units",
-    "units_of_two",
-    "annotators",
-    "judgments",
-    "observed",
-    "masi",
-    "jaccard",
-    "unitizing",
-    "nominal",
-    "ordinal",
-    "ac1",
-    "few_others",
-    "by_label",
+    *("units", "units_of_two", "annotators", "judgments", "observed", "masi", "jaccard", "unitizing"),
+    *("nominal", "ordinal", "ac1", "few_others", "by_label"),
 )
 # The numbers of documents that a balanced draw excludes: those without a class, those with several classes, those with
 # the same text as another document of their class, and those with the same text as a document of a different class.

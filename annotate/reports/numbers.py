@@ -51,10 +51,11 @@ def coefficients_apart(figure: Mapping[str, Any] | None) -> str:
     return _with_ends(figure, lambda value: _minus(f"{value:+.3f}"))
 
 
-def _with_ends(figure: Mapping[str, Any] | None, written: Callable[[float], str]) -> str:
+def _with_ends(figure: Mapping[str, Any] | None, written: Callable[[float], str], without: str = "") -> str:
+    """Format a figure and the ends of its interval, or `without` if it has none."""
     if figure is None or figure["value"] is None:
         return NOT_MEASURED
-    interval = "" if figure["low"] is None else f" [{written(figure['low'])}, {written(figure['high'])}]"
+    interval = without if figure["low"] is None else f" [{written(figure['low'])}, {written(figure['high'])}]"
     return f"{written(figure['value'])}{interval}"
 
 
@@ -72,13 +73,9 @@ def estimate(figure: Mapping[str, Any] | None) -> str:
 def points(figure: Mapping[str, Any] | None) -> str:
     """Format the difference of two shares in percentage points, such as +1.4 [−0.2, +3.0].
 
-    The interval is omitted if there is none.
+    Without an interval, the text says so.
     """
-    if figure is None or figure["value"] is None:
-        return NOT_MEASURED
-    if figure["low"] is None:
-        return f"{_signed(figure['value'])}, no interval"
-    return f"{_signed(figure['value'])} [{_signed(figure['low'])}, {_signed(figure['high'])}]"
+    return _with_ends(figure, _signed, ", no interval")
 
 
 def amount(difference: Mapping[str, Any], *, is_share: bool) -> tuple[str, str]:

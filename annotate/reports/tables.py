@@ -370,6 +370,10 @@ def estimated(key: str, heading: str) -> Column:
     return Column(key, heading, NUMBER, lambda row: share(row[key]))
 
 
+def percentage(key: str, heading: str) -> Column:
+    return Column(key, heading, NUMBER, lambda row: Cell(percent(row[key]), row[key]))
+
+
 def timed(key: str, heading: str) -> Column:
     return Column(key, heading, SHORT, lambda row: when(row[key]))
 

@@ -21,7 +21,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, finer, unknown_code
 from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_of, in_memory, sample_of
-from corpora.engines import Store, full_disk_explained
+from corpora.engines import Store, full_disk_explained, texts
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import Predictor, check_complete, counts, find_predictor, knows, predicting
 from corpora.storage.layout import check_posts, check_votes, manifest_of
@@ -156,8 +156,8 @@ def _samples(
     with full_disk_explained("nothing was drawn"), predicting(corpus.name, predictor, manifest) as store:
         if unread is not None:
             predicted, assigned = zip(*_equal_labels(predictor, unread.values()), strict=True) if unread else ((), ())
-            store.rows("unread", _text(id=unread.keys(), label=unread.values()))
-            store.rows("alike", _text(said=predicted, given=assigned))
+            store.rows("unread", texts(id=unread.keys(), label=unread.values()))
+            store.rows("alike", texts(said=predicted, given=assigned))
         _set_design(store, design, seed=seed, size=size or manifest.rows)
         parameters = design.parameters | (_count_missing(store, corpus.name, design) if design.values else {})
         codes = _labels_to_draw(languages, predictor, counts(store, "label_counts"))
@@ -180,10 +180,6 @@ def _samples(
         )
         for frame in frames
     ]
-
-
-def _text(**columns: Iterable[str]) -> pa.Table:
-    return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})
 
 
 def within_reach(
@@ -210,8 +206,15 @@ def within_reach(
     predictions = check_complete(corpus_name, predictor, manifest)
     if frame_of(manifest, len(manifest.parts), predictions)["digest"] != digest:
         raise CorpusError(f"Corpus {corpus_name} or its predictions have changed since the draw was made.")
+    ids_by_language: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
     with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
-        return reached(store, design, languages, ids)
+        _set_design(store, design, seed="", size=0)
+        _frame(store, design, list(ids_by_language))
+        store.rows("asked", texts(id=sorted(set(ids))))
+        for batch in store.query("recall_reached"):
+            for language, key in zip(batch.column("language").to_pylist(), batch.column("id").to_pylist(), strict=True):
+                ids_by_language[language].add(key)
+    return ids_by_language
 
 
 # --- Designs, and the checks of their values.
@@ -305,24 +308,12 @@ def _set_design(store: Store, design: Design, *, seed: str, size: int) -> None:
 
 def _frame(store: Store, design: Design, languages: list[str]) -> None:
     """Define the view `frame` of the posts that may be drawn for each language."""
-    store.rows("wanted", pa.table({"language": pa.array(languages, pa.string())}))
+    store.rows("wanted", texts(language=languages))
     if design.name == "recall":
         store.keep("authors", "recall_authors")
     else:
         store.rows("authors", _AUTHORS.empty_table())
     store.define("frame", f"{design.name}_frame")
-
-
-def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return which of the ids are in the frame of a recall-oriented draw, as a set for each language."""
-    ids_by_language: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
-    _set_design(store, design, seed="", size=0)
-    _frame(store, design, list(ids_by_language))
-    store.rows("asked", pa.table({"id": pa.array(sorted(set(ids)), pa.string())}))
-    for batch in store.query("recall_reached"):
-        for language, key in zip(batch.column("language").to_pylist(), batch.column("id").to_pylist(), strict=True):
-            ids_by_language[language].add(key)
-    return ids_by_language
 
 
 def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, int]:

@@ -26,7 +26,7 @@ from corpora.draws.samples import (
     sample_of,
     with_votes,
 )
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, asking, full_disk_explained, texts
 from corpora.models import Corpus
 from corpora.predictions.panels import check_panel
 from corpora.predictions.prediction_rows import folding
@@ -67,8 +67,8 @@ def count_parts(
     codes = present if languages is None else sorted(set(languages))
     if unknown := [code for code in codes if code not in present]:
         raise CorpusError(f"{none} in {unknown[0]}. Available languages: {', '.join(present)}.")
-    store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
-    store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
+    store.rows("wanted", texts(language=codes))
+    store.rows("left_out", texts(id=sorted(leave_out)))
     store.define("parts", query)
     frame = {code: dict.fromkeys(parts, 0) for code in codes}
     for row in store.fetch("part_counts"):
@@ -254,7 +254,7 @@ def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[s
     if labels is not None:
         for predictor in systems:
             folded |= _spellings(str(predictor), triggers(corpus_name, predictor), labels)
-    return pa.table({"label": pa.array(folded.keys(), pa.string()), "coarse": pa.array(folded.values(), pa.string())})
+    return texts(label=folded.keys(), coarse=folded.values())
 
 
 def _spellings(predictor: str, predicted: Collection[str], labels: Collection[str]) -> dict[str, str]:
@@ -328,10 +328,10 @@ def sample_records(
     voting = panel or DEFAULT
     with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest, panel=voting) as store:
         store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
-        store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
+        store.rows("left_out", texts(id=sorted(leave_out)))
         counted = {row.pop("language"): row for row in store.fetch("record_counts")}
         codes = _languages_to_draw(corpus.name, languages, counted)
-        store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
+        store.rows("wanted", texts(language=codes))
         store.rows("design", pa.Table.from_pylist([{"seed": seed, "size": manifest.rows if size is None else size}]))
         drawn = store.query("draw_records").read_all()
         tables = by_language(with_votes(store, drawn) if panel else drawn, codes)

@@ -28,7 +28,7 @@ from corpora.core import listed as listing
 from corpora.core.voters import DEFAULT, Panel
 from corpora.database.bulk_rows import batched, insert, listed, plain, update
 from corpora.database.statements import Json
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, asking, full_disk_explained, texts
 from corpora.models import Corpus, Draw, Item, votes_of
 from corpora.predictions.panels import check_panel
 from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, manifest_of
@@ -374,7 +374,7 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
     Raise CorpusError if one of the ids is not in the corpus.
     """
     sorted_ids = sorted(set(ids))
-    store.rows("wanted", pa.table({"id": pa.array(sorted_ids, pa.string())}))
+    store.rows("wanted", texts(id=sorted_ids))
     batches = store.query("posts_of" if voted else "records_of")
     rows = {row["id"]: row for batch in batches for row in rows_in(batch, store.panel)}
     if unknown := [key for key in sorted_ids if key not in rows]:

@@ -53,6 +53,11 @@ def sql_of(name: str, voters: Sequence[str], quote: str = '"') -> str:
     return re.sub(r"(\w+\.)?every_voter", lambda match: ", ".join(f"{match[1] or ''}{name}" for name in quoted), text)
 
 
+def texts(**columns: Iterable[str]) -> pa.Table:
+    """Return a table of texts for `Store.rows`, from the values of each column."""
+    return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})
+
+
 def check_files(files: Iterable[Path]) -> None:
     """Check that files of the corpus exist.
 

@@ -10,12 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-import pyarrow as pa
-
 from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES, finer
 from corpora.core.voters import DEFAULT, VOTERS
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, asking, full_disk_explained, texts
 from corpora.storage import layout
 from corpora.storage.layout import Manifest, Predictions
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
@@ -206,7 +204,7 @@ def predicted_labels(
         full_disk_explained("the predictions were not read"),
         predicting(corpus_name, predictor, manifest, complete=False) as store,
     ):
-        store.rows("asked", pa.table({"id": pa.array(all_ids, pa.string())}))
+        store.rows("asked", texts(id=all_ids))
         labels: dict[str, str | None] = {}
         for batch in store.query("predicted_of"):
             labels.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from corpora.core import CorpusError, listed
 from corpora.core.records import RecordError, read_number
-from corpora.engines import asking, full_disk_explained
+from corpora.engines import asking, full_disk_explained, texts
 from corpora.predictions.predictor_labels import check_name, find_imported
 from corpora.sources.compression import Progress, check_file
 from corpora.sources.text import field_count
@@ -167,7 +167,7 @@ def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, 
     labels: dict[str, list[str]] = {key: [] for key in ids}
     with full_disk_explained("the ranked labels were not read"), asking(corpus_name) as store:
         store.view("ranked", [_file(corpus_name, predictions)], RANKED_SCHEMA)
-        store.rows("asked", pa.table({"id": pa.array(list(labels), pa.string())}))
+        store.rows("asked", texts(id=labels))
         for batch in store.query("ranked_of"):
             labels |= {row["id"]: row["labels"] for row in batch.to_pylist()}
     return labels

@@ -6,14 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Sum
 
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
-from corpora.engines import asking
+from corpora.engines import asking, texts
 from corpora.models import Corpus, Draw
 from corpora.predictions.predictor_labels import MAJORITY, find_imported
 from corpora.storage import bucket, layout
@@ -192,7 +191,7 @@ def declared_records(
                 f"Corpus {corpus_name} has no records in {absent[0]}. Available languages: "
                 f"{', '.join(sorted(present))}."
             )
-        store.rows("wanted", pa.table({"language": pa.array(selected, pa.string())}))
+        store.rows("wanted", texts(language=selected))
         for batch in store.query("declared_records"):
             yield from batch.to_pylist()
 

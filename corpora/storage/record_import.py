@@ -65,32 +65,15 @@ class Terms:
         return self.format or format_of(path) or ""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of importing a file.
+@dataclass
+class Counts:
+    """What an import corrects or notices, counted while the rows are read.
 
-    source: the file's entry in the manifest
-    rejects: the file that lists the rejected rows
-    already: whether the file had been imported before
     formulas: the number of ids that a spreadsheet would run as a formula, and the first of these ids
     authorless: the number of rows for each placeholder that replaces an author, such as [deleted]
     languages: the language codes that were converted
     authors, labels: the authors and declared labels that were corrected
     """
-
-    source: layout.Source
-    rejects: Path
-    already: bool = False
-    formulas: tuple[int, str] = (0, "")
-    authorless: Counter[str] = field(default_factory=Counter)
-    languages: Respelled = field(default_factory=Respelled)
-    authors: Respelled = field(default_factory=Respelled)
-    labels: Respelled = field(default_factory=Respelled)
-
-
-@dataclass
-class _Counts:
-    """Counts for an Outcome, which are updated while the rows are read."""
 
     formulas: tuple[int, str] = (0, "")
     authorless: Counter[str] = field(default_factory=Counter)
@@ -122,6 +105,21 @@ class _Counts:
         for part in (part.strip() for part in parts if isinstance(part, str) and not _is_plain(part)):
             if not is_missing(part):
                 self.labels.note(part, whole(tidy(part)), line)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of importing a file.
+
+    source: the file's entry in the manifest
+    rejects: the file that lists the rejected rows
+    already: whether the file had been imported before
+    """
+
+    source: layout.Source
+    rejects: Path
+    counts: Counts = field(default_factory=Counts)
+    already: bool = False
 
 
 def _is_plain(value: str) -> bool:
@@ -283,7 +281,7 @@ def _import(name: str, directory: Path, manifest: Manifest, file: Checked, terms
         if (entry.sha256, entry.format, entry.columns, entry.language, entry.text_format) == reading:
             terms.progress(layout.size_of(path))
             return Outcome(entry, lists / layout.reject_name(number), already=True), manifest
-    rejects, counts = lists / layout.reject_name(len(manifest.sources) + 1), _Counts()
+    rejects, counts = lists / layout.reject_name(len(manifest.sources) + 1), Counts()
     with rejects.open("w", encoding="utf-8") as list_file:
         log = RejectLog(path, format, rejects, list_file)
         rows = counts.among(read_any(path, format, columns, terms.max_line, terms.progress, text_format))
@@ -300,4 +298,4 @@ def _import(name: str, directory: Path, manifest: Manifest, file: Checked, terms
     for written in (directory / "parts", lists, rejects):
         layout.sync(written)
     layout.write_manifest(name, manifest)
-    return Outcome(source, rejects, False, **vars(counts)), manifest
+    return Outcome(source, rejects, counts), manifest

@@ -11,18 +11,20 @@ import pyarrow as pa
 from corpora.core.records import DECLARED
 from corpora.core.voters import DEFAULT
 
+
+def _required(**types: pa.DataType) -> list[pa.Field]:
+    """Return columns of these types without nulls."""
+    return [pa.field(name, kind, nullable=False) for name, kind in types.items()]
+
+
+_TEXT, _SCORE = pa.string(), pa.float64()
 POST_SCHEMA = pa.schema(
     [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("author", pa.string(), nullable=False),
+        *_required(id=_TEXT, text=_TEXT, author=_TEXT),
         pa.field("posted_at", pa.timestamp("us", tz="UTC")),
-        pa.field("url", pa.string(), nullable=False),
+        *_required(url=_TEXT),
     ]
 )
-
-
-_LABELS = pa.field(DECLARED, pa.list_(pa.string()), nullable=False)
 
 
 def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
@@ -33,52 +35,31 @@ def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
     fields: the names of the records' fields; empty for posts
     declared: whether the records have declared labels
     """
-    names = ("language", *fields) if fields else ()
-    columns = (pa.field(name, pa.string(), nullable=False) for name in names)
-    return pa.schema([*POST_SCHEMA, *columns, *((_LABELS,) if declared else ())])
+    columns = dict.fromkeys(("language", *fields) if fields else (), _TEXT)
+    return pa.schema([*POST_SCHEMA, *_required(**columns, **({DECLARED: pa.list_(_TEXT)} if declared else {}))])
 
 
-_RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
+_RANKING = pa.list_(pa.struct([("language", _TEXT), ("score", _SCORE)]))
 
 
 def votes_schema(voters: Iterable[str] = DEFAULT.voters) -> pa.Schema:
     """Return the schema of a file with votes by these voters."""
-    return pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("letters", pa.int32(), nullable=False),
-            *(pa.field(voter, _RANKING, nullable=False) for voter in voters),
-        ]
-    )
+    return pa.schema(_required(id=_TEXT, letters=pa.int32(), **dict.fromkeys(voters, _RANKING)))
 
 
-PREDICTIONS_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("label", pa.string(), nullable=False),
-        pa.field("score", pa.float64()),
-    ]
-)
+PREDICTIONS_SCHEMA = pa.schema([*_required(id=_TEXT, label=_TEXT), pa.field("score", _SCORE)])
 
 # Ranked labels. There is one row for each document that has labels, and its labels are sorted from best to worst.
-RANKED_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("labels", pa.list_(pa.string()), nullable=False),
-        pa.field("scores", pa.list_(pa.float64()), nullable=False),
-    ]
-)
+RANKED_SCHEMA = pa.schema(_required(id=_TEXT, labels=pa.list_(_TEXT), scores=pa.list_(_SCORE)))
 
 # Staged messages. The columns file, line and turn are the position of a message. The turn is 1 unless the row in the
 # file contains a whole thread.
 MESSAGES_SCHEMA = pa.schema(
     [
-        pa.field("file", pa.int32(), nullable=False),
-        pa.field("line", pa.int64(), nullable=False),
-        pa.field("turn", pa.int32(), nullable=False),
-        *(pa.field(name, pa.string(), nullable=False) for name in ("id", "parent", "text", "thread")),
-        *(pa.field(name, pa.bool_(), nullable=False) for name in ("low", "deleted", "empty")),
-        *(pa.field(name, pa.string(), nullable=False) for name in ("language", "author")),
+        *_required(file=pa.int32(), line=pa.int64(), turn=pa.int32()),
+        *_required(**dict.fromkeys(("id", "parent", "text", "thread"), _TEXT)),
+        *_required(**dict.fromkeys(("low", "deleted", "empty"), pa.bool_())),
+        *_required(language=_TEXT, author=_TEXT),
         POST_SCHEMA.field("posted_at"),
     ]
 )
@@ -86,9 +67,8 @@ MESSAGES_SCHEMA = pa.schema(
 # Replies that did not become pairs of the corpus. Language and certainty are null if no language was detected.
 LEFT_OUT_SCHEMA = pa.schema(
     [
-        *(pa.field(name, pa.string(), nullable=False) for name in ("id", "message_id", "thread", "reason")),
-        pa.field("language", pa.string()),
-        pa.field("certainty", pa.float64()),
+        *_required(**dict.fromkeys(("id", "message_id", "thread", "reason"), _TEXT)),
+        *(pa.field("language", _TEXT), pa.field("certainty", _SCORE)),
     ]
 )
 
@@ -98,10 +78,8 @@ LEFT_OUT_SCHEMA = pa.schema(
 # dropped: whether the score exceeds the scorer's threshold
 SCORES_SCHEMA = pa.schema(
     [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("scorer", pa.string(), nullable=False),
-        pa.field("score", pa.float64()),
-        pa.field("lacking", pa.bool_(), nullable=False),
-        pa.field("dropped", pa.bool_(), nullable=False),
+        *_required(id=_TEXT, scorer=_TEXT),
+        pa.field("score", _SCORE),
+        *_required(lacking=pa.bool_(), dropped=pa.bool_()),
     ]
 )

@@ -23,7 +23,7 @@ import scipy  # scipy loads its module `sparse` when it is first used.
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, code_of, published_code
-from corpora.engines import Store
+from corpora.engines import Store, texts
 from corpora.storage.intake import faulty, text_lines
 from corpora.storage.layout import Manifest, check_pairs, corpus_dir, digest_of
 from corpora.storage.schemas import LEFT_OUT_SCHEMA
@@ -83,7 +83,7 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
                 f"No language in corpus {corpus_name} has {plan.least_pairs:,} pairs after filtering. The largest "
                 f"number is {largest:,}. Set --least-pairs to a smaller number."
             )
-        store.rows("wanted", pa.table({"language": pa.array(languages, pa.string())}))
+        store.rows("wanted", texts(language=languages))
         store.define("exported", "pairs_exported")
         draw_splits(store, corpus_name, plan)
         store.view("left_out", [corpus_dir(corpus_name) / "left_out" / threads.file], LEFT_OUT_SCHEMA)

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
 from corpora.core.records import RecordError, read_number, read_string
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, asking, full_disk_explained, texts
 from corpora.models import Draw
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
@@ -93,7 +93,7 @@ def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     """Return a mapping from pair id to the pair's scores and the scorers that drop it."""
     rows_by_pair: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
     with filtering(corpus_name) as store:
-        store.rows("asked", pa.table({"id": pa.array(list(rows_by_pair), pa.string())}))
+        store.rows("asked", texts(id=rows_by_pair))
         for row in store.fetch("scores_asked"):
             rows_by_pair[row["id"]].append(row)
     return {
