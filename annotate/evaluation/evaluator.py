@@ -61,13 +61,7 @@ def evaluate_units(
     Raise GoldSetError, EvaluationError or CorpusError if the predictions do not fit the set.
     """
     units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
-    form = FORMS.get(units.form)
-    if form is None or form.several:
-        measured_forms = ", ".join(name for name, answer_form in FORMS.items() if not answer_form.several)
-        raise EvaluationError(
-            f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
-            f"item by item. Only sets with these forms can: {measured_forms}."
-        )
+    form = _form_of(units)
     frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
@@ -86,6 +80,18 @@ def evaluate_units(
     report = _report(units, form, systems, system_names(spelled, [system.name for system in systems]))
     report["warnings"] = [*said, *report["warnings"]]
     return report if judge is None else with_certificate(report, judged_units(units, systems[0], frame), **judge)
+
+
+def _form_of(units: Units) -> Any:
+    """Return the form of the set's answers. Raise EvaluationError if an answer may have several labels."""
+    form = FORMS.get(units.form)
+    if form is None or form.several:
+        measured_forms = ", ".join(name for name, answer_form in FORMS.items() if not answer_form.several)
+        raise EvaluationError(
+            f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
+            f"item by item. Only sets with these forms can: {measured_forms}."
+        )
+    return form
 
 
 def _has_suggested(units: Units, corpus: str, spelled: str, system: Predictions) -> bool:

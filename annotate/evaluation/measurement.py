@@ -280,9 +280,6 @@ def write_report(report: dict[str, Any], out: Path) -> None:
 
     An earlier evaluation of the same predictor is replaced.
 
-    report: the evaluation report.
-    out: folder to write.
-
     Raise EvaluationError and leaves the folder unchanged if it contains anything but an earlier evaluation of the same
     predictor, or if it cannot be written.
     """

@@ -270,35 +270,16 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     in_set = len(columns.ids)
     if blind and not in_set_only and (others := left_out_file(jsonl)).exists():
         columns.read(others, reference_of(manifest), COUNTED_TOO)
-    if blind and not columns.ids:
-        raise EvaluationError(
-            f"{', '.join(suggesters(manifest))} suggested labels in {name}, and nobody has answered without seeing "
-            "them, so it cannot be measured on this set. Open a task with a larger --blind-share."
-        )
-    _check(columns, name, jsonl)
-    if columns.never_audited:
-        raise EvaluationError(
-            f"Nobody audited some of the labels on which the voters agree in {folder}, so no system can be measured on "
-            "the set. Audit them with `assay audit --add`, and export the set again."
-        )
-    if task.get("voters") and not finished:
-        raise EvaluationError(
-            f"The gold set {name} in {folder} is unfinished, and the items on which its voters disagree are harder "
-            "than the others. Export it again when it is finished."
-        )
+    _check(columns, name, jsonl, suggesters(manifest) if blind else ())
     if columns.is_audited:
         columns.count_unfinished_audits(left_out_file(jsonl))
-        _check_audits(columns.audits, folder)
+        _check_audits(columns, name, folder, is_finished=finished or not task["voters"])
     task_labels = list(task["labels"])
     labels = task_labels + sorted(set(columns.gold) - set(task_labels))
     chances, scarce = np.array(columns.chances) * columns.audit_shares(), list[str]()
     if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
         shares, scarce = _shares_read(get(manifest_path, manifest, "draws", list), columns)
         chances *= shares
-    groups = None  # the licence may withhold the field
-    if group_column and None not in columns.groups:
-        places = {value: index for index, value in enumerate(dict.fromkeys(map(str, columns.groups)))}
-        groups = np.array([places[str(value)] for value in columns.groups], dtype=np.int64)
     of_set = (folder, name, finished, original_digest(manifest), manifest, len(columns.ids), noun)
     return Units(
         *of_set,
@@ -308,7 +289,7 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
         chances=chances,
         weights=chances.max() / chances,
         scarce=[] if finished else scarce,
-        groups=groups,
+        groups=columns.group_numbers(),
         slices=columns.slices(),
         jsonl=jsonl,
         in_set=in_set,
@@ -345,11 +326,18 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], columns: "_Columns") -> tup
     return np.array([shares[unit] for unit in columns.strata]), scarce
 
 
-def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
+def _check(columns: "_Columns", name: str, jsonl: Path, suggested_by: Sequence[str]) -> None:
     """Check that the units can be measured.
+
+    suggested_by: the predictors whose labels people saw, if only answers without suggestions are measured.
 
     Raise EvaluationError if they cannot, and GoldSetError if the set has impossible probabilities.
     """
+    if suggested_by and not columns.ids:
+        raise EvaluationError(
+            f"{', '.join(suggested_by)} suggested labels in {name}, and nobody has answered without seeing them, so it "
+            "cannot be measured on this set. Open a task with a larger --blind-share."
+        )
     if columns.split and not columns.ids:
         raise EvaluationError(
             f"The gold set {name} in {jsonl.parent} has no items in the split {columns.split}. Its splits are: "
@@ -369,8 +357,22 @@ def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
         raise GoldSetError(f"{jsonl} contains a row with a chance of 0 or less, or more than 1. {RESTORE}")
 
 
-def _check_audits(audits: AuditResponse, folder: Path) -> None:
-    """Raise EvaluationError if too few audits have a label to stand for the items on which voters agree."""
+def _check_audits(columns: "_Columns", name: str, folder: Path, *, is_finished: bool) -> None:
+    """Raise EvaluationError if the audited items cannot stand for the items on which voters agree.
+
+    is_finished: whether people have labelled all items on which voters disagree.
+    """
+    if columns.never_audited:
+        raise EvaluationError(
+            f"Nobody audited some of the labels on which the voters agree in {folder}, so no system can be measured on "
+            "the set. Audit them with `assay audit --add`, and export the set again."
+        )
+    if not is_finished:
+        raise EvaluationError(
+            f"The gold set {name} in {folder} is unfinished, and the items on which its voters disagree are harder "
+            "than the others. Export it again when it is finished."
+        )
+    audits = columns.audits
     drawn = audits.read + audits.missing.total()
     if audits.read < min(drawn, LEAST_COUNT):
         raise EvaluationError(
@@ -463,6 +465,13 @@ class _Columns:
                 if (stratum := _audit_stratum(row)) and row["id"] not in counted:
                     weight = 1 / ((row.get("chance") or 1.0) * _audit_chance(row))
                     self.audits.add(stratum, weight, row["left_out"])
+
+    def group_numbers(self) -> Ints | None:
+        """Return the index of each unit's group, or None if there are none or the licence withholds the field, (n,)."""
+        if not self.together or None in self.groups:
+            return None
+        places = {value: index for index, value in enumerate(dict.fromkeys(map(str, self.groups)))}
+        return np.array([places[str(value)] for value in self.groups], dtype=np.int64)
 
     def audit_shares(self) -> Floats:
         """Return the share of audits with a label in each unit's stratum, 1 for units that were not audited, (n,)."""

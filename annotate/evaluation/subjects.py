@@ -98,27 +98,16 @@ def of_file(
     sets: Collection[GoldSet] = (),
     others: Collection[str] = (),
 ) -> Subject:
-    """Return the predictor whose labels are in a file.
+    """Return the predictor whose labels are in a file. Labels of the gold sets need not be languages, see `_spellings`.
 
-    Labels of the gold sets are accepted even if they are not languages. The file may spell such a label with an
-    underscore, for example ar-Latn as ar_LATN.
-
-    path: the file.
     declared: the labels that each coarse label includes.
     columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
-    sets: the gold sets.
     others: ids of items outside the sets whose labels are counted as well, EVERY_LABEL for all items.
 
     Raise CorpusError if the file has no valid predictions.
     """
-    extra_labels = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
-    extra_labels = {label for label in extra_labels if label not in LANGUAGES}
-    spelled = {label: label for label in extra_labels}
-    for label in extra_labels:
-        language, _, rest = label.partition("-")
-        if rest:
-            spelled[f"{language}_{rest.upper().replace('-', '_')}"] = label
+    spelled = _spellings(sets)
     ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.unresolved_ids)}
     only = EVERY_LABEL if others is EVERY_LABEL else ids.union(others)
     predictions, summary = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=only)
@@ -139,6 +128,20 @@ def of_file(
     in_sets = {row.id for gold in sets for row in gold.rows} if others else predictions.keys()
     counted = Counter(label for key, label in predictions.items() if key not in in_sets)
     return Subject(path.name, "", classes(declared), labels, None, "", path.resolve(), tuple(warnings), counted)
+
+
+def _spellings(sets: Collection[GoldSet]) -> dict[str, str]:
+    """Return the labels of the gold sets that are not languages, by the ways in which a file may spell them.
+
+    A file may write an underscore, for example ar_LATN for ar-Latn.
+    """
+    labels = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
+    spelled = {label: label for label in labels if label not in LANGUAGES}
+    for label in list(spelled):
+        language, _, rest = label.partition("-")
+        if rest:
+            spelled[f"{language}_{rest.upper().replace('-', '_')}"] = label
+    return spelled
 
 
 def subject_of(

@@ -190,14 +190,8 @@ def evaluate_settings(
     first, report = next(iter(reports.items()))
     rows = [row for name, one in reports.items() for row in _rows(one, name)]
     sections = [
-        {
-            **{
-                "slug": f"settings-{measure}",
-                "title": f"{capital(MEASURES[measure].name)} by setting",
-                "measures": [measure],
-            },
-            **{"of": [*dimensions, SETTING], "across": list(settings)},
-        }
+        {"slug": f"settings-{measure}", "title": f"{capital(MEASURES[measure].name)} by setting"}
+        | {"measures": [measure], "of": [*dimensions, SETTING], "across": list(settings)}
         for measure, dimensions in TABLES.items()
         if any(row["measure"] == measure for row in rows)
     ]

@@ -211,9 +211,8 @@ def within_reach(
         _set_design(store, design, seed="", size=0)
         _frame(store, design, list(ids_by_language))
         store.rows("asked", texts(id=sorted(set(ids))))
-        for batch in store.query("recall_reached"):
-            for language, key in zip(batch.column("language").to_pylist(), batch.column("id").to_pylist(), strict=True):
-                ids_by_language[language].add(key)
+        for row in store.fetch("recall_reached"):
+            ids_by_language[row["language"]].add(row["id"])
     return ids_by_language
 
 

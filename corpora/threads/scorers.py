@@ -187,22 +187,23 @@ def import_scores(
         if already := previous is not None and (previous.threshold, previous.sha256) == (threshold, scores.sha256):
             scores = previous
         else:
-            if (
-                previous
-                and previous.of != RESPONSE
-                and (draws := Draw.objects.filter(corpus__name=corpus_name).count())
-            ):
-                raise CorpusError(
-                    f"The scores of {name} from {previous.source} (threshold {previous.threshold:g}) cannot be "
-                    f"replaced, because draws from corpus {corpus_name} used them (draws: {draws:,}). Import the new "
-                    "scores with another --name."
-                )
+            _check_unused(corpus_name, previous)
             manifest = replace(manifest, scores=(*(entry for entry in manifest.scores if entry != previous), scores))
             layout.write_manifest(corpus_name, manifest)
     dropped = filter_counts(corpus_name, manifest)["dropped"]
     replaced = None if already else previous
     draws = Draw.objects.filter(corpus__name=corpus_name, design="filtered").count()
     return Imported(scores, manifest.rows, empty, outside, first, dropped, draws, replaced, already)
+
+
+def _check_unused(corpus_name: str, scores: layout.Scores | None) -> None:
+    """Raise CorpusError if a draw has used these scores, so that others must not replace them."""
+    if scores and scores.of != RESPONSE and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
+        raise CorpusError(
+            f"The scores of {scores.name} from {scores.source} (threshold {scores.threshold:g}) cannot be replaced, "
+            f"because draws from corpus {corpus_name} used them (draws: {draws:,}). Import the new scores with another "
+            "--name."
+        )
 
 
 def _checked(corpus_name: str) -> Manifest:

@@ -136,15 +136,7 @@ def prelabel(
 
     Raise CorpusError if votes are outdated and `again` is False.
     """
-    _check(name)
-    names = voters or layout.manifest_of(name).voters
-    if unknown := [voter for voter in names if voter not in VOTERS]:
-        raise CorpusError(
-            f"The detector {unknown[0]} is not installed. Install its package, or choose among "
-            f"{', '.join(VOTERS)} with --voters and add --again.",
-            "voters",
-        )
-    detectors = voters_with(min_scores or {}, names)
+    detectors = voters_with(min_scores or {}, _names(name, voters))
     versions = voter_versions(detectors)
     with layout.changing(name) as directory:
         manifest = layout.manifest_of(name)
@@ -156,11 +148,11 @@ def prelabel(
         progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in missing))
         parts = [manifest.parts[index] for index in missing]
         with _voting(name, directory, parts, k, detectors, processes, progress) as voted:
-            for index, old in ((index, saved[index]) for index in missing):
+            for index in missing:
                 # The old votes stay until the new ones are committed, so the new file needs a name of its own.
-                fresh = layout.part_name(index + 1)
-                again = old is not None and old.name == fresh
-                file = directory / "votes" / (fresh.replace(".parquet", "-again.parquet") if again else fresh)
+                old, fresh = saved[index], layout.part_name(index + 1)
+                is_taken = old is not None and old.name == fresh
+                file = directory / "votes" / (fresh.replace(".parquet", "-again.parquet") if is_taken else fresh)
                 with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} were not saved"):
                     rows, agreed = _write(next(voted), file)
                     votes = layout.VotesPart(file.name, rows, agreed, layout.digest_of(file), k, versions)
@@ -172,8 +164,21 @@ def prelabel(
     return manifest
 
 
-def _check(name: str) -> None:
-    layout.check_posts(name, layout.manifest_of(name), "You can draw from it without votes.")
+def _names(corpus_name: str, voters: Sequence[str]) -> Sequence[str]:
+    """Return the names of the detectors that vote on a corpus. The parameters are those of `prelabel`.
+
+    Raise CorpusError if the corpus contains records, or if a detector is not installed.
+    """
+    manifest = layout.manifest_of(corpus_name)
+    layout.check_posts(corpus_name, manifest, "You can draw from it without votes.")
+    names = voters or manifest.voters
+    if unknown := [voter for voter in names if voter not in VOTERS]:
+        raise CorpusError(
+            f"The detector {unknown[0]} is not installed. Install its package, or choose among "
+            f"{', '.join(VOTERS)} with --voters and add --again.",
+            "voters",
+        )
+    return names
 
 
 def _difference(name: str, votes: layout.VotesPart, k: int, versions: dict[str, str]) -> str:
