@@ -11,7 +11,7 @@ Scores can also belong to texts of replies. They only keep replies out of the re
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
 from corpora.core.records import RecordError, read_number, read_string
-from corpora.engines import Store, asking, full_disk_explained, texts
+from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Draw
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
@@ -33,24 +33,6 @@ from corpora.storage import intake, layout
 from corpora.storage.layout import Manifest
 from corpora.storage.schemas import SCORES_SCHEMA
 from corpora.threads.messages import cell, message_id
-
-
-@dataclass(frozen=True)
-class Filtered:
-    """The scores of a pair.
-
-    scores: a mapping from scorer to score; the score is None if neither the message nor the reply has one
-    dropped_by: the scorers that drop the pair
-    lacking: the scorers with a missing score for the pair
-    """
-
-    scores: dict[str, float | None]
-    dropped_by: tuple[str, ...]
-    lacking: tuple[str, ...]
-
-    @property
-    def kept(self) -> bool:
-        return not self.dropped_by
 
 
 def filter_digest(manifest: Manifest) -> str:
@@ -87,23 +69,6 @@ def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[st
     with filtering(corpus_name, manifest) as store:
         [counts] = store.fetch("filter_counts")
     return counts
-
-
-def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
-    """Return a mapping from pair id to the pair's scores and the scorers that drop it."""
-    rows_by_pair: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
-    with filtering(corpus_name) as store:
-        store.rows("asked", texts(id=rows_by_pair))
-        for row in store.fetch("scores_asked"):
-            rows_by_pair[row["id"]].append(row)
-    return {
-        key: Filtered(
-            {row["scorer"]: row["score"] for row in rows},
-            tuple(row["scorer"] for row in rows if row["dropped"]),
-            tuple(row["scorer"] for row in rows if row["lacking"]),
-        )
-        for key, rows in rows_by_pair.items()
-    }
 
 
 def rejected_replies(corpus_name: str, manifest: Manifest) -> dict[str, str]:

@@ -9,7 +9,7 @@ from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.models import Corpus, Draw
 from corpora.storage.layout import manifest_of
-from corpora.threads.scorers import filter_counts, filter_digest, filtered, filtering
+from corpora.threads.scorers import filter_counts, filter_digest, filtering
 from tests.corpora.on_disk import bytes_of
 from tests.corpora.test_threads import MESSAGES, TALK
 
@@ -31,28 +31,33 @@ def scoring(corpus, write, printed):
     return run
 
 
-def dropped_by(corpus="talk", ids=("b", "c")):
-    return {key: verdict.dropped_by for key, verdict in filtered(corpus, ids).items()}
+def scores_of(corpus="talk"):
+    """By pair and scorer: its score, whether it is lacking and whether the scorer drops the pair."""
+    with filtering(corpus) as store:
+        rows = store.connection.table("scores").to_arrow_table().to_pylist()
+    return {(row["id"], row["scorer"]): (row["score"], row["lacking"], row["dropped"]) for row in rows}
+
+
+def dropped_by(corpus="talk"):
+    return {key for key, (_, _, dropped) in scores_of(corpus).items() if dropped}
 
 
 def test_a_pair_has_the_greater_score_of_its_sides_and_is_dropped_above_the_threshold(scoring, corpus):
     assert filter_counts(corpus) == {"pairs": 2, "dropped": 0, "lacking": 0}
-    assert filtered(corpus, ["b"])["b"].kept
+    assert scores_of(corpus) == {}
     output = scoring("id,toxicity\na,0.9\nb,0.5\nc,0.1\nz,0.9\n", file="s.csv", column=["score=toxicity"])
     assert (
         "3 scores from s.csv; 1 pair dropped, with scores above 0.5. In total, the scorers keep 1 of 2 pairs" in output
     )
     assert "Note: these ids were ignored, because no pair of corpus talk has such a message: 1 id: z." in output
-    b, c = (filtered("talk", ["c", "b"])[key] for key in "bc")
-    assert (b.scores, b.dropped_by, b.kept) == ({"detoxify": 0.9}, ("detoxify",), False)
     # The threshold itself is not above it.
-    assert (c.scores, c.dropped_by, c.kept) == ({"detoxify": 0.5}, (), True)
+    assert scores_of() == {("b", "detoxify"): (0.9, False, True), ("c", "detoxify"): (0.5, False, False)}
 
 
 def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
     scoring("a\t0.9\nb\t0\nc\t0\n")
     scoring("b\t0\nc\t1\n", name="words", threshold="0", of="pair")
-    assert dropped_by() == {"b": ("detoxify",), "c": ("words",)}
+    assert dropped_by() == {("b", "detoxify"), ("c", "words")}
     assert filter_counts("talk") == {"pairs": 2, "dropped": 2, "lacking": 0}
     with filtering("talk") as store:
         assert sorted((row["id"], row["dropped"]) for row in store.fetch("filtered")) == [("b", 1), ("c", 1)]
@@ -60,13 +65,12 @@ def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
 
 def test_a_score_that_is_lacking_is_never_taken_for_0(scoring):
     assert "Note: 2 pairs have no score of detoxify" in scoring("b\t0.2\n")
-    b = filtered("talk", ["b"])["b"]
-    assert (b.scores, b.lacking, b.kept) == ({"detoxify": 0.2}, ("detoxify",), True)
+    assert scores_of()["b", "detoxify"] == (0.2, True, False)
     scoring('{"id": "a", "score": null}\n{"id": "c", "score": 0.7}\n', name="other", file="scores.jsonl")
-    verdicts = filtered("talk", ["b", "c"])
-    assert (verdicts["b"].scores["other"], verdicts["b"].lacking) == (None, ("detoxify", "other"))
+    scores = scores_of()
+    assert scores["b", "other"] == (None, True, False)
     # The side that has a score is enough to drop the pair.
-    assert (verdicts["c"].dropped_by, verdicts["c"].lacking) == (("other",), ("detoxify", "other"))
+    assert scores["c", "other"] == (0.7, True, True)
     assert filter_counts("talk") == {"pairs": 2, "dropped": 1, "lacking": 2}
 
 
@@ -79,7 +83,7 @@ def test_another_threshold_takes_the_place_of_the_first_unless_something_was_dra
     assert bytes_of("talk") == before
     output = scoring(scores, threshold="0.8")
     assert "these scores replace those of detoxify from scores.tsv, with the threshold 0.5" in output
-    assert dropped_by() == {"b": ("detoxify",), "c": ()}
+    assert dropped_by() == {("b", "detoxify")}
     assert [(scorer.name, scorer.threshold) for scorer in manifest_of("talk").scores] == [("detoxify", 0.8)]
     assert filter_digest(manifest_of("talk")) != digest
     drawn = {"design": "uniform", "seed": "1", "size": 1, "asked": 1, "frame_size": 2, "parameters": {}, "parts": 1}
