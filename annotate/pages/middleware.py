@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from threading import BoundedSemaphore, Lock
+from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
@@ -150,6 +152,14 @@ class LogInMiddleware(LoginRequiredMiddleware):
     Also set two cookies. One identifies the user to whom a carried form may be shown again. The other contains the
     number of the saved draft, for drafts.js.
     """
+
+    def process_view(
+        self, request: HttpRequest, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
+    ) -> HttpResponseBase | None:
+        response = super().process_view(request, view_func, view_args, view_kwargs)
+        # Django's lazy object stands for the user that it has read, and looks up each attribute in several steps.
+        request.user = getattr(request, "_cached_user", request.user)
+        return response
 
     def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseRedirect:
         if request.method != "POST" or request.path_info.startswith(API):
