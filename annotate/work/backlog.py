@@ -21,6 +21,7 @@ from corpora.database.statements import prepared, tell
 from corpora.system import Occupied, not_waiting
 
 _COUNT = sql("said")
+_COUNTED = ("waiting", "behind_tests", "queues", "day", "answered", "skipped")
 KEPT = timedelta(minutes=10)
 
 
@@ -104,9 +105,17 @@ def _renewed(cached: Mapping[int, Backlog], permits: Sequence[Permit]) -> dict[i
     """Count again, and return the rows by task. Tasks whose cached count remains in use are left out."""
     counted = count_backlogs(permits)
     usable = {permit.task.pk for permit in permits if _has_number(cached.get(permit.task.pk), permit)}
+    new = [row for row in counted if row.waiting or _is_new(row, cached.get(row.task_id))]
     # Store a first count even if this requires waiting. Otherwise, the next answer would cause an exact count.
-    is_kept = _keep(counted, wait=any(row.waiting and row.task_id not in usable for row in counted))
+    is_kept = _keep(new, wait=any(row.waiting and row.task_id not in usable for row in counted))
     return {row.task_id: row for row in counted if is_kept or row.task_id not in usable}
+
+
+def _is_new(row: Backlog, cached: Backlog | None) -> bool:
+    """Return whether to store a count of zero, which may be renewed on every request but seldom changes."""
+    if cached is None or row.counted_at - cached.counted_at >= KEPT:
+        return True
+    return any(getattr(row, name) != getattr(cached, name) for name in _COUNTED)
 
 
 def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
@@ -117,7 +126,7 @@ def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
                 counted,
                 update_conflicts=True,
                 unique_fields=["annotator", "task"],
-                update_fields=["waiting", "behind_tests", "queues", "day", "answered", "skipped", "counted_at"],
+                update_fields=[*_COUNTED, "counted_at"],
             )
     except Occupied:
         return False
