@@ -378,10 +378,11 @@ def _time_sender() -> Callable[[datetime], Any]:
     return _as_text if connection.vendor == "sqlite" else connection.ops.adapt_datetimefield_value
 
 
-def _as_text(moment: datetime) -> str:
+def _as_text(moment: datetime | str) -> str:
     # The result is the same as Django's. Django takes ten times as long, because it looks up the connection's time
-    # zone, which here is always UTC.
-    return str(moment if moment.tzinfo is UTC else moment.astimezone(UTC))[: -len("+00:00")]
+    # zone, which here is always UTC. Texts are already in UTC.
+    in_utc = moment if isinstance(moment, str) or moment.tzinfo is UTC else moment.astimezone(UTC)
+    return str(in_utc)[: -len("+00:00")]
 
 
 def _in_utc(moment: datetime) -> datetime:

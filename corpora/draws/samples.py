@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import datetime
 from functools import partial, reduce
 from itertools import chain
 from operator import attrgetter
@@ -117,12 +117,12 @@ def rows_in(batch: pa.RecordBatch, panel: Panel = DEFAULT) -> Iterator[dict[str,
 
 
 def _values(column: pa.Array) -> list[Any]:
-    if not pa.types.is_timestamp(column.type):
-        values: list[Any] = column.to_pylist()
-        return values
-    # For times, to_pylist would take fifty times as long.
-    moments = pc.cast(column, pa.timestamp("us")).to_numpy(zero_copy_only=False).tolist()
-    return [moment and moment.replace(tzinfo=UTC) for moment in moments]
+    if pa.types.is_timestamp(column.type):
+        # Times are text, as str() formats them, because the database accepts it and datetime objects take longer.
+        texts = pc.cast(pc.cast(column, pa.timestamp("us")), pa.string())
+        column = pc.binary_join_element_wise(pc.replace_substring_regex(texts, r"\.000000$", ""), "+00:00", "")
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
@@ -500,13 +500,13 @@ def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
     """Return an unsaved item for a row. The row is a post with its votes, or a record, which has no votes."""
-    votes = row.get("votes", "{}")
+    votes, posted_at = row.get("votes", "{}"), row["posted_at"]
     item = of(
         corpus=corpus,
         key=row["id"],
         text=row["text"],
         author=row["author"],
-        posted_at=row["posted_at"],
+        posted_at=datetime.fromisoformat(posted_at) if posted_at and of is Item else posted_at,
         url=row["url"],
         language=row.get("language", ""),
         fields=row.get("fields", {}),
