@@ -203,6 +203,9 @@ GROWN = """
       AND relowner = current_user::regrole
       AND pg_relation_size(oid) / current_setting('block_size')::int > 1.5 * relpages + 2
 """
+# The number of most common values per column. PostgreSQL reads 300 times as many rows. With its default of 100, this
+# took a fifth of the time for opening a task.
+TARGET = 25
 logger = logging.getLogger(__name__)
 
 
@@ -215,9 +218,10 @@ def gather() -> None:
 
 def _gather() -> None:
     try:
-        with connection.cursor() as cursor:
+        with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(GROWN)
             if names := [name for (name,) in cursor.fetchall()]:
+                cursor.execute(f"SET LOCAL default_statistics_target = {TARGET}")
                 # Skip tables that are locked, because autovacuum or another process is probably analyzing them.
                 cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(names)}")
     except Error:
