@@ -110,18 +110,19 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     copies = [key for key, original in originals.items() if original]
     Unit.objects.filter(pk__in=listed(copies)).update(audited=True)
     for batch in batched(dict.fromkeys(originals[key] or key for key in drawn_keys), BATCH):
+        # Added units are read before the transaction begins, because nobody else can change them yet.
+        units = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item")
+        of_item = ("item__key", "item__language", "item__votes")
+        judged = units.only("task", "position", "stage", "asked", *of_item).in_bulk()
+        added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
+        for unit in added:
+            unit.task, unit.audited = task, unit.pk in drawn
+        transitions = [to_people(unit, "audited", routes) for unit in added]
+        earlier = [key for key, unit in judged.items() if unit.position < first]
         with transaction.atomic():
-            units = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item")
-            of_item = ("item__key", "item__language", "item__votes")
-            judged = units.only("task", "position", "stage", "asked", *of_item).in_bulk()
-            added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
-            for unit in added:
-                unit.task, unit.audited = task, unit.pk in drawn
-            transitions = [to_people(unit, "audited", routes) for unit in added]
             choose_rechecks(task, added)
             save_all(added, transitions, [*CHANGED, "audited"])
             sent += len(added)
-            earlier = [key for key, unit in judged.items() if unit.position < first]
             send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
     return sent
 
