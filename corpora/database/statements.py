@@ -389,11 +389,11 @@ def _in_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC)
 
 
-_decode = json.JSONDecoder().decode
+_decode = json.JSONDecoder().raw_decode  # `decode` would search for spaces, which stored values never begin with
 
 
 def _from_json(text: str) -> Any:
-    return [] if text == "[]" else {} if text == "{}" else _decode(text)
+    return [] if text == "[]" else {} if text == "{}" else _decode(text)[0]
 
 
 def _as_json(encode: Callable[[Any], str], value: Any) -> str:
