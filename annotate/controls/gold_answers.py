@@ -5,23 +5,40 @@ cannot have two, because practice explains the right answer, so the item would b
 Gold answers are never exported. Items with the same content as a gold answer are excluded from work.
 """
 
+import json
 import math
+import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from annotate.controls.honeypots import answers
+from annotate.controls.honeypots import Turn, answers, in_order, is_due, rule, score, to_come, turn_in, turns
+from annotate.core.draws.committed_draws import GOLD_PLACE, Line, gold_order
+from annotate.core.pause_rule import pauses
 from annotate.core.refusals import InvalidAnswer
-from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
-from annotate.work.task_creation import GoldRow
+from annotate.kinds.control import Place, QualityControl, register
+from annotate.models import Annotator, GoldAnswer, Judgment, Lease, Task, Trial, TrialAnswer, Unit
+from annotate.quality.commitments import READ, draw_line
+from annotate.work.assignment import PlaceOf, free_place
+from annotate.work.eligible import Seen, unjudged_by
+from annotate.work.interventions import stop
+from annotate.work.permit import Permit
+from annotate.work.task_creation import Entry, GoldRow
+from annotate.work.unit_entry import add_units, shuffled
+from corpora.core.graphemes import UNSPACED
 from corpora.core.languages import code_of
 from corpora.core.records import read_id
 from corpora.core.values import is_missing, matching, tidy, whole
+from corpora.database.statements import prepared
+from corpora.draws.samples import items_of
 from corpora.models import Item, as_read
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, read_rows
@@ -244,3 +261,258 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     return sum(agrees(given_label, label) for given_label in given_labels), sum(
         agrees(given_label, old_label) for given_label in given_labels
     )
+
+
+# --- The quality control `gold answers`, which hides gold answers in the queue and pauses people who fail too many. It
+# also records which gold answers people received, so that the draws can be verified, and finds units that repeat a gold
+# answer or an example in the guidelines, so that their answer is already known.
+
+
+class GoldAnswers(QualityControl):
+    """Gold answers that are hidden among each person's units. People who fail too many of them are paused."""
+
+    name = "gold answers"
+    switches = ("gold_share",)
+    inputs = ("gold", "gold_column")
+    hides = True
+
+    def enter(self, entry: Entry) -> None:
+        task = entry.task
+        hidden = store(task, list(entry.gold), items_of(entry.corpus, [row.id for row in entry.gold]))
+        for control in task.kind.hooks["gold_stored"]:
+            control.gold_stored(task, entry.suggested)
+        answers = {item.pk: label for item, label in hidden.items()}
+        add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=entry.suggested)
+        check_pool(task)
+        entry.items = without_twins(task, shuffled(entry.items, entry.seed))
+
+    def place(self, unit: Unit, permit: Permit) -> PlaceOf:
+        annotator = permit.annotator
+        pots_of = _pots[annotator.has_seen_answers, annotator.takes_disturbing]
+        pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
+        seen_by_others = {pk: bool(number) for pk, *_, number in pots}
+        hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
+        # Prefer gold answers that nobody has seen except people who have answered this unit. Such a gold answer has no
+        # more readers than the unit that it replaces. If it is returned, another person can still get it there.
+        hidden.sort(key=seen_by_others.__getitem__)
+        turn = turn_in(permit, unit.language)
+        due = hidden if is_due(permit, unit.language, turn) else []
+        return partial(_choose_place, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
+
+    def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
+        """Find units that have the same content as a gold answer of the task or as an example in its guidelines.
+
+        When a task is opened, items with gold answers are excluded. However, gold answers can be added later, and
+        guidelines can change.
+
+        Return GOLD_ANSWER or EXAMPLE for each such unit, by unit key.
+        """
+        gold = task.gold_answers.values_list("item__language", "item__text", "item__fields")
+        answers = {as_read(*content) for content in gold}
+        texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
+        reasons = {}
+        for batch in units:
+            columns = (batch.unit[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
+            for pk, language, text, fields_json in zip(*columns, strict=True):
+                fields = json.loads(fields_json)
+                if as_read(language, text, fields) in answers:
+                    reasons[pk] = GOLD_ANSWER
+                elif _is_quoted(list(filter(None, map(_words, fields.values() or [text]))), texts):
+                    reasons[pk] = EXAMPLE
+        return reasons
+
+    def draws(self, task: Task) -> Iterator[Line]:
+        return _gold_places(task) if task.gold_share else iter(())
+
+    def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
+        return partial(to_come, turns(permits))
+
+    def score(self, permit: Permit) -> tuple[int, int]:
+        return score(permit)
+
+    def pauses(self, permit: Permit) -> bool:
+        """Pause an annotator who has failed too many gold answers. Return whether the annotator is now paused.
+
+        If the annotator was paused before, only answers after the pause was lifted count.
+        """
+        right, answered = score(permit)
+        if not permit.is_paused and pauses(right, answered, rule(permit.task)):
+            stop(permit, right, answered)
+            return True
+        return permit.is_paused
+
+
+def _of_pots(may_have_seen: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
+    @prepared
+    def pots(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
+        """Return the gold answers in a language that a person can get in place of a unit of work.
+
+        Each row has the key of the gold answer's unit, the id of its item, whether the person has it open or has
+        returned it, and how many other people have received it without answering the unit of work.
+        """
+        answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
+        other_leases = (
+            Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
+        )
+        own_leases = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
+        own_leases = own_leases.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
+        hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
+        available = unjudged_by(hidden, annotator, may_have_seen=may_have_seen, takes_disturbing=takes_disturbing)
+        # Count these people instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
+        number = other_leases.order_by().values("unit").annotate(number=Count("pk")).values("number")
+        rows = available.annotate(given=Exists(own_leases), met=Coalesce(Subquery(number), 0))
+        return rows.values_list("pk", "item__key", "given", "met")
+
+    return pots
+
+
+_pots = {flags: _of_pots(*flags) for flags in product((False, True), repeat=2)}
+
+
+def _choose_place(
+    leases: list[Lease], own_leases: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
+) -> Place:
+    """Decide what an annotator gets when a unit of work is next in the queue, the first of these that is possible:
+
+    1. the unit or the gold answer that the annotator returned here earlier; this needs no draw
+    2. a gold answer, if one is due
+    3. a gold answer that somebody else returned here; it replaces the unit and counts as work in the draw
+    4. the unit of work itself
+
+    leases: all leases of the unit, including those of gold answers that replaced it.
+    own_leases: the leases of the annotator.
+    unit: the unit of work.
+    due: keys of gold answers in the annotator's order, if one is due; otherwise empty.
+    pots: keys of all gold answers that the annotator can get.
+    turn: state of the annotator's draw.
+    """
+    stand_ins = {lease.unit_id for lease in leases}.intersection(pots)
+    free = {pk for pk in stand_ins if free_place(unit, leases, stand_in=pk) is not None}
+    returned = _last_returned(own_leases)
+    if returned and (returned.unit_id == unit.pk or returned.unit_id in free):
+        return Place(returned.unit_id, {"turn": None, "in_place": returned.in_place})
+    if due:
+        # Prefer a gold answer that has not replaced this unit for anybody, because other people's answers to it count.
+        return Place(min(due, key=lambda pk: pk in stand_ins), {"turn": turn})
+    if other_returned := _last_returned(each for each in leases if each.unit_id in free):
+        return Place(other_returned.unit_id, {"turn": turn, "in_place": True})
+    return Place(unit.pk, {"turn": turn})
+
+
+def _last_returned(leases: Iterable[Lease]) -> Lease | None:
+    """Return the last of the leases that were returned; None if none was returned."""
+    return max((lease for lease in leases if lease.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
+
+
+# --- Records of the units that each person has received, which make it possible to verify the draws
+
+
+def _gold_places(task: Task) -> Iterator[Line]:
+    """Yield a record for each person and language. It lists the units that the person has received, in order."""
+    pools: dict[str, list[str]] = {}
+    for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
+        pools.setdefault(language, []).append(key)
+    flagged = Judgment.objects.filter(unit__task=task, unit__honeypot=True, kind=Judgment.FLAG).order_by("unit")
+    disturbing = list(flagged.values_list("unit__item__key", flat=True).distinct())
+    by_person = ("annotator__pseudonym", "queue")
+    leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
+    rows = leases.values_list(*by_person, "turn", "in_place", "unit__honeypot", "unit__item__key")
+    for (person, language), lease_rows in groupby(rows.iterator(READ), key=lambda row: row[:2]):
+        entries = _entries(
+            (turn, in_place, key if honeypot else "") for *_, turn, in_place, honeypot, key in lease_rows
+        )
+        if entries and language in pools:
+            disturbing_keys = [key for key in disturbing if key in pools[language]]
+            parameters = {"disturbing": disturbing_keys} if disturbing_keys else {}
+            annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
+            seen_units = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
+            if seen := [key for key in seen_units.values_list("item__key", flat=True) if key in pools[language]]:
+                parameters["seen_elsewhere"] = seen
+            if passed_over := _passed_over(
+                gold_order(task.lots, person, pools[language]), entries, [*disturbing_keys, *seen]
+            ):
+                parameters["passed_over"] = passed_over
+            yield draw_line(GOLD_PLACE, [person, language], parameters, pools[language], entries)
+
+
+def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
+    """Return the gold answers that were due but were not given to a person, because other people had seen them.
+
+    order: ids of gold answers in the order of the person's draw.
+    entries: result of `_entries` for the person.
+    never: ids of gold answers that the person must not get.
+    """
+    handled, passed = set(never), dict[str, None]()
+    for entry in entries:
+        key = entry if isinstance(entry, str) else entry[3]
+        if isinstance(key, str):
+            passed |= dict.fromkeys(
+                candidate for candidate in order[: order.index(key)] if candidate not in handled and key is not entry
+            )
+            handled.add(key)
+    return list(passed)
+
+
+def _entries(units: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
+    """Return the units that a person has received, as entries of the draw's record.
+
+    - Consecutive units of work that were drawn form one entry, with the state of the draw and the number of units.
+    - A gold answer that was drawn is an entry with the state of the draw and the id of the gold answer.
+    - A gold answer that was not drawn, but came back because it had been returned, is an entry with only its id. It is
+      listed only if the person has not received it before. If it replaced a unit of work, it also counts as work.
+
+    units: for each unit, the state of the draw (None if nothing was drawn), whether it is a returned gold answer that
+        replaced a unit of work, and the id of the gold answer ("" for work).
+    """
+    entries: list[Any] = []
+    received: set[str] = set()
+    for turn, in_place, key in units:
+        if turn is None or in_place:
+            entries += [key] if key and key not in received else []
+        if turn is None:
+            pass
+        elif key and not in_place:
+            entries.append([*turn, key])
+        elif entries and _continues(entries[-1], turn):
+            entries[-1][3] += 1
+        else:
+            entries.append([*turn, 1])
+        received.add(key)
+    return entries
+
+
+def _continues(entry: Any, turn: list[int]) -> bool:
+    """Return whether a unit of work with this state of the draw directly follows the units of an entry."""
+    if isinstance(entry, str) or isinstance(entry[3], str):
+        return False
+    given, known, size, number = entry
+    return [given + number, known, size] == turn
+
+
+# --- Items quoted in guidelines
+
+
+EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
+# Minimum number of letters and digits that an item must have to be recognized in guidelines. A short item such as
+# "cheap flights" can occur there by chance.
+LEAST_LETTERS = 20
+
+
+def _is_quoted(values: list[str], texts: list[str]) -> bool:
+    """Return whether one of the texts quotes an item, which means that it contains all values of the item.
+
+    Short items never count as quoted, because their values could occur in a text by chance.
+    """
+    letters = sum(len(value) - value.count(" ") for value in values)
+    return letters >= LEAST_LETTERS and any(all(f" {value} " in text for value in values) for text in texts)
+
+
+def _words(text: str) -> str:
+    """Reduce a text to its words, separated by single spaces, so that Markdown, quotes and line breaks do not matter.
+
+    If the script has no spaces between words, each character is treated as a word.
+    """
+    return " ".join(re.sub(r"[\W_]+", " ", re.sub(f"[{UNSPACED}]", r" \g<0> ", text.casefold())).split())
+
+
+register(GoldAnswers())

@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 
 from annotate.controls.audit_report import Stratum, audit_counts
 from annotate.controls.check_report import check_counts
-from annotate.controls.known_answers import EXAMPLE, GOLD_ANSWER
+from annotate.controls.gold_answers import EXAMPLE, GOLD_ANSWER
 from annotate.controls.suggestions import all_suggested
 from annotate.core import stages
 from annotate.core.draws.balanced_sets import Document, Sizes, balanced, part_of, place_of
