@@ -391,12 +391,8 @@ def person_page(
         voidable=person.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=people_report.trials_table(tested, sort) if tested else None,
-        labels_table=people_report.labels_table(stats["labels"], sort, task.kind.pages.short)
-        if work and work["answers"]
-        else None,
-        given_table=people_report.gold_judgments_table(stats["known"], sort, task.kind.pages.short)
-        if stats["known"]
-        else None,
+        labels_table=people_report.labels_table(stats["labels"], sort, short) if work and work["answers"] else None,
+        given_table=people_report.gold_judgments_table(stats["known"], sort, short) if stats["known"] else None,
         decides=may(request.user, "decide", task.name) and may_change(request.user, person.user),
         comments_table=people_report.comments_table(wrote, sort, short, _of_unit(task)) if wrote else None,
         refusal=refusal,

@@ -82,16 +82,7 @@ def new_task(request: UserRequest) -> HttpResponse:
     values: Mapping[str, Any] = request.POST if request.method == "POST" else earlier or request.GET
     corpus = next((row for row in corpus_rows() if row["corpus"] == values.get("corpus")), None)
     if not corpus or not values.get("kind"):
-        choices = [row for row in corpus_rows() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
-        if not corpus and "corpus" not in values and len(choices) == 1:
-            corpus = choices[0]
-        ways, unfit = _kind_choices(corpus) if corpus else ([], [])
-        steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
-        offers: dict[str, Any] = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
-        offers["special"] = [(way, *each) for way in ways for each in way.get("special", ())]
-        if corpus and corpus["holds"] == POSTS:
-            offers["as_records"] = records_address(corpus["corpus"])
-        return manage_page(request, "new_task_of", **offers)
+        return _kinds_page(request, corpus, is_first="corpus" not in values)
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
@@ -116,6 +107,23 @@ def new_task(request: UserRequest) -> HttpResponse:
     except ActionError as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
         return _form(request, options or request.POST.dict(), hidden_options, refusal=refusal, **context)
+
+
+def _kinds_page(request: UserRequest, corpus: Mapping[str, Any] | None, *, is_first: bool) -> HttpResponse:
+    """Let the manager choose a corpus, and then a kind and a design that fit it.
+
+    is_first: whether the manager has not chosen a corpus yet, so that the only one is chosen
+    """
+    choices = [row for row in corpus_rows() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
+    if not corpus and is_first and len(choices) == 1:
+        corpus = choices[0]
+    ways, unfit = _kind_choices(corpus) if corpus else ([], [])
+    steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
+    offers: dict[str, Any] = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
+    offers["special"] = [(way, *each) for way in ways for each in way.get("special", ())]
+    if corpus and corpus["holds"] == POSTS:
+        offers["as_records"] = records_address(corpus["corpus"])
+    return manage_page(request, "new_task_of", **offers)
 
 
 def _form(

@@ -126,7 +126,6 @@ def _show(
     permit: Permit,
     language: str,
     answered: TrialAnswer | None = None,
-    *,
     posted: QueryDict | None = None,
 ) -> HttpResponse:
     """Show the annotator's next step or, after an answer in practice, the correct answer.
