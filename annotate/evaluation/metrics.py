@@ -176,17 +176,17 @@ def strata_of(
         inside = domain(cell)
         return int(inside), int(inside and right(cell))
 
-    for cell, posts in cells.items():
-        predictions, true = (cell.said, cell.other), counted_as(cell.truth, cell.said, cell.other)
-        guess, as_said = counted_as(cell.agreed, *predictions), counted_as(cell.said, *predictions)
+    for (name, agreed, is_read, truth, said, other, *_), posts in cells.items():
+        true, guess, as_said = (counted_as(label, said, other) for label in (truth, agreed, said))
         for index in (0, 1):
-            read[cell.stratum][index] += posts * true[index] * cell.read
-            guessed[cell.stratum][index] += posts * guess[index]
-        could_be = {as_said, *(counted_as(truth, *predictions) for truth in (cell.other, *truths, ANOTHER))} - {guess}
-        for could in could_be if cell.stratum else ():
-            turn = turning[cell.stratum].setdefault((could[0] - guess[0], could[1] - guess[1]), [0, 0, 0, None])
+            read[name][index] += posts * true[index] * is_read
+            guessed[name][index] += posts * guess[index]
+        if not name:
+            continue
+        for could in {as_said, *(counted_as(label, said, other) for label in (other, *truths, ANOTHER))} - {guess}:
+            turn = turning[name].setdefault((could[0] - guess[0], could[1] - guess[1]), [0, 0, 0, None])
             turn[0] += posts
-            if cell.read:
+            if is_read:
                 turn[1:3] = turn[1] + posts, turn[2] + posts * (true == could)
             # In one stratum, few or none of the posts on which the predictor disagrees with the detectors may have been
             # read, so also pass the rate over all strata.
