@@ -175,7 +175,7 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     smallest = {language: min(by_split.values()) for language, by_split in lacking.items()}
     chosen: dict[str, str] = {}
     turns = [(*_turn(component, smallest, parts, seed), component) for component in groups]
-    for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
+    for larger, _, _, component in sorted(turns):
         languages = [lacking[language] for language in {row.language for row in component}]
         # If a component has rows in English and in another language, it cannot go to train.
         open_to = [name for name in SPLITS if all(name in language for language in languages)]
