@@ -406,7 +406,7 @@ def _beginning(found: Recognized, column: str) -> str:
         help="also write the labels of each imported predictor and of each detector, as import_predictions reads them",
     ),
     refuses=(ExportError,),
-    checks=lambda values: check_copy(values["corpus"]),
+    checks=lambda values: _check_export(values["corpus"]),
 )
 def export_corpus_action(values: Values, progress: Progress) -> Outcome:
     name, out = values["corpus"], values["out"]
@@ -416,6 +416,10 @@ def export_corpus_action(values: Values, progress: Progress) -> Outcome:
     copy = manifest["copy"]
     written = f"{many(copy['rows'], 'record' if copy['fields'] else 'post')} of corpus {name} written to {out}."
     return Outcome([written, "To import them again:", *_commands(out, copy)], data=manifest)
+
+
+def _check_export(name: str) -> None:
+    check_copy(name)
 
 
 def _commands(out: Path, copy: Mapping[str, Any]) -> list[str]:

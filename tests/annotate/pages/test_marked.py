@@ -109,6 +109,8 @@ OF_OTHERS = {
     *("annotator_statistics", "draw_plan", "figure_cache", "finish_forecast", "finish_simulation", "further_work"),
     *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
     *("task_overview", "task_statistics"),
+    # pages/: what managers see of a kind of their own
+    "kind_preview",
 }
 KINDS = (
     *("concept_kind", "record_kind", "language", "language_questions", "preference_kind"),
