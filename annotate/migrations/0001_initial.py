@@ -287,17 +287,27 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(
-                                ("kind__in", ["answer", "settle", "repeat"]), models.Q(("label", ""), _negated=True)
+                                models.Q(("kind", "answer"), ("kind", "settle"), ("kind", "repeat"), _connector="OR"),
+                                models.Q(("label", ""), _negated=True),
                             ),
-                            models.Q(("kind__in", ["skip", "flag", "discard"]), ("label", "")),
+                            models.Q(
+                                models.Q(("kind", "skip"), ("kind", "flag"), ("kind", "discard"), _connector="OR"),
+                                ("label", ""),
+                            ),
                             _connector="OR",
                         ),
                         name="answer_or_skip",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("kind__in", ["answer", "skip", "flag"]), ("lease__isnull", False)),
-                            models.Q(("kind__in", ["settle", "discard", "repeat"]), ("lease__isnull", True)),
+                            models.Q(
+                                models.Q(("kind", "answer"), ("kind", "skip"), ("kind", "flag"), _connector="OR"),
+                                ("lease__isnull", False),
+                            ),
+                            models.Q(
+                                models.Q(("kind", "settle"), ("kind", "discard"), ("kind", "repeat"), _connector="OR"),
+                                ("lease__isnull", True),
+                            ),
                             _connector="OR",
                         ),
                         name="annotators_judge_by_lease",
@@ -992,10 +1002,14 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("item", "task", "asked", "pair"), name="item_asked_once_in_task"),
                     models.CheckConstraint(
                         condition=models.Q(
-                            (
-                                "stage__in",
-                                ["NEW", "COPIED", "AGREED", "QUEUED", "ADJUDICATION", "LABELLED", "DISCARDED"],
-                            )
+                            ("stage", "NEW"),
+                            ("stage", "COPIED"),
+                            ("stage", "AGREED"),
+                            ("stage", "QUEUED"),
+                            ("stage", "ADJUDICATION"),
+                            ("stage", "LABELLED"),
+                            ("stage", "DISCARDED"),
+                            _connector="OR",
                         ),
                         name="known_stage",
                     ),

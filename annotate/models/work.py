@@ -4,6 +4,7 @@ Constraints make the database reject invalid states; the modules of work/ explai
 and transitions are never changed or deleted, except that a judgment is marked as voided when it no longer counts.
 """
 
+from collections.abc import Iterable
 from typing import Self
 
 from django.conf import settings
@@ -14,6 +15,14 @@ from annotate.core import stages
 from annotate.models.people import Annotator
 from annotate.models.tasks import Task
 from corpora.database.statements import LoadedRow
+
+
+def any_of(field: str, values: Iterable[str]) -> Q:
+    """Return the condition that a field has one of these values.
+
+    In a constraint, it takes SQLite less time than `field__in`, for which each statement fills a table with the values.
+    """
+    return Q(*((field, value) for value in values), _connector=Q.OR)
 
 
 class Units(models.QuerySet["Unit"]):
@@ -125,7 +134,7 @@ class Unit(LoadedRow):
         ]
         constraints = [
             models.UniqueConstraint(fields=["item", "task", "asked", "pair"], name="item_asked_once_in_task"),
-            models.CheckConstraint(condition=Q(stage__in=list(stages.STAGES)), name="known_stage"),
+            models.CheckConstraint(condition=any_of("stage", stages.STAGES), name="known_stage"),
             models.CheckConstraint(
                 condition=Q(stage__in=stages.WITH_LABEL) & ~Q(label="") | ~Q(stage__in=stages.WITH_LABEL) & Q(label=""),
                 name="label_only_where_labelled",
@@ -414,13 +423,13 @@ class Judgment(LoadedRow):
                 condition=Q(voided_by__isnull=True) | Q(voided_at__isnull=False), name="voided_by_when_voided"
             ),
             models.CheckConstraint(
-                condition=(Q(kind__in=["answer", "settle", "repeat"]) & ~Q(label=""))
-                | (Q(kind__in=["skip", "flag", "discard"]) & Q(label="")),
+                condition=(any_of("kind", ["answer", "settle", "repeat"]) & ~Q(label=""))
+                | (any_of("kind", ["skip", "flag", "discard"]) & Q(label="")),
                 name="answer_or_skip",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["answer", "skip", "flag"], lease__isnull=False)
-                | Q(kind__in=["settle", "discard", "repeat"], lease__isnull=True),
+                condition=(any_of("kind", ["answer", "skip", "flag"]) & Q(lease__isnull=False))
+                | (any_of("kind", ["settle", "discard", "repeat"]) & Q(lease__isnull=True)),
                 name="annotators_judge_by_lease",
             ),
             models.CheckConstraint(
