@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Func, Q, TextField
+from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.aggregation.answer_table import at_first, majority
@@ -149,7 +150,7 @@ def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], 
     answers: the labels of the answers to each unit, in order, by the unit's primary key.
     last: the primary key of the last answer to each unit.
     """
-    transitions = []
+    transitions, now = [], timezone.now()
     aggregated = cache(partial(aggregate, task))  # many units have the same answers
     for unit in units:
         labels = answers[unit.pk]
@@ -159,7 +160,8 @@ def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], 
         else:
             event, to_stage, label = result
             transitions.append(moved(unit, event, to_stage, label=label, of=PLAIN))
-            transitions[-1].judgment_id = last[unit.pk]
+            # A time that is the same in all rows is sent to the database once.
+            transitions[-1].judgment_id, transitions[-1].at = last[unit.pk], now
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 
