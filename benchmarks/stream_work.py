@@ -32,6 +32,7 @@ from annotate.evaluation.subjects import (  # noqa: E402
 )
 from annotate.goldsets.exporter import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
+from annotate.kinds.files import MODULES  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402
 from annotate.work import task_creation  # noqa: E402
 from benchmarks import audits_work  # noqa: E402
@@ -182,11 +183,11 @@ def following(rule: str) -> Iterator[None]:
     """confirmed: what Assay does with an answer in another language; single: it stands, as if it named none."""
     kind = KINDS["language"]
     if rule == "single":
-        KINDS["language"] = kind.with_parts(routing={"named": lambda label: ""})
+        MODULES["language"] = kind.with_parts(routing={"named": lambda label: ""})
     try:
         yield
     finally:
-        KINDS["language"] = kind
+        MODULES["language"] = kind
 
 
 def main(arguments: list[str]) -> None:

@@ -24,7 +24,7 @@ from corpora.core.records import FIELD_NAME, RESERVED
 
 __all__ = ["KindError", "kind_in", "kind_of", "read_kind", "read_text"]
 
-MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, language.VERIFY)}
+MODULES: dict[str, Kind] = {kind.slug: kind for kind in (language.KIND, language.VERIFY)}
 HERE = Path(__file__).parent
 # The number of sensitive units per person and day: the default limit, and the highest limit that a file can set.
 A_DAY, MOST_A_DAY = 50, 1_000
