@@ -16,7 +16,7 @@ def main(size: int) -> None:
     from django.contrib.auth.models import User
 
     import assay
-    from annotate.actions.commands import call_command
+    from annotate.actions.registry import call_command
     from annotate.kinds import Answer
     from annotate.models import Annotator, AnnotatorLanguage, Task
     from annotate.work.adjudication import discard, to_adjudicate

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import pause_rule
 from annotate.core.pause_rule import Rule
 from annotate.models import Judgment, Task

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import override_settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from benchmarks import population_report, population_work
 from benchmarks.place import BenchmarkFailed
 from benchmarks.population_report import cells_of

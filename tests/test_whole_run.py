@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Unit
 from annotate.work.accounts import add_annotators

@@ -16,14 +16,11 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from django.conf import settings
-from django.core import management
-from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from tqdm import tqdm
 
 from annotate.actions.action import Action, ActionError, Encoder, Progress
 from annotate.actions.database import prepare
-from annotate.actions.registry import MODULES, action_named
 from annotate.core.option import (
     Option,
     OptionError,
@@ -271,23 +268,6 @@ class ActionCommand(Command):
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError("Cancelled. Nothing was changed.")
-
-
-def command_named(name: str) -> BaseCommand:
-    """Return the command with this name: that of an action, a command in management/commands/, or Django's own.
-
-    Raise CommandError if there is no such command.
-    """
-    if MODULES.get(name):
-        return ActionCommand(action_named(name))
-    if name not in get_commands():
-        raise CommandError(f"There is no command {name!r}.")
-    return load_command_class(get_commands()[name], name)
-
-
-def call_command(name: str, /, *words: Any, **options: Any) -> Any:
-    """Call a command by name, with the arguments and the result of Django's `call_command`."""
-    return management.call_command(command_named(name), *words, **options)
 
 
 def value_of(option: Option) -> str:

@@ -12,11 +12,12 @@ import sys
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import django
-from django.core.management import ManagementUtility, get_commands
-from django.core.management.base import CommandError
+from django.core import management
+from django.core.management import ManagementUtility, get_commands, load_command_class
+from django.core.management.base import BaseCommand, CommandError
 
 from annotate import exit_status
 from corpora.system import IN_CHECKOUT, VERSION, private
@@ -110,6 +111,24 @@ def by_name() -> dict[str, Action]:
     return {name: action_named(name) for name, module in MODULES.items() if module}
 
 
+def command_named(name: str) -> BaseCommand:
+    """Return the command with this name: that of an action, a command in management/commands/, or Django's own.
+
+    Raise CommandError if there is no such command.
+    """
+    if MODULES.get(name):
+        command: BaseCommand = import_module("annotate.actions.commands").ActionCommand(action_named(name))
+        return command
+    if name not in get_commands():
+        raise CommandError(f"There is no command {name!r}.")
+    return load_command_class(get_commands()[name], name)
+
+
+def call_command(name: str, /, *words: Any, **options: Any) -> Any:
+    """Call a command by name, with the arguments and the result of Django's `call_command`."""
+    return management.call_command(command_named(name), *words, **options)
+
+
 # --- The program `assay`, which is also `python manage.py`; Django's own commands run as `assay django COMMAND`.
 
 HELP = {"help", "-h", "--help"}
@@ -143,7 +162,7 @@ def run(arguments: list[str]) -> None:
             ManagementUtility(["assay django", *rest]).execute()
         case [name, *rest] if name in MODULES:
             django.setup()
-            import_module("annotate.actions.commands").command_named(name).run_from_argv(["assay", name, *rest])
+            command_named(name).run_from_argv(["assay", name, *rest])
         case [name, *_]:
             raise CommandError(unknown_command(name), returncode=exit_status.CALLED_WRONGLY)
 

@@ -15,8 +15,8 @@ from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 
 from annotate.actions.action import address, task_named
-from annotate.actions.commands import command_named, value_of
-from annotate.actions.registry import COMMANDS
+from annotate.actions.commands import value_of
+from annotate.actions.registry import COMMANDS, command_named
 from annotate.controls.chosen_concepts import CHOSEN
 from annotate.core import refusals
 from annotate.core.option import (

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import override_settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.models import Corpus
 
 NAME, LICENCE = "demo", "CC-BY-4.0"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.set_folder import write_manifest as sign
 from annotate.kinds import Answer
 from annotate.work.adjudication import settle, to_adjudicate

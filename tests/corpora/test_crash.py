@@ -11,7 +11,7 @@ import duckdb
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.engines import full_disk_explained
 from corpora.storage import intake
@@ -48,7 +48,7 @@ settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, ENGINE="duckd
                    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
                    DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": {database!r}}}}})
 django.setup()
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 call_command({command!r}, "c", *{files!r}, **{options!r}, stdout=sys.stderr)
 """
 

@@ -10,7 +10,7 @@ from datasets import load_dataset
 from django.core.management import CommandError
 
 import assay
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.corpus_copy import COPIES
 from corpora.storage.layout import corpus_dir, manifest_of
 from tests.corpora.conftest import POSTS

@@ -7,8 +7,8 @@ import pycld2
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import import_judgments
+from annotate.actions.registry import call_command
 from annotate.kinds.interface_language import spoken
 from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import unknown_code

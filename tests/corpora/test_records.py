@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.draws.part_draws import sample_records
 from corpora.draws.samples import frame_of, items_of, record, sample_uniform

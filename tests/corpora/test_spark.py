@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError
 from django.test import override_settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora import engines
 from corpora.core import CorpusError
 from corpora.draws.language_draws import WINDOW, sample_precision, sample_recall, sample_triggers, within_reach

@@ -16,8 +16,8 @@ from django.urls import URLResolver
 from knox.models import AuthToken
 
 from annotate.actions.action import task_named
-from annotate.actions.commands import ActionCommand, call_command, command_named
-from annotate.actions.registry import COMMANDS
+from annotate.actions.commands import ActionCommand
+from annotate.actions.registry import COMMANDS, call_command, command_named
 from annotate.actions.registry import MODULES as NAMES
 from annotate.api import annotation_api
 from annotate.core.option import OptionError

@@ -22,7 +22,7 @@ from django.db import connection, transaction
 from django.test import override_settings
 
 from annotate import exit_status
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.models import Corpus
 from tests.annotate.corpus import NAME, prelabelled  # noqa: F401 - fixture
 from tests.annotate.labelled_sets import labelled_set

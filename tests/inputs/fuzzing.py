@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from django.conf import settings
 
 from annotate import exit_status
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Judgment
 from corpora.models import Concept
 from corpora.storage.layout import read_manifest

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotate import exit_status
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.storage.layout import corpus_dir, manifest_of
 from corpora.vocabulary.concept_index import find, vocabulary_named
 from tests.corpora.on_disk import zipped

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.qualification import next_question
 from annotate.core import stages
 from annotate.kinds import Answer

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Guidelines, Judgment, Lease
 from annotate.pages.api_access import address_of
 from annotate.work import accounts

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.work import accounts
 from deploy.settings import mail_server, whole_number

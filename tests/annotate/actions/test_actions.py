@@ -11,8 +11,8 @@ from django.core.management import CommandError
 
 from annotate.actions import corpus_files, judgment_files, open_task
 from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
-from annotate.actions.commands import ActionCommand, call_command, command_named
-from annotate.actions.registry import action_named, by_name
+from annotate.actions.commands import ActionCommand
+from annotate.actions.registry import action_named, by_name, call_command, command_named
 from annotate.core.option import Option, flag
 from annotate.management import commands
 from annotate.models import Annotator, Judgment, Task, Transition, Unit

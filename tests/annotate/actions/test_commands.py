@@ -9,8 +9,8 @@ from django.core.management import CommandError
 from django.urls import reverse
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
 from annotate.actions.job_worker import READY
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer

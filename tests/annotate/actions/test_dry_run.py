@@ -11,7 +11,7 @@ from django.db import connection
 from scipy.stats import binom
 
 from annotate.actions import opening_summary as telling
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.models import Task
 from tests.annotate.corpus import NAME

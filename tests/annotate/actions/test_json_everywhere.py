@@ -7,8 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
-from annotate.actions.registry import by_name
+from annotate.actions.registry import by_name, call_command
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task, Unit
 from annotate.work.judgments import judge

@@ -6,7 +6,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.models import Task
 from annotate.quality.guideline_versions import current

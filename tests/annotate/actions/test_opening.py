@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND

@@ -16,7 +16,7 @@ from django.core.management import CommandError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.set_folder import manifest_of
 from corpora.engines import asking
 from corpora.threads.messages import cell

@@ -14,8 +14,9 @@ from django.urls import reverse
 from annotate import actions, exit_status
 from annotate.actions import registry
 from annotate.actions.action import Action
-from annotate.actions.commands import ActionCommand, Command, call_command
-from annotate.actions.commands import command_named as command
+from annotate.actions.commands import ActionCommand, Command
+from annotate.actions.registry import call_command
+from annotate.actions.registry import command_named as command
 from annotate.management import commands
 from annotate.pages import kind_preview
 from corpora.system import VERSION

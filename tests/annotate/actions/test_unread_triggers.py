@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError
 from django.test import override_settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.goldsets.exporter import export
 from annotate.goldsets.gold_set import read_gold_set

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from annotate.actions.action import ActionError, Cancelled, Progress
-from annotate.actions.commands import call_command
 from annotate.actions.decision_files import adjudicate_action
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 
 import annotate.urls  # noqa: F401 - it loads the admin's pages
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.models import Annotator, LanguageRoute, Transition

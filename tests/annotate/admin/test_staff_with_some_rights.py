@@ -6,7 +6,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Qualification, Task
 from annotate.work import accounts, interventions

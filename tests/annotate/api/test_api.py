@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.models import Judgment
 from tests.annotate.conftest import AGREED, DISPUTED

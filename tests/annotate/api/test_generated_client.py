@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from knox.models import AuthToken
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from tests.annotate import api_cases
 from tests.annotate.access.world import World
 from tests.annotate.api.test_manager_api import KIND, ROWS, run_next

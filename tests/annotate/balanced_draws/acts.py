@@ -4,7 +4,7 @@ import io
 import json
 from pathlib import Path
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from tests.annotate.acts import work_through
 
 ROOT = Path(__file__).resolve().parents[3]

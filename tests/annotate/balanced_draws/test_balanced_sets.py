@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Task, Unit
 from tests.annotate.balanced_draws.acts import (
     LANGUAGES,

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.sample_audits import declared_report
 from annotate.evaluation.measurement import evaluate
 from annotate.models import Task

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.replenishment import draw_short, standing
 from annotate.evaluation.measurement import evaluate
 from annotate.kinds import Answer

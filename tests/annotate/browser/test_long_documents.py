@@ -6,7 +6,7 @@ import json
 import pytest
 from django.conf import settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task

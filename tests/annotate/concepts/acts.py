@@ -7,7 +7,7 @@ import tempfile
 from html import unescape
 from pathlib import Path
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judgments import judge

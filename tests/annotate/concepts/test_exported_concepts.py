@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.draws.splits import SPLITS
 from annotate.kinds import Answer
 from annotate.models import Suggestion

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Judgment, Suggestion, Task
 from annotate.work.task_creation import DEPTH
 from corpora.models import Concept

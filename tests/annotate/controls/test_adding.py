@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import agreement_audit as contesting
 from annotate.controls import audit_report, check_report, checks
 from annotate.controls.audited_units import add_audits

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import audit_report
 from annotate.controls.agreement_audit import contest_all
 from annotate.core import stages

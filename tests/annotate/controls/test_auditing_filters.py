@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.sample_audits import OLD_FILTER, filter_report, filter_words
 from annotate.core import stages
 from annotate.kinds import Answer

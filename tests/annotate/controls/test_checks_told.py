@@ -7,7 +7,7 @@ import re
 import pytest
 from django.db import transaction
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import check_report, checks
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export

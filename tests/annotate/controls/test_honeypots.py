@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import honeypots
 from annotate.controls.honeypots import before
 from annotate.controls.qualification import grant

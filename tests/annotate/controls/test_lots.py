@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.agreement_audit import contest
 from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks

@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
 from annotate.actions.database import harmful_settings
+from annotate.actions.registry import call_command
 from annotate.controls import honeypots
 from annotate.figures.annotator_statistics import comments
 from annotate.models import Judgment, LanguageRoute, Lease, Task, Transition, Unit

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judgments import judge

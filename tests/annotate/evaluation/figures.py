@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.evaluation.posts import evaluate
 from annotate.evaluation.subjects import read_sets
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import differing, manifest_of, write_manifest
 from corpora.storage.layout import digest_of

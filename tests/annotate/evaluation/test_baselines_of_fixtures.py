@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from tests.annotate.balanced_draws.acts import ROOT, SENTENCES, import_sentences
 from tests.annotate.balanced_draws.acts import opened as open_balanced
 from tests.annotate.concepts.acts import begun

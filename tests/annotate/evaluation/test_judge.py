@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.storage.layout import Part, corpus_dir, manifest_of, write_manifest
 from tests.annotate.evaluation.figures import figures, refusal, written
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.suggestions import suggested
 from annotate.models import Task
 from corpora.predictions.panels import first_votes, panel_named

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import assay
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.estimation.differences import holm
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.ranked_documents import read_ranking, sentences

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 from django.test import override_settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.formats import benchmarks

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import assay
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.classification import Paired
 from annotate.core.measures.figure_rows import share_at_every_look

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Judgment
 
 EXPORTS = Path(settings.BASE_DIR) / "fixtures" / "exchange"

@@ -7,7 +7,7 @@ import datasets
 import pytest
 from django.core.management.base import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Task
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from tests.annotate.exchange.conftest import EXPORTS

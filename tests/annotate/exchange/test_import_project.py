@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 from django.core.management.base import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Judgment, Task
 from corpora.models import Corpus, Item
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels

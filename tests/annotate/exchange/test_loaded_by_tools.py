@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds.forms.spans import spans_in
 from annotate.models import Task
 from tests.annotate.exchange.conftest import EXPORTS

@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 from django.core.management.base import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Judgment, Task
 from corpora.storage.layout import read_manifest
 from tests.annotate.exchange.conftest import EXPORTS, answers, jsonl

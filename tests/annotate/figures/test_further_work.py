@@ -7,7 +7,7 @@ import shlex
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core.refusals import WrongStage

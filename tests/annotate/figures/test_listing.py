@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
 from annotate.actions.database import prepare
+from annotate.actions.registry import call_command
 from annotate.figures import task_overview
 from annotate.kinds import Answer
 from annotate.management.commands import serve

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from annotate.actions.action import ActionError
-from annotate.actions.commands import call_command
-from annotate.actions.registry import action_named
+from annotate.actions.registry import action_named, call_command
 from annotate.controls.audit_report import report
 from annotate.core.estimation.label_errors import Audit
 from annotate.core.estimation.proportions import proportion

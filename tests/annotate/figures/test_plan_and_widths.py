@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.figures import plan_report
 from annotate.figures.draw_plan import Pace, draw_of, languages_of, needed, plan, stream_of, usual_task, widths
 from annotate.figures.interval_width import (

@@ -3,7 +3,7 @@
 import resource
 from contextlib import contextmanager
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle

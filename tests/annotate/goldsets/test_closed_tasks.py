@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.decoys import known_units
 from annotate.core import stages
 from annotate.figures.queue_states import queue_states

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.goldsets import columns
 from annotate.goldsets.exporter import TALLIES, Counts, export

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError
 from django.db import connection
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.goldsets import exporter, set_folder, unit_rows
 from annotate.goldsets.exporter import ExportError, export

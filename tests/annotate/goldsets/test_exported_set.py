@@ -14,7 +14,7 @@ import pytest
 from datasets import load_dataset
 from django.conf import settings as django_settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import audit_report
 from annotate.core import stages
 from annotate.exchange.tool_files import WRITERS

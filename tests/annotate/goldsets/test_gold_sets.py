@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.gold_set import GoldRow, read_gold_set, read_ids
 from annotate.goldsets.set_folder import GoldSetError, manifest_digest, write_digests, write_manifest
 from corpora.storage.layout import digest_of

@@ -10,7 +10,7 @@ import zstandard
 from datasets import load_dataset
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.gold_import import canonical, import_gold
 from annotate.goldsets.gold_set import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError, line_digest

@@ -11,7 +11,7 @@ import sys
 import pytest
 from django.core.management.base import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets import set_documents
 from annotate.goldsets.set_documents import PERSONAL
 from annotate.goldsets.set_folder import manifest_of, write_manifest

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.files import HERE
 from annotate.kinds.kind_summary import summary_of

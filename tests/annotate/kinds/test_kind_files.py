@@ -5,7 +5,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.files import TAKEN, KindError, kind_of, read_kind
 from annotate.kinds.toml_tables import read_tables

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import language
 from annotate.kinds.files import kind_of, read_kind

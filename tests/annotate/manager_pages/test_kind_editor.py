@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
-from annotate.actions.registry import by_name
+from annotate.actions.registry import by_name, call_command
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.files import read_kind
 from annotate.kinds.kind_draft import TEMPLATES

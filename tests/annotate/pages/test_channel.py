@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core import mail as outbox
 from django.core.mail.backends.locmem import EmailBackend
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.actions.user_accounts import FAILED, REFUSED, SENT, mail_invitations
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Guidelines, Note, Unit

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.core.estimation.label_errors import Audit, by_power, overall_error, rounded
 from annotate.models import Task

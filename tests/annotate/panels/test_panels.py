@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.audit_report import report
 from annotate.core import stages
 from annotate.kinds import Answer

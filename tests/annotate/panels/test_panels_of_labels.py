@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from django.core.management.base import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.audit_report import report
 from annotate.core import stages
 from annotate.models import Task

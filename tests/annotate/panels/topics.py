@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.stages import ADJUDICATION, QUEUED
 from annotate.kinds import Answer
 from annotate.models import Task

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.honeypots import score
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, Paused

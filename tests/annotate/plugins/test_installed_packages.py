@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.checks import Checks
 from annotate.core import stages
 from annotate.kinds import Answer

@@ -9,7 +9,7 @@ import pytest
 
 from annotate import controls
 from annotate.actions import open_task  # noqa: F401 - it lists its options once, here without the control's
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Task
 
 CORPUS = "talk"

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pyarrow.parquet as pq
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.pair_order import sides_of
 from annotate.kinds import Answer
 from annotate.models import Task

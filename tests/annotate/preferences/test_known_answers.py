@@ -6,7 +6,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import honeypots
 from annotate.controls.pair_order import sides_of, sides_of_question
 from annotate.controls.qualification import next_question

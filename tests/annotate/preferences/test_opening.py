@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.models import Comparison, Task
 from tests.annotate.preferences.comparing import CORPUS, open_comparison, records, write_corpus, write_system

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.pair_order import sides_of
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion

@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
+from annotate.actions.registry import call_command
 from annotate.models import Judgment
 from annotate.quality.agreement_report import sureness
 from annotate.quality.agreement_statistics import report

@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, import_judgments
+from annotate.actions.registry import call_command
 from annotate.controls.pair_order import sides_of
 from annotate.core import stages
 from annotate.kinds import Answer

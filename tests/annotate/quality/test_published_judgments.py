@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from tests.annotate import crowd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]

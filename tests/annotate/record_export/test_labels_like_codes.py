@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.evaluation.baseline_predictions import plan_of
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.text_classifiers import majority

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.estimation.proportions import proportion
 from annotate.core.measures.figure_rows import row
 from annotate.evaluation.measurement import evaluate

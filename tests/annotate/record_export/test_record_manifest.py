@@ -8,7 +8,7 @@ import yaml
 from django.utils import timezone
 from markdown_it import MarkdownIt
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial

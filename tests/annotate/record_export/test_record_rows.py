@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.exporter import export
 from annotate.goldsets.set_documents import STATEMENTS
 from annotate.kinds import Answer

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.goldsets.exporter import export
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.goldsets.set_contents import card_of, everything_in, files

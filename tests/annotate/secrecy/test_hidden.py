@@ -7,8 +7,8 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
 from annotate.actions.opening_summary import lacking
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Lease, Task, Unit

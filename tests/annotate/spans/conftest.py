@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds import KINDS
 from corpora.models import Corpus
 from tests.annotate.acts import open_records

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import qualification
 from annotate.controls.qualification import next_question
 from annotate.core.refusals import AlreadyAnswered

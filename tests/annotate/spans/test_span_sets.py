@@ -12,8 +12,8 @@ from django.utils import timezone
 from seqeval.metrics import classification_report, f1_score
 from seqeval.scheme import IOB2
 
-from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import import_judgments
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.predicted_spans import word_scores

@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls.suggestions import is_blind, shown_to
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer

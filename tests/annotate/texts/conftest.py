@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.models import Task
 
 PASSAGES = {

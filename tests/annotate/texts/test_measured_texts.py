@@ -7,7 +7,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.subjects import EvaluationError
 from annotate.models import Task

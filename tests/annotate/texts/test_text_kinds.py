@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.kinds import Answer
 from annotate.kinds.files import read_kind
 from annotate.kinds.forms.free_text import ACCEPTED, ADDED, REJECTED, REMOVED, SAME, canonical, differences

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core import refusals, stages
 from annotate.kinds import Answer
 from annotate.kinds.forms.free_text import ACCEPTED, REJECTED

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.refusals import Refusal, WrongStage
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Guidelines, Judgment, Lease, Qualification, Task, Transition, Unit

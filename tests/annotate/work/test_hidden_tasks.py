@@ -101,7 +101,7 @@ KILLED = """
 import os, signal
 import django
 django.setup()
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.work import moves, unit_entry
 from corpora.models import Corpus
 

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, import_judgments
+from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.work import judgment_import

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
 from annotate.work import accounts

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError
 from django.urls import reverse
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.controls import check_report
 from annotate.controls.qualification import grant
 from annotate.core import stages

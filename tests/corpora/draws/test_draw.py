@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.core.voters import DEFAULT, agreed_vote
 from corpora.draws.samples import frame_of, record, rows_in, sample_uniform

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.draws.language_draws import HISTORY, WINDOW, sample_precision, sample_recall, within_reach
 from corpora.draws.samples import frame_of, record, sample_uniform

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.conf import settings
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.draws.part_draws import CHANCES, DRAWN, DROPPED, FRAME, IDS, sample_filtered
 from corpora.models import Corpus

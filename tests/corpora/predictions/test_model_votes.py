@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import TooManyRejected
 from corpora.predictions import model_votes
 from corpora.predictions.chat_endpoint import endpoint_at

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.core.records import RecordError
 from corpora.core.voters import DEFAULT

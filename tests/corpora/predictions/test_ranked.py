@@ -5,7 +5,7 @@ import gzip
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.predictions.predictor_labels import find_predictor
 from corpora.predictions.rankings import ranked_for

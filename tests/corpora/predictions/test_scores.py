@@ -5,7 +5,7 @@ import gzip
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.models import Corpus, Draw
 from corpora.storage.layout import manifest_of

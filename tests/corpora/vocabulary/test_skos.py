@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from corpora.models import Concept, Label, Vocabulary
 from corpora.vocabulary.concept_index import find, names_in, tops_of, tree_of, vocabulary_named
 from corpora.vocabulary.skos import ids_of

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
+from annotate.actions.registry import call_command
 from annotate.core.measures.ranked_labels import Judged, measures_at
 from corpora.predictions import concept_rankers
 from corpora.predictions.concept_rankers import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
