@@ -336,7 +336,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
         yield permit
 
 
-@partial(prepared, kept=500)
+@partial(prepared, cache_size=500)
 def task_for_work(annotator: Any, name: str) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 

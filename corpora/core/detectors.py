@@ -204,9 +204,9 @@ class Rankings(Iterable[Ranking]):
             return self
         lengths = np.diff(self.offsets)
         sure = np.append(self.scores, 0)[self.offsets[:-1]] >= least
-        kept = np.repeat(sure, lengths)
+        mask = np.repeat(sure, lengths)
         offsets = np.append(0, np.cumsum(np.where(sure, lengths, 0))).astype(np.int32)
-        return Rankings(offsets, self.codes[kept], self.scores[kept])
+        return Rankings(offsets, self.codes[mask], self.scores[mask])
 
     def __iter__(self) -> Iterator[Ranking]:
         pairs = [*zip((CODES[code] for code in self.codes), self.scores.tolist(), strict=True)]

@@ -164,8 +164,9 @@ def meant(written: Iterable[str], is_known: Callable[[str], bool]) -> list[str]:
 @lru_cache(maxsize=8)
 def _names(codes: tuple[str, ...]) -> dict[str, str]:
     """Return the code for each English name and each language's own name, in lower case. Names come first."""
-    known = [language for code in codes if (language := LANGUAGES.data.get(code))]
-    return {each.autonym.casefold(): each.code for each in known} | {each.name.casefold(): each.code for each in known}
+    languages = [language for code in codes if (language := LANGUAGES.data.get(code))]
+    autonyms = {language.autonym.casefold(): language.code for language in languages}
+    return autonyms | {language.name.casefold(): language.code for language in languages}
 
 
 @lru_cache(maxsize=4096)
@@ -245,9 +246,8 @@ def hint(written: str) -> str:
 
 def code_named(name: str) -> str:
     """Return the code of the language with this English name in the registry, or "" if there is none."""
-    return next(
-        (code_of(code) for code, each in registry().languages.items() if each.casefold() == name.casefold()), ""
-    )
+    languages = registry().languages.items()
+    return next((code_of(code) for code, english in languages if english.casefold() == name.casefold()), "")
 
 
 def _by_name(word: str) -> str:

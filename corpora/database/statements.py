@@ -68,7 +68,7 @@ class _Built:
     kept: how many rows are read only once
     """
 
-    def __init__(self, queryset: QuerySet[Any, Any], number: int, kept: int) -> None:
+    def __init__(self, queryset: QuerySet[Any, Any], number: int, cache_size: int) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
         self.sql, parameters = compiler.as_sql()
         # Each parameter is one of the values of a run, or one of the constants that follow them.
@@ -87,7 +87,7 @@ class _Built:
             populators: Any = get_related_populators  # the stubs describe a later version of Django
             self.related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
             self.more = (compiler.annotation_col_map or {}).items()
-        self.read = lru_cache(kept)(self._read) if kept else self._read
+        self.read = lru_cache(cache_size)(self._read) if cache_size else self._read
 
     def _read(self, values: tuple[Any, ...]) -> Any:
         """Return a row as a model's instance or, if the query selects single columns, as a tuple."""
@@ -144,15 +144,15 @@ class LoadedRow(Model):
         return _loaded(cls, field_names, values)
 
 
-def prepared(build: Callable[..., QuerySet[Any, Any]], *, kept: int = 0) -> Callable[..., list[Any]]:
+def prepared(build: Callable[..., QuerySet[Any, Any]], *, cache_size: int = 0) -> Callable[..., list[Any]]:
     """Decorate a function that returns a QuerySet so that it returns the rows instead.
 
     The SQL is built only once per thread. Later calls reuse it with new values.
 
     build: the function to decorate. Its arguments may be keys, texts, numbers, booleans and times, and it must only
         pass them on to the query. Values that change between calls, such as the current time, must be arguments.
-    kept: for rows that rarely change, how many of them each thread keeps. While a row has the same values, the calls
-        return the same instance, which nobody may change.
+    cache_size: for rows that rarely change, the number of rows that each thread caches. While a row has the same
+        values, the calls return the same instance, which nobody may change.
     """
 
     @wraps(build)
@@ -161,7 +161,7 @@ def prepared(build: Callable[..., QuerySet[Any, Any]], *, kept: int = 0) -> Call
         built = _state.built.get(cache_key)
         if built is None:
             query = build(*map(Given, range(len(values))))
-            built = _state.built[cache_key] = _Built(query, len(values), kept)
+            built = _state.built[cache_key] = _Built(query, len(values), cache_size)
         adapted = [*map(_adapted, values), *built.constants]
         return list(map(built.read, ask(built.sql, [adapted[place] for place in built.order])))
 

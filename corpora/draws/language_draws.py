@@ -172,7 +172,7 @@ def _samples(
             frame["language"],
             in_memory(rows[frame["language"]].drop_columns("language")),
             seed=seed,
-            asked=size,
+            requested=size,
             frame_size=frame["posts"],
             predictor=str(predictor),
             predictions=predictions,

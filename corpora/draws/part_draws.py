@@ -344,7 +344,7 @@ def sample_records(
             language,
             rows[language],
             seed=seed,
-            asked=size,
+            requested=size,
             frame_size=counted[language]["records"] - counted[language]["left_out"],
             parameters=_parameters(together, counted[language], rows[language]),
             panel=voting,

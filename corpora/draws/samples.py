@@ -215,7 +215,7 @@ def sample_uniform(
     frame_size = sum(part.rows for part in manifest.parts[:parts])
     check_panel(corpus.name, manifest, panel, parts if extends else None)
     frame = frame_of(manifest, parts, panel=panel)
-    asked, size = size, min(size, frame_size)
+    requested, size = size, min(size, frame_size)
     if extends:
         _check_extension(extends, size=size, seed=seed, digest=frame["digest"])
     previous_size = extends.size if extends else 0
@@ -225,7 +225,7 @@ def sample_uniform(
         corpus=corpus,
         design="uniform",
         seed=seed,
-        asked=asked,
+        asked=requested,
         size=size,
         parts=parts,
         frame_size=frame_size,
@@ -261,7 +261,7 @@ def sample_of(
     rows: Rows | list[dict[str, Any]],
     *,
     seed: str,
-    asked: int | None,
+    requested: int | None,
     frame_size: int,
     predictor: str = "",
     predictions: Predictions | None = None,
@@ -271,7 +271,7 @@ def sample_of(
     """Return a sample whose frame is in all parts of the corpus.
 
     rows: posts with votes, or records, in the order of the draw
-    asked: the number of rows that were requested, or of groups if records are drawn in groups; None for all
+    requested: the number of rows that were requested, or of groups if records are drawn in groups; None for all
     frame_size: the number of rows in the frame
     predictions: the imported predictions that the frame depends on
     parameters: parameters for the record of the draw
@@ -282,7 +282,7 @@ def sample_of(
         corpus=corpus,
         design=design,
         seed=seed,
-        asked=parameters.get("frame_groups", frame_size) if asked is None else asked,
+        asked=parameters.get("frame_groups", frame_size) if requested is None else requested,
         size=len(rows),
         parts=parts,
         frame_size=frame_size,
@@ -323,7 +323,7 @@ def sample_chosen(
             language,
             [rows[key] for key in ids],
             seed=seed,
-            asked=len(ids),
+            requested=len(ids),
             frame_size=frames[language],
             predictor=predictor,
             parameters=parameters[language],
@@ -348,7 +348,7 @@ def frame_of(
     imported = {str(entry): entry.sha256 for entry in manifest.predictions if str(entry) in panel.imported}
     lines += ([predictions.sha256] if predictions else []) + [imported[name] for name in panel.imported]
     voted = [{name: votes.versions.get(name, "") for name in panel.registered} for votes in manifest.votes[:parts]]
-    versions = dict.fromkeys(tuple((each | imported).items()) for each in voted or ([{}] if imported else []))
+    versions = dict.fromkeys(tuple((part | imported).items()) for part in voted or ([{}] if imported else []))
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     return {"digest": digest, "detectors": [dict(pairs) for pairs in versions]}
 

@@ -204,8 +204,8 @@ def _number(value: Any, *path: str) -> int | None:
 def _tokens(content: Any) -> tuple[Token, ...]:
     """Return tokens with their log-probabilities; empty if one of them is not valid."""
     tokens: list[Token] = []
-    for each in content if isinstance(content, list) else []:
-        token, value = _at(each, "token"), _at(each, "logprob")
+    for entry in content if isinstance(content, list) else []:
+        token, value = _at(entry, "token"), _at(entry, "logprob")
         if not isinstance(token, str) or not isinstance(value, int | float) or not -1e6 < value <= 0:
             return ()
         tokens.append((token, float(value)))

@@ -50,8 +50,8 @@ class Question:
 
     def prompt(self, values: Mapping[str, str]) -> str:
         """Return the prompt for an item. Placeholders within the item's own text stay as they are."""
-        known = {LABELS: ", ".join(self.labels), **values}
-        return _PLACEHOLDER.sub(lambda match: known[match[1]], self.template)
+        replacements = {LABELS: ", ".join(self.labels), **values}
+        return _PLACEHOLDER.sub(lambda match: replacements[match[1]], self.template)
 
     def key(self, prompt: str) -> str:
         """Return the key under which the answer to a prompt is stored."""
@@ -97,11 +97,11 @@ def read_template(path: Path, fields: Sequence[str]) -> str:
     if len(template) > LONGEST:
         raise CorpusError(f"The prompt {path} is longer than {LONGEST:,} bytes.", "prompt")
     of_items = [TEXT, *([LANGUAGE, *fields] if fields else [])]
-    found, known = _PLACEHOLDER.findall(template), [*of_items, LABELS]
-    if unknown := [name for name in found if name not in known]:
-        names = ", ".join(f"{{{name}}}" for name in known)
+    placeholders, available = _PLACEHOLDER.findall(template), [*of_items, LABELS]
+    if unknown := [name for name in placeholders if name not in available]:
+        names = ", ".join(f"{{{name}}}" for name in available)
         raise CorpusError(f"{path}: the placeholder {{{unknown[0]}}} is unknown. Available: {names}.", "prompt")
-    if not set(found) & set(of_items):
+    if not set(placeholders) & set(of_items):
         raise CorpusError(
             f"{path} contains no placeholder such as {{{of_items[-1]}}}, so it would ask the same about each item.",
             "prompt",

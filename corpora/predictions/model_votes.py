@@ -99,10 +99,10 @@ def vote(
         answers = {key: ledger.answers[question.key(prompt)] for key, prompt in prompts}
         rejects = path.with_name(f"{path.stem}-rejects.jsonl")
         _check_rejects(answers, rejects, limits.max_rejects)
-        asked = _asked(question, ledger, sum(not answer.label for answer in answers.values()))
+        provenance = _asked(question, ledger, sum(not answer.label for answer in answers.values()))
         rows = ((key, answer.label or UND, answer.score) for key, answer in answers.items())
-        imported = register_answers(corpus_name, rows, name=name, version=question.version, asked=asked)
-    return Voted(imported.predictions, asked, len(ledger.answers) - before, rejects, imported.already)
+        imported = register_answers(corpus_name, rows, name=name, version=question.version, provenance=provenance)
+    return Voted(imported.predictions, provenance, len(ledger.answers) - before, rejects, imported.already)
 
 
 def check_reach(corpus_name: str, endpoint: Endpoint, send_to: str) -> None:

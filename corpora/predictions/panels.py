@@ -69,12 +69,12 @@ def supported_labels(corpus_name: str, panel: Panel) -> set[str] | None:
 
     A predictor knows the labels that it assigned to an item of the corpus. A ranked predictor may know any label.
     """
-    known: list[set[str]] = []
+    label_sets: list[set[str]] = []
     for name in panel.imported:
         predictions = find_imported(corpus_name, name)
         if not predictions.ranked:
-            known.append({*triggers(corpus_name, Predictor(predictions.name, predictions.version))} - {UND})
-    return set.intersection(*known) if known else None
+            label_sets.append({*triggers(corpus_name, Predictor(predictions.name, predictions.version))} - {UND})
+    return set.intersection(*label_sets) if label_sets else None
 
 
 # --- Counts of the labels that the voters rank first. They are used to forecast the agreement before a draw.

@@ -87,13 +87,13 @@ def import_predictions(
 
 
 def register_answers(
-    corpus_name: str, predictions: Iterable[Prediction], *, name: str, version: str, asked: Asked
+    corpus_name: str, predictions: Iterable[Prediction], *, name: str, version: str, provenance: Asked
 ) -> Imported:
     """Register the answers of a language model as a predictor, in the same way as a file of predictions."""
     checked = partial(_checked, corpus_name, name, version, {})
     with taking(corpus_name, "the predictor was not registered", checked) as (directory, manifest):
-        lines, source = enumerate(predictions, 1), Path(asked.model)
-        return _register(corpus_name, directory, manifest, lines, source, {}, name, version, asked)
+        lines, source = enumerate(predictions, 1), Path(provenance.model)
+        return _register(corpus_name, directory, manifest, lines, source, {}, name, version, provenance)
 
 
 def _register(
@@ -105,7 +105,7 @@ def _register(
     mapping: Mapped,
     name: str,
     version: str,
-    asked: Asked | None = None,
+    provenance: Asked | None = None,
 ) -> Imported:
     """Stage and check predictions, and add them to the manifest of a corpus that is locked.
 
@@ -124,7 +124,7 @@ def _register(
             return Imported(previous, *strangers, Notes(), of_records, already=True)
         file = new_file(directory / "predictions", manifest.predictions)
         write_file(file, PREDICTIONS_SCHEMA, store.query("predictions_kept"))
-    terms = {"rows": manifest.rows, "mapping": mapping, "source": source.name, "asked": asked}
+    terms = {"rows": manifest.rows, "mapping": mapping, "source": source.name, "asked": provenance}
     manifest, predictions = with_predictions(manifest, file, name=name, version=version, **terms)
     write_manifest(corpus_name, manifest)
     return Imported(predictions, *strangers, Notes(), of_records)

@@ -183,8 +183,8 @@ class Notes:
     understood: Respelled = field(default_factory=Respelled)
 
     def sentences(self) -> list[str]:
-        said = self.understood.sentences("label", "converted without --map")
-        return [f"{sentence} Use --map if this is wrong." for sentence in said]
+        sentences = self.understood.sentences("label", "converted without --map")
+        return [f"{sentence} Use --map if this is wrong." for sentence in sentences]
 
 
 def read_predictions(

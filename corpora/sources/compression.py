@@ -283,10 +283,10 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix.lower() in SPREADSHEETS:
         raise _spreadsheet(path)
-    known = format or format_of(path)
-    if not known or len(members_of(path)) < 2:
+    file_format = format or format_of(path)
+    if not file_format or len(members_of(path)) < 2:
         _check_content(path)
-    if not known:
+    if not file_format:
         raise CorpusError(f"The file name {path} does not show the format. Add --format {'|'.join(FORMATS)}.")
 
 

@@ -47,8 +47,8 @@ def candidates(field: str, columns: Sequence[str]) -> list[str]:
     nested = {column.lower().rpartition(".")[2]: column for column in reversed(columns) if "." in column}
     ending = [name for name in by_name if name.endswith(f"_{field}")]  # such as review_id
     names = (field, *ALSO.get(field, ()), *(ending if len(ending) == 1 else ()))
-    found = [known[name] for known in (by_name, nested) for name in names if name in known]
-    return list(dict.fromkeys(found))
+    matches = [index[name] for index in (by_name, nested) for name in names if name in index]
+    return list(dict.fromkeys(matches))
 
 
 def guess(field: str, columns: Sequence[str]) -> str:
@@ -126,9 +126,9 @@ def recognized(path: Path, format: str | None = None, encoding: str = "", delimi
     preview = sample(path, format, text_format)
     columns, doubtful = {}, {}
     for field in FIELDS:
-        found = candidates(field, preview.columns)
-        is_named_so = field in map(str.lower, found[:1])
-        probable = [name for name in found[: 1 if is_named_so else None] if not fault_of(field, name, preview)[0]]
+        matches = candidates(field, preview.columns)
+        is_named_so = field in map(str.lower, matches[:1])
+        probable = [name for name in matches[: 1 if is_named_so else None] if not fault_of(field, name, preview)[0]]
         if len(probable) == 1:
             columns[field] = probable[0]
         elif probable:

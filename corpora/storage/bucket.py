@@ -119,10 +119,10 @@ def fetch(name: str, directory: Path) -> None:
     if content is None and (directory / PUBLISHED).exists():  # another server deleted the corpus
         (directory / "manifest.json").unlink(missing_ok=True)
         (directory / PUBLISHED).unlink()
-    if content is None or content == (kept := _kept(directory)):
+    if content is None or content == (local := _kept(directory)):
         return
     manifest, files = _parsed(name, content)
-    old = _parsed(name, kept)[1]
+    old = _parsed(name, local)[1]
     for path, digest in files.items():
         if old.get(path) != digest:
             _download(name, digest, directory / path)
@@ -172,8 +172,8 @@ def publish(name: str, directory: Path, manifest: dict[str, Any], paths: Iterabl
     """
     from pyarrow.fs import LocalFileSystem, copy_files
 
-    kept = _kept(directory)
-    old = _parsed(name, kept)[1]
+    local = _kept(directory)
+    old = _parsed(name, local)[1]
     files = {path: old.get(path) or _synced_digest(directory / path) for path in sorted(paths)}
     content = json.dumps({"manifest": manifest, "files": files}, ensure_ascii=False, indent=1).encode()
     with _explained(f"publishing corpus {name}") as (store, root):
@@ -181,7 +181,7 @@ def publish(name: str, directory: Path, manifest: dict[str, Any], paths: Iterabl
             if path not in old:
                 copy_files(str(directory / path), f"{root}/{name}/{digest}", LocalFileSystem(), store)
         with _one_publisher():
-            if _published(name) != kept:
+            if _published(name) != local:
                 raise CorpusError(f"Another server changed corpus {name} in the meantime. Run the command again.")
             with store.open_output_stream(f"{root}/{name}{_SUFFIX}") as file:
                 file.write(content)

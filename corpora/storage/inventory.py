@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -270,7 +271,7 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
         raise CorpusError(f"{spelled} cannot be deleted because it consists of the detectors' votes, which draws need.")
     predictor = find_imported(name, spelled)
     drawn = Draw.objects.filter(corpus__name=name).values_list("predictor", "detectors")
-    if draws := sum(str(predictor) in (drew, *(voter for each in voted for voter in each)) for drew, voted in drawn):
+    if draws := sum(str(predictor) in (drew, *chain.from_iterable(panels)) for drew, panels in drawn):
         raise CorpusError(
             f"{predictor} cannot be deleted because it was used to draw from corpus {name} (draws: {draws:,}). "
             "Measurements on these items need its labels."

@@ -364,8 +364,9 @@ def read_manifest(name: str) -> Manifest | None:
         # The following keys are missing in older manifests, or if they do not apply.
         for entry in (predictions := raw.get("predictions", ())):
             entry["mapping"] = {label: tuple(targets) for label, targets in entry["mapping"].items()}
-            if asked := entry.get("asked"):
-                entry["asked"] = Asked(**asked | {name: tuple(asked[name]) for name in ("reported", "hosts", "labels")})
+            if source := entry.get("asked"):
+                lists = {name: tuple(source[name]) for name in ("reported", "hosts", "labels")}
+                entry["asked"] = Asked(**source | lists)
         raw["predictions"] = tuple(Predictions(**entry) for entry in predictions)
         raw["fields"] = tuple(raw.get("fields", ()))
         if threads := raw.get("threads"):
