@@ -139,9 +139,9 @@ def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str])
         key = get(location, row, "id", str)
         text = "\n".join(str(row[name] or "") for name in names) if names else texts[key]
         labels = row["concepts"] if "concepts" in row else [row["label"]]
-        kept = tuple(label for label in labels if not (has_negatives and is_negative(label)))
+        targets = tuple(label for label in labels if not (has_negatives and is_negative(label)))
         group = [str(row.get(together))] if together else row.get("apart") or []
-        yield Document(key, row.get("language") or "", text, kept, row.get("split") or "", (text, *map(str, group)))
+        yield Document(key, row.get("language") or "", text, targets, row.get("split") or "", (text, *map(str, group)))
 
 
 def _texts_of_corpus(manifest: Mapping[str, Any], ids: Sequence[str]) -> dict[str, str]:
@@ -189,14 +189,14 @@ def _of_rows(documents: Sequence[Document], kind: str, seed: str, *, spelled: bo
     if tested and len({label for document in train for label in document.labels}) > 1:
         parts = [(train, [document for document in documents if document.split != TRAIN])]
         size = sum(document.split == tested for document in documents)
-        told = f"Learnt from {many(len(train), 'item')} of the split {TRAIN}; measured on {size:,} of {tested}."
+        summary = f"Learnt from {many(len(train), 'item')} of the split {TRAIN}; measured on {size:,} of {tested}."
         options = {"split": tested}
     else:
         if kind == RANKED:
             raise EvaluationError(f"The set has no documents in {TRAIN} and {TEST}. Export it with these splits.")
         parts, options = list(_folds(documents, seed)), {}
-        told = f"Each of {FOLDS} parts of the set ({many(len(documents), 'item')}) is predicted from the others; items "
-        told += f"with equal texts are in one part. The parts are drawn with the seed {seed}."
+        summary = f"Each of {FOLDS} parts of the set ({many(len(documents), 'item')}) is predicted from the others; "
+        summary += f"items with equal texts are in one part. The parts are drawn with the seed {seed}."
 
     def write(model: Model, path: Path) -> Path:
         answers: dict[str, Scores] = {}
@@ -210,7 +210,7 @@ def _of_rows(documents: Sequence[Document], kind: str, seed: str, *, spelled: bo
             _write_best(file, answers, "text" if kind == OF_FORM else "label", with_scores=kind == UNITS)
         return file
 
-    return Plan({RANKED: OF_SEVERAL, OF_FORM: OF_TEXTS}.get(kind, OF_LABELS), write, [told], options)
+    return Plan({RANKED: OF_SEVERAL, OF_FORM: OF_TEXTS}.get(kind, OF_LABELS), write, [summary], options)
 
 
 def _write_best(path: Path, answers: Mapping[str, Scores], column: str, *, with_scores: bool) -> None:
@@ -271,16 +271,16 @@ def _of_languages(
         for code, learnt in trained.items():
             test = [by_id[key] for tested in tests.values() for key in tested.ids]
             answers = model(_problem(learnt, test, seed=seed))
-            said = {document.id: best(scores) for document, scores in zip(test, answers, strict=True)}
+            labels = {document.id: best(scores) for document, scores in zip(test, answers, strict=True)}
             for language, tested in tests.items():
-                lines = "".join(f"{said[key]}\n" for key in tested.ids)
+                lines = "".join(f"{labels[key]}\n" for key in tested.ids)
                 (path / f"{code}-{language}{SUFFIX}").write_text(lines, encoding="utf-8")
         return path
 
     sizes = ", ".join(f"{code} {len(learnt):,}" for code, learnt in trained.items())
     size = sum(len(tested.ids) for tested in tests.values())
-    told = f"Learnt from the largest training set of each language ({sizes}); measured on {size:,} test documents."
-    return Plan(OF_LABELS, write, [told])
+    summary = f"Learnt from the largest training set of each language ({sizes}); measured on {size:,} test documents."
+    return Plan(OF_LABELS, write, [summary])
 
 
 # --- tasks of XGLUE
@@ -309,9 +309,9 @@ def _of_xglue(gold: PublishedSet, seed: str) -> Plan | None:
 
     sizes = ", ".join(f"{task.name.upper()} {len(_inputs(task, part, TRAIN)):,}" for task, part in tasks)
     trained = ", ".join(sorted({row["language"] for row in rows if row["split"] == TRAIN}))
-    told = f"Learnt from the split {TRAIN} in {trained} ({sizes}); measured on the test files of all languages."
+    summary = f"Learnt from the split {TRAIN} in {trained} ({sizes}); measured on the test files of all languages."
     kinds = {bool(task.target) for task, _ in tasks}
-    return Plan({**(OF_TEXTS if True in kinds else {}), **(OF_LABELS if False in kinds else {})}, write, [told])
+    return Plan({**(OF_TEXTS if True in kinds else {}), **(OF_LABELS if False in kinds else {})}, write, [summary])
 
 
 def _inputs(task: XglueTask, rows: Sequence[Mapping[str, Any]], split: str) -> list[Document]:

@@ -127,7 +127,7 @@ def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, 
 def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) -> None:
     """Add the baselines to the card and to the manifest of a set."""
     card = folder / "README.md"
-    context = {"told": result["told"], "tables": [parts(found) for found in tables(result)], "notes": notes(result)}
+    context = {"told": result["told"], "tables": list(map(parts, tables(result))), "notes": notes(result)}
     section = render_to_string("annotate/_card_baselines.md", context)
     card.write_text(with_section(card.read_text(encoding="utf-8"), section), encoding="utf-8")
     files = {name: digest for name, digest in manifest["files"].items() if not name.startswith(f"{FOLDER}/")}
@@ -157,7 +157,8 @@ def tables(result: Mapping[str, Any]) -> list[Table]:
     systems = [system for system in result["systems"] if system["head"]]
     names = dict.fromkeys(row["name"] for system in systems for row in system["head"])
     heads = [{"title": system["title"], **{row["name"]: row for row in system["head"]}} for system in systems]
-    found = [table("Baselines", [TITLE, *(Column(name, name, NUMBER, partial(_cell, name)) for name in names)], heads)]
+    columns = [TITLE, *(Column(name, name, NUMBER, partial(_cell, name)) for name in names)]
+    report_tables = [table("Baselines", columns, heads)]
     slices: dict[str, dict[str, Any]] = {}
     for system in systems:
         for row in system["rows"]:
@@ -167,8 +168,8 @@ def tables(result: Mapping[str, Any]) -> list[Table]:
     if 1 < len(slices) <= MOST_SLICES:
         titles = [system["title"] for system in systems]
         columns = [TITLE, *(Column(title, title, NUMBER, partial(_cell, title)) for title in titles)]
-        found.append(table("By language", columns, slices.values()))
-    return found
+        report_tables.append(table("By language", columns, slices.values()))
+    return report_tables
 
 
 def _cell(name: str, row: Mapping[str, Any]) -> Cell:
@@ -183,5 +184,5 @@ def _is_by_language(row: Mapping[str, Any], head: Sequence[Mapping[str, Any]]) -
     if of.keys() == {"language"}:
         return bool(measure == head[0]["measure"])
     return of.keys() == {"task", "language"} and {"measure": measure, "of": {"task": of["task"]}} in [
-        {key: each[key] for key in ("measure", "of")} for each in head
+        {key: headline[key] for key in ("measure", "of")} for headline in head
     ]

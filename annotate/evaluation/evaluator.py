@@ -65,7 +65,7 @@ def evaluate_units(
     frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
-    said = [blind_arm.warning(names)] if (names := blind_arm.suggesters(units.manifest)) else []
+    warnings = [blind_arm.warning(names)] if (names := blind_arm.suggesters(units.manifest)) else []
     spelled = [predictions, against][: len(systems)]
     if names and any(map(partial(_has_suggested, units, reading.get("corpus", "")), spelled, systems)):
         if judge is not None:
@@ -74,11 +74,11 @@ def evaluate_units(
             )
         how = {"unfinished": unfinished, "split": split, "sequential": sequential}
         units, systems = _in_blind_arm(folder, spelled, how, reading)
-        said = [blind_arm.statement(names, units.size, units.noun)]
+        warnings = [blind_arm.statement(names, units.size, units.noun)]
     if units.noun == POST:
         units, systems = _in_classes(units, systems)
     report = _report(units, form, systems, system_names(spelled, [system.name for system in systems]))
-    report["warnings"] = [*said, *report["warnings"]]
+    report["warnings"] = [*warnings, *report["warnings"]]
     return report if judge is None else with_certificate(report, judged_units(units, systems[0], frame), **judge)
 
 
@@ -197,7 +197,7 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
 def _confusion(units: Units, pairs: Paired) -> dict[str, Any]:
     counts, labels = pairs.confusion, [*units.labels, REFUSAL]
     occurring = np.flatnonzero(counts.any(axis=0) | counts.any(axis=1))
-    cells = [[labels[gold], labels[said], round(float(counts[gold, said]), 6)] for gold, said in np.argwhere(counts)]
+    cells = [[labels[row], labels[column], round(float(counts[row, column]), 6)] for row, column in np.argwhere(counts)]
     is_weighted = bool((units.weights != 1).any())
     return {"labels": [labels[index] for index in occurring], "cells": cells, "weighted": is_weighted}
 

@@ -258,9 +258,9 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
     shares = corpus_shares(sample, half_width) if isinstance(sample, ReadSample) else shares_of_draw(sample, half_width)
     number = len(read.ids)
     estimates = [
-        (each, way, share)
-        for each in shares
-        for way, share in zip(WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
+        (estimate, way, share)
+        for estimate in shares
+        for way, share in zip(WAYS, (estimate.people, estimate.rogan_gladen, estimate.prediction_powered), strict=True)
     ]
     for label_shares, way, share in estimates:
         # The reasons explain why an estimate uses people's labels alone, or what its interval does not cover.

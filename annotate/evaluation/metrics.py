@@ -176,21 +176,22 @@ def strata_of(
         inside = domain(cell)
         return int(inside), int(inside and right(cell))
 
-    for (name, agreed, is_read, truth, said, other, *_), posts in cells.items():
-        true, guess, as_said = (counted_as(label, said, other) for label in (truth, agreed, said))
+    for (name, agreed, is_read, truth, predicted, other, *_), posts in cells.items():
+        true, guess, as_predicted = (counted_as(label, predicted, other) for label in (truth, agreed, predicted))
         for index in (0, 1):
             read[name][index] += posts * true[index] * is_read
             guessed[name][index] += posts * guess[index]
         if not name:
             continue
-        for could in {as_said, *(counted_as(label, said, other) for label in (other, *truths, ANOTHER))} - {guess}:
+        possible = {as_predicted, *(counted_as(label, predicted, other) for label in (other, *truths, ANOTHER))}
+        for could in possible - {guess}:
             turn = turning[name].setdefault((could[0] - guess[0], could[1] - guess[1]), [0, 0, 0, None])
             turn[0] += posts
             if is_read:
                 turn[1:3] = turn[1] + posts, turn[2] + posts * (true == could)
             # In one stratum, few or none of the posts on which the predictor disagrees with the detectors may have been
             # read, so also pass the rate over all strata.
-            if could == as_said and could[1]:
+            if could == as_predicted and could[1]:
                 turn[3] = uniform.lone_right
     strata = []
     for name, drawn in uniform.drawn.items():

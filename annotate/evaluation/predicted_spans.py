@@ -181,12 +181,12 @@ def _check(row: _Predicted, text: str | None, task: Mapping[str, Any]) -> None:
         raise EvaluationError(f"{row.location}: {error}") from error
     if text is None:
         return
-    for mark, said in row.texts.items():
+    for mark, quote in row.texts.items():
         [span] = spans_in(mark)
-        if said != (marked := text[span.start : span.end]):
+        if quote != (marked := text[span.start : span.end]):
             raise EvaluationError(
-                f"{row.location}: {mark} is {marked!r} in the set, but its text is {said!r}. Count code points from 0, "
-                "as Python does, and not UTF-16 units, as JavaScript and Java do."
+                f"{row.location}: {mark} is {marked!r} in the set, but its text is {quote!r}. Count code points from "
+                "0, as Python does, and not UTF-16 units, as JavaScript and Java do."
             )
 
 
@@ -203,14 +203,14 @@ def _of_folder(folder: Path, gold: PublishedSet, split: str) -> Iterator[Pair]:
             continue
         base = Path(name).name.replace(gold.mark, "", 1) if gold.mark else Path(name).name
         path = folder / base if (folder / base).exists() and not (folder / name).exists() else folder / name
-        true, said = read_conll(gold.folder / name), read_conll(path)
-        tokens, said_tokens = ([[token for token, _ in item] for item in items] for items in (true, said))
-        if tokens != said_tokens:
+        true, predicted = read_conll(gold.folder / name), read_conll(path)
+        tokens, predicted_tokens = ([[token for token, _ in item] for item in items] for items in (true, predicted))
+        if tokens != predicted_tokens:
             raise EvaluationError(f"{path} does not have the tokens of {gold.folder / name}. Keep its lines in order.")
         language = base.removesuffix(f".{split}")
-        for number, (gold_item, said_item) in enumerate(zip(true, said, strict=True)):
+        for number, (gold_item, predicted_item) in enumerate(zip(true, predicted, strict=True)):
             place = (language, str(number))
-            yield _in_tokens(place, gold_item), _in_tokens(place, said_item)
+            yield _in_tokens(place, gold_item), _in_tokens(place, predicted_item)
 
 
 def _in_tokens(place: tuple[str, str], tagged: Tagged) -> Marked:
@@ -240,12 +240,12 @@ class Measures:
 
     @property
     def answered(self) -> list[Answered]:
-        return [Answered(gold.marks, said.marks) for gold, said in self.pairs]
+        return [Answered(gold.marks, predicted.marks) for gold, predicted in self.pairs]
 
     @property
     def word_scores(self) -> Floats:
         """Token F1 and exact match of each record, (records, 2)."""
-        scores = [word_scores(gold.text, said.text, gold.place[0]) for gold, said in self.pairs]
+        scores = [word_scores(gold.text, predicted.text, gold.place[0]) for gold, predicted in self.pairs]
         return np.array(scores, dtype=np.float64).reshape(-1, 2)
 
     def rows(self) -> Iterator[Row]:
@@ -268,7 +268,7 @@ class Measures:
         def only(marked: Marked) -> Marked:
             return replace(marked, marks=frozenset(mark for mark in marked.marks if _label_of(mark) == label))
 
-        return replace(self, pairs=[(only(gold), only(said)) for gold, said in self.pairs])
+        return replace(self, pairs=[(only(gold), only(predicted)) for gold, predicted in self.pairs])
 
     def _rows(self, of: Mapping[str, str]) -> Iterator[Row]:
         if self.is_one:
@@ -308,7 +308,7 @@ def _label_of(mark: str) -> str:
 
 def _span_sums(answered: Sequence[Answered]) -> Floats:
     """Return what each record adds to the numerator and the denominator of F1, (records, 2)."""
-    sums = [(2 * len(gold & said), len(gold) + len(said)) for gold, said in answered]
+    sums = [(2 * len(gold & predicted), len(gold) + len(predicted)) for gold, predicted in answered]
     return np.array(sums, dtype=np.float64).reshape(-1, 2)
 
 
@@ -348,8 +348,8 @@ def words_of(text: str, language: str) -> list[str]:
 
 def word_scores(gold: str, predicted: str, language: str) -> tuple[float, float]:
     """Return the F1 of the words of two answers, and 1 if they are all the same. An answer can be empty."""
-    true, said = (words_of(text, language) for text in (gold, predicted))
-    if not (true and said):
-        return (float(true == said),) * 2
-    common = (Counter(true) & Counter(said)).total()
-    return 2 * common / (len(true) + len(said)), float(true == said)
+    gold_words, predicted_words = (words_of(text, language) for text in (gold, predicted))
+    if not (gold_words and predicted_words):
+        return (float(gold_words == predicted_words),) * 2
+    common = (Counter(gold_words) & Counter(predicted_words)).total()
+    return 2 * common / (len(gold_words) + len(predicted_words)), float(gold_words == predicted_words)

@@ -113,7 +113,7 @@ def _blind(gold: PublishedSet, truth: Mapping[str, Any]) -> dict[str, frozenset[
     """Return the labels of the documents that somebody answered without suggestions, made from these answers."""
     reference = reference_of(gold.manifest)
     rows = (row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if row["id"] in truth)
-    labels = {row["id"]: frozenset(found.label.split()) for row in rows if (found := reference(row))}
+    labels = {row["id"]: frozenset(answer.label.split()) for row in rows if (answer := reference(row))}
     if not labels:
         raise EvaluationError(
             f"{', '.join(suggesters(gold.manifest))} suggested labels in {gold.name}, and nobody has answered without "
@@ -206,8 +206,8 @@ def _unread(documents: LabelledDocuments, spellings: Sequence[str]) -> list[str]
     rows = objects_in(gold.folder / f"gold{gold.mark}.jsonl")
     unread = sum(row["stratum"] == AGREED and row["id"] in documents.truth for _, row in rows)
     names = {*voters, *(voter.partition("@")[0] for voter in voters)}
-    if unread and (own := next((name for name in spellings if name in names and not is_file(name)), "")):
-        raise EvaluationError(TEXTS.words["voted"].format(system=own, name=gold.name, unread=f"{unread:,}"))
+    if unread and (system := next((name for name in spellings if name in names and not is_file(name)), "")):
+        raise EvaluationError(TEXTS.words["voted"].format(system=system, name=gold.name, unread=f"{unread:,}"))
     return [TEXTS.words["unread"].format(unread=f"{unread:,}", name=gold.name)] if unread else []
 
 

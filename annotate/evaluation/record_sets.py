@@ -384,11 +384,11 @@ def _check_audits(columns: "_Columns", name: str, folder: Path, *, is_finished: 
 
 def _is_replaced(row: dict[str, Any], reference: ReferenceOf) -> bool:
     """Replace the label of a row by its reference. Return whether it has one."""
-    found = reference(row)
-    if found is None:
+    answer = reference(row)
+    if answer is None:
         return False
     # The votes are those of all answers, so they are left out.
-    row |= {"label": found.label, "chance": (row.get("chance") or 1.0) * found.chance, "soft_labels": ()}
+    row |= {"label": answer.label, "chance": (row.get("chance") or 1.0) * answer.chance, "soft_labels": ()}
     return True
 
 

@@ -286,8 +286,8 @@ def _examples(suggested: Suggested, tests: Mapping[str, Tested]) -> Measured:
 def _measured(
     language: str, tested: Tested, replies: Sequence[Sequence[str]], ranks: Sequence[int] | None
 ) -> Iterator[Example]:
-    known: Sequence[int | None] = ranks or [None] * len(replies)
-    pairs = zip(tested.pairs, replies, known, strict=True)
+    random_ranks: Sequence[int | None] = ranks or [None] * len(replies)
+    pairs = zip(tested.pairs, replies, random_ranks, strict=True)
     for (message, true), suggestions, random_rank in pairs:
         if is_measured(reference := tokenized(true, language)):
             best = best_of([tokenized(text, language) for text in suggestions], reference)

@@ -142,7 +142,7 @@ def nearest(problem: Problem) -> list[Scores]:
         train, test = _texts(problem)
     except ValueError:
         return majority(problem)
-    found: list[Scores] = []
+    predictions: list[Scores] = []
     for start in range(0, len(problem.test), AT_ONCE):
         cosines = (test[start : start + AT_ONCE] @ train.T).toarray()
         for row in cosines:
@@ -151,8 +151,8 @@ def nearest(problem: Problem) -> list[Scores]:
                 scores.setdefault(problem.train[index].labels[0], float(row[index]))
                 if len(scores) == MOST_TEXTS:
                     break
-            found.append(scores)
-    return found
+            predictions.append(scores)
+    return predictions
 
 
 Model = Callable[[Problem], list[Scores]]

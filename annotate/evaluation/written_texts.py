@@ -119,19 +119,19 @@ def _read(
 ) -> Iterator[Texts]:
     """Yield the texts of each language."""
     check_file(path, file_format)
-    said: dict[str, str] = {}
+    predicted: dict[str, str] = {}
     for line, key, raw in rows_of(path, file_format or format_of(path) or "", columns):
-        if key in said:
+        if key in predicted:
             raise EvaluationError(f"{path}, line {line:,}: the id {key} is repeated. Keep one row per record.")
-        said[key] = canonical(str(raw.get("text") or ""))
-    if missing := [key for _, key in references if key not in said]:
+        predicted[key] = canonical(str(raw.get("text") or ""))
+    if missing := [key for _, key in references if key not in predicted]:
         raise EvaluationError(
             f"{path} has no text for {len(missing):,} of {len(references):,} records{first_of(missing[:NAMED])}. Add a "
             "row for each, with an empty text if the system gave none."
         )
     for language in sorted({language for language, _ in references}):
         of_language = {key: texts for (code, key), texts in references.items() if code == language}
-        yield Texts(language, [said[key] for key in of_language], list(of_language.values()))
+        yield Texts(language, [predicted[key] for key in of_language], list(of_language.values()))
 
 
 def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row]:
@@ -156,8 +156,8 @@ def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Ro
     """Return the differences between two systems in BLEU-4, with Holm-corrected p-values."""
     rows: list[Row] = []
     for first, second in zip(*systems, strict=True):
-        own, other = (counts(texts.said, texts.references, first.bleu) for texts in (first, second))
-        difference, p = apart(own, other, scores, seed=f"{gold.digest}:{first.language}")
+        first_counts, second_counts = (counts(texts.said, texts.references, first.bleu) for texts in (first, second))
+        difference, p = apart(first_counts, second_counts, scores, seed=f"{gold.digest}:{first.language}")
         note = "" if difference else xglue_tasks.NO_INTERVAL
         rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))
     return holm_corrected(rows)

@@ -193,7 +193,7 @@ def signatures() -> list[str]:
 
 
 def generated_rows(
-    said: Sequence[str],
+    texts: Sequence[str],
     references: Sequence[Sequence[str]],
     slice_keys: Mapping[str, str],
     *,
@@ -209,7 +209,7 @@ def generated_rows(
     for measure in METRICS:
         try:
             variant = bleu if measure == BLEU4 else measure
-            score = corpus_score(said, references, seed=seed, measure=variant)
+            score = corpus_score(texts, references, seed=seed, measure=variant)
         except MissingExtra as error:
             raise EvaluationError(str(error)) from error
         yield row(measure, slice_keys, score, score.texts, NO_INTERVAL if score.low is None else "")

@@ -45,11 +45,11 @@ def _nested(key: str, record: Object, lost: Counter[str]) -> Item:
         _respond(item, response.get("user_id"), question, response.get("value"), response.get("status"), lost)
     suggestions = record.get("suggestions") or {}
     if isinstance(suggestions, list):  # as the server's API returns them
-        suggestions = {str(each.get("question_name") or each.get("question_id")): each for each in suggestions}
+        suggestions = {str(entry.get("question_name") or entry.get("question_id")): entry for entry in suggestions}
     for question, suggestion in suggestions.items():
         if suggestion:
-            said = Said(str(suggestion.get("agent") or "model"), question, _labels(suggestion.get("value")))
-            item.predictions.append(said)
+            prediction = Said(str(suggestion.get("agent") or "model"), question, _labels(suggestion.get("value")))
+            item.predictions.append(prediction)
     return item
 
 

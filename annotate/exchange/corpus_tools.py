@@ -44,15 +44,15 @@ def _light_tag_answers(example: Object, lost: Counter[str]) -> Iterator[Said]:
     labels: dict[tuple[str, str], list[Any]] = {}
     times: dict[tuple[str, str], Any] = {}
     classes = (
-        (CLASSES, "classified_by", str(each["classname"]), each) for each in example.get("classifications") or ()
+        (CLASSES, "classified_by", str(entry["classname"]), entry) for entry in example.get("classifications") or ()
     )
     spans = (
-        (SPANS, "annotated_by", Span(int(each["start"]), int(each["end"]), str(each["tag"])), each)
-        for each in example.get("annotations") or ()
+        (SPANS, "annotated_by", Span(int(entry["start"]), int(entry["end"]), str(entry["tag"])), entry)
+        for entry in example.get("annotations") or ()
     )
-    for question, by, label, each in [*classes, *spans]:
-        lost["verdicts of reviewers"] += bool(each.get("reviewed"))
-        for person in each.get(by) or ():
+    for question, by, label, entry in [*classes, *spans]:
+        lost["verdicts of reviewers"] += bool(entry.get("reviewed"))
+        for person in entry.get(by) or ():
             place = (str(person.get("annotator") or person["annotator_id"]), question)
             labels.setdefault(place, []).append(label)
             times[place] = person.get("timestamp")
@@ -185,17 +185,17 @@ def _structures(document: Object) -> Iterator[tuple[str, Object]]:
     """Yield the short name of the type and the features of each feature structure."""
     if "_views" in document:
         referenced = document["_referenced_fss"]
-        yield from ((str(each["_type"]), each) for each in referenced.values())
+        yield from ((str(structure["_type"]), structure) for structure in referenced.values())
         for view in document["_views"].values():
             for name, members in view.items():
-                yield from ((name, each) for each in members if isinstance(each, dict))
+                yield from ((name, structure) for structure in members if isinstance(structure, dict))
         return
     structures = document["%FEATURE_STRUCTURES"]
-    arrays = {each["%ID"]: each["%ELEMENTS"] for each in structures if "%ELEMENTS" in each and "%ID" in each}
-    for each in structures:
-        features = {name: value for name, value in each.items() if name[:1] not in "%@^"}
-        references = {name[1:]: arrays.get(value, value) for name, value in each.items() if name[:1] == "@"}
-        yield str(each["%TYPE"]).rpartition(".")[2], features | references
+    arrays = {array["%ID"]: array["%ELEMENTS"] for array in structures if {"%ELEMENTS", "%ID"} <= array.keys()}
+    for structure in structures:
+        features = {name: value for name, value in structure.items() if name[:1] not in "%@^"}
+        references = {name[1:]: arrays.get(value, value) for name, value in structure.items() if name[:1] == "@"}
+        yield str(structure["%TYPE"]).rpartition(".")[2], features | references
 
 
 def _inception_answers(named: Iterable[tuple[str, Object]], by: str, text: str, lost: Counter[str]) -> Iterator[Said]:
@@ -220,7 +220,7 @@ def _values(features: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     for name, value in features.items():
         if name not in _OWN and isinstance(value, str | bool | list):
             chosen = value if isinstance(value, list) else [value]
-            yield name, [str(each) for each in chosen if isinstance(each, str | bool)]
+            yield name, [str(choice) for choice in chosen if isinstance(choice, str | bool)]
 
 
 def _in_code_points(text: str, offset: int) -> int:

@@ -46,15 +46,15 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         lost["relations"] += len(row.get("relations") or ())
         lost["approvals"] += bool(row.get("annotation_approver"))
         by = person_of(row.get(BY) or row.get(FILE_NAME))
-        given = [name for name in _ANSWERS if row.get(name)]
+        columns = [name for name in _ANSWERS if row.get(name)]
         # In CSV, a label that is missing may have become nan.
-        spoiled = [name for name in given if isinstance(row[name], str) and is_missing(row[name])]
+        spoiled = [name for name in columns if isinstance(row[name], str) and is_missing(row[name])]
         lost[SPOILED] += len(spoiled)
-        given = [name for name in given if name not in spoiled]
-        for name in given:
+        columns = [name for name in columns if name not in spoiled]
+        for name in columns:
             # Projects for intents have spans and classes, which are two questions.
-            said = _answers(row[name], UNKNOWN if by == "all" else by, name if "cats" in row else "", row.get(AT))
-            (item.predictions if by == GOLD else item.answers).extend(said)
+            answers = _answers(row[name], UNKNOWN if by == "all" else by, name if "cats" in row else "", row.get(AT))
+            (item.predictions if by == GOLD else item.answers).extend(answers)
     yield from by_key.values()
 
 

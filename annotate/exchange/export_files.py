@@ -153,8 +153,8 @@ def _kind(project: Project, name: str) -> dict[str, Any]:
     """Return the tables of the kind's file."""
     named = f"Which {project.question} fits the text?" if project.question else TITLE
     title = project.title or (project.question if " " in project.question else named)
-    kept = [field for field in project.fields if field not in project.shown]
-    kind: dict[str, Any] = {"title": title, "form": project.form, **({"kept": kept} if kept else {})}
+    hidden = [field for field in project.fields if field not in project.shown]
+    kind: dict[str, Any] = {"title": title, "form": project.form, **({"kept": hidden} if hidden else {})}
     kind["layout"] = [{"style": "passage", "fields": [field]} for field in project.shown]
     kind["fields"] = {field: project.fields[field] for field in project.shown}
     if project.form == "labels":
@@ -211,11 +211,11 @@ def _of_json(path: Path, value: Any) -> list[LabelConfig]:
 
 
 def _of_label_studio(view: ElementTree.Element) -> list[LabelConfig]:
-    header = next((each.get("value", "") for each in view.iter("Header")), "")
+    header = next((element.get("value", "") for element in view.iter("Header")), "")
     configs = []
     for tag, label in _QUESTIONS.items():
         for element in view.iter(tag):
-            labels = {each.get("value", ""): each.get("value", "") for each in element.iter(label or "none")}
+            labels = {option.get("value", ""): option.get("value", "") for option in element.iter(label or "none")}
             if tag == "Rating":
                 highest = element.get("maxRating", "5")
                 labels = {str(grade): str(grade) for grade in range(1, int(highest) + 1 if highest.isdecimal() else 1)}

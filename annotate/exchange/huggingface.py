@@ -31,8 +31,8 @@ Names = Mapping[str, list[str]]
 
 def is_dataset(folder: Path) -> bool:
     card = _card(folder)
-    known = "configs" in card or "dataset_info" in card
-    return known or any((folder / name).exists() for name in INFOS) or any(folder.rglob(_SHARD))
+    is_described = "configs" in card or "dataset_info" in card
+    return is_described or any((folder / name).exists() for name in INFOS) or any(folder.rglob(_SHARD))
 
 
 def _card(folder: Path) -> dict[str, Any]:
@@ -62,11 +62,11 @@ def files_of(folder: Path) -> Iterator[tuple[Path, Callable[[Object], Object]]]:
     files = stated or {file: _split_of(file.relative_to(folder)) for file in _found(folder)}
     if not files:
         raise ProjectError(f"{folder} contains no Parquet, Arrow, JSON or CSV file. Name the files of the data set.")
-    known = dict(_names_in(card.get("dataset_info")))
+    card_names = dict(_names_in(card.get("dataset_info")))
     for file, split in files.items():
         info = file.parent / INFOS[0]
-        beside = _names_in(json.loads(info.read_bytes())) if info.is_file() else ()
-        yield file, decoder(file, split, {**known, **dict(beside)})
+        info_names = _names_in(json.loads(info.read_bytes())) if info.is_file() else ()
+        yield file, decoder(file, split, {**card_names, **dict(info_names)})
 
 
 def _stated(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
@@ -74,8 +74,8 @@ def _stated(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
     for entry in files if isinstance(files, list) else [files]:
         split, paths = (entry.get("split", ""), entry.get("path")) if isinstance(entry, dict) else ("", entry)
         for pattern in paths if isinstance(paths, list) else [paths]:
-            found = sorted(folder.glob(pattern)) if isinstance(pattern, str) and ".." not in pattern else []
-            yield from ((file, str(split)) for file in found if file.is_file())
+            matches = sorted(folder.glob(pattern)) if isinstance(pattern, str) and ".." not in pattern else []
+            yield from ((file, str(split)) for file in matches if file.is_file())
 
 
 def _found(folder: Path) -> list[Path]:
@@ -88,8 +88,8 @@ def _found(folder: Path) -> list[Path]:
 
 
 def _split_of(path: Path) -> str:
-    found = _SPLIT.search(path.as_posix().lower())
-    return found[1] if found else ""
+    match = _SPLIT.search(path.as_posix().lower())
+    return match[1] if match else ""
 
 
 def _names_in(info: Any) -> Iterator[tuple[str, list[str]]]:
@@ -118,16 +118,16 @@ def _class_names(feature: Any) -> list[str]:
     return next(filter(None, map(_class_names, inner)), [])
 
 
-def decoder(path: Path, split: str = "", known: Names | None = None) -> Callable[[Object], Object]:
+def decoder(path: Path, split: str = "", card_names: Names | None = None) -> Callable[[Object], Object]:
     """Return a function that names the labels in a row of a file and marks the row as one of a data set.
 
-    known: the names of labels by column, if the data set has a card; a Parquet file may have them itself
+    card_names: the names of labels by column, if the data set's card lists them; a Parquet file may have its own
     """
-    names = {**(known or {}), **_names_in_parquet(path)}
+    names = {**(card_names or {}), **_names_in_parquet(path)}
 
     def decode(row: Object) -> Object:
         columns = {column: names[column] for column in names if column in row}
-        columns = columns or {column: [] for column in LABELS if column in row and known is not None}
+        columns = columns or {column: [] for column in LABELS if column in row and card_names is not None}
         if not columns:
             return row
         return row | {column: _named(row[column], columns[column]) for column in columns} | {MARK: (split, columns)}
@@ -148,7 +148,7 @@ def _names_in_parquet(path: Path) -> dict[str, list[str]]:
 def _named(value: Any, names: list[str]) -> Any:
     """Return the name of a label, or of each label in a list. "" stands for a label that is missing, which is -1."""
     if isinstance(value, list):
-        return [_named(each, names) for each in value]
+        return [_named(label, names) for label in value]
     if value is None or not names or str(value) in names:
         return "" if value is None else str(value)
     number = int(value) if re.fullmatch(r"-?\d+", str(value)) else -1

@@ -77,13 +77,13 @@ def _identified(task: Object, number: int, taken: Collection[str]) -> tuple[str,
 
     The data's own id is the one that other files have, because Label Studio numbers its tasks anew in each project.
 
-    taken: own ids of earlier tasks, in place of which the task's number is the id
+    taken: ids in the data of earlier tasks. A task that repeats one of them is identified by its number.
     """
     data = task["data"]
-    own = "" if is_missing(data.get("id")) else str(data["id"])
-    if not own or own in taken:
+    key = "" if is_missing(data.get("id")) else str(data["id"])
+    if not key or key in taken:
         return str(task.get("id", number)), data
-    return own, {name: value for name, value in data.items() if name != "id"}
+    return key, {name: value for name, value in data.items() if name != "id"}
 
 
 def _of_storage(annotations: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
@@ -186,29 +186,29 @@ def _of_rows(rows: Sequence[Object], stated: Collection[str], lost: Counter[str]
 def _questions(rows: Sequence[Object], columns: Sequence[str], stated: Collection[str]) -> list[str]:
     """Return the columns that contain answers.
 
-    In JSON_MIN, they stand between `id` and `annotator`. In CSV, and if the data begin with an `id`, the columns are in
-    no order. There, a question is a column with answers in JSON, with different values in rows of the same item, or the
-    only column that could contain labels.
+    In JSON_MIN, they are between `id` and `annotator`. In CSV, and if the data begin with an `id`, the order of the
+    columns means nothing. There, a question is a column with answers in JSON, with different values in rows of the same
+    item, or the only column that could contain labels.
 
-    Raise ProjectError if several columns could, or none, and the user stated none.
+    Raise ProjectError if the user stated no question and several columns or none could contain the answers.
     """
     ordered = list(map(list, rows))
     if all("id" in names[1:] and "annotator" in names for names in ordered):
         between = {name for names in ordered for name in names[names.index("id") + 1 : names.index("annotator")]}
-        if found := [name for name in columns if name in between and name.casefold() not in LANGUAGE_NAMES]:
-            return found
+        if questions := [name for name in columns if name in between and name.casefold() not in LANGUAGE_NAMES]:
+            return questions
     by_key: dict[str, list[Object]] = {}
     for row in rows:
         by_key.setdefault(str(row.get("id")), []).append(row)
-    found = [
+    questions = [
         name
         for name in columns
         if name in stated
         or any(_is_structured(_cell(row.get(name))) for row in rows)
         or any(len({str(row.get(name)) for row in same}) > 1 for same in by_key.values())
     ]
-    if found:
-        return found
+    if questions:
+        return questions
     possible = [name for name in columns if name.casefold() not in (*LANGUAGE_NAMES, "text", *ALSO["text"])]
     possible = [name for name in possible if _could_be_labels([row.get(name) for row in rows])]
     if len(possible) != 1:

@@ -91,20 +91,21 @@ def _of_report(objects: Iterable[Object], lost: Counter[str], stated: Collection
     for row in rows:
         units.setdefault(str(row["_unit_id"]), []).append(row)
     names = [name for name in rows[0] if not name.startswith("_") and not name.endswith(_OF_UNITS)]
-    asked = [name for name in names if f"{name}_gold" in rows[0]]
-    asked = asked or [name for name in names if name in stated or any(_differs(name, unit) for unit in units.values())]
-    if not asked:
+    questions = [name for name in names if f"{name}_gold" in rows[0]]
+    if not questions:
+        questions = [name for name in names if name in stated or any(_differs(name, unit) for unit in units.values())]
+    if not questions:
         raise ProjectError(
             f"The report does not show which of its columns contains the answers: {', '.join(names)}. Add --question "
             "with one of them."
         )
     for key, unit in units.items():
-        item = Item(key, {name: unit[0].get(name) for name in names if name not in asked})
+        item = Item(key, {name: unit[0].get(name) for name in names if name not in questions})
         for row in unit:
             if str(row.get("_tainted")).lower() == "true":
                 lost["answers of workers whom the platform excluded"] += 1
                 continue
-            for name in asked:
+            for name in questions:
                 if is_missing(row.get(name)):
                     lost[SPOILED] += bool(row.get(name))
                 else:
@@ -147,8 +148,8 @@ def _texts(row: Object, read: str, written: str) -> Mapping[str, Any]:
     return texts
 
 
-def _add(item: Item, said: Said, source: str) -> None:
-    (item.predictions if source in MODELS else item.answers).append(said)
+def _add(item: Item, answer: Said, source: str) -> None:
+    (item.predictions if source in MODELS else item.answers).append(answer)
 
 
 # --- LangSmith
@@ -174,8 +175,8 @@ def _of_langsmith(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Ite
             continue
         source = row.get("feedback_source") or {}
         by = source.get("user_name") or source.get("user_id") or source.get("type") or "unknown"
-        said = Said(str(by), str(row["key"]), (_number(value),), is_grade=_is_grade(value), at=row.get("created_at"))
-        _add(item, said, str(source.get("type")))
+        answer = Said(str(by), str(row["key"]), (_number(value),), is_grade=_is_grade(value), at=row.get("created_at"))
+        _add(item, answer, str(source.get("type")))
     yield from by_key.values()
 
 
@@ -230,8 +231,8 @@ def _score(row: Object, item: Item, lost: Counter[str]) -> None:
     is_model = row.get("source") in MODELS
     by = person_of(row["name"] if is_model else row.get("authorUserId"))
     at = row.get("timestamp") or row.get("createdAt")
-    said = Said(by, str(row["name"]), (_number(value),), is_grade=is_number and _is_grade(value), at=at)
-    _add(item, said, str(row.get("source")))
+    answer = Said(by, str(row["name"]), (_number(value),), is_grade=is_number and _is_grade(value), at=at)
+    _add(item, answer, str(row.get("source")))
 
 
 LANGFUSE = Tool("Langfuse", _is_langfuse, _of_langfuse)

@@ -97,9 +97,9 @@ def project_of(
     if not items:
         raise ProjectError(f"The export from {tool.name} contains no items.")
     question = _question(items, question, lost)
-    empty = [(item, said) for item in items for said in item.answers if said.question is None]
-    answers = [(item, said) for item in items for said in item.answers if said.question == question]
-    predicted = [(item, said) for item in items for said in item.predictions if said.question == question]
+    empty = [(item, answer) for item in items for answer in item.answers if answer.question is None]
+    answers = [(item, answer) for item in items for answer in item.answers if answer.question == question]
+    predicted = [(item, answer) for item in items for answer in item.predictions if answer.question == question]
     config = next((config for config in configs if config.question in ("", question)), LabelConfig(question, {}))
     form = _form([*answers, *predicted], is_multiple=config.is_multiple)
     if form == "spans":  # The person has found nothing to mark.
@@ -134,8 +134,8 @@ def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str], questions:
 
     def counted() -> Iterator[Object]:
         nonlocal read
-        for read, each in enumerate(objects, 1):  # noqa: B007 - the number is for the message
-            yield each
+        for read, record in enumerate(objects, 1):  # noqa: B007 - the number is for the message
+            yield record
 
     try:
         items = list(tool.items(counted(), lost, *([questions] if tool.takes_questions else [])))
@@ -155,8 +155,8 @@ def _check(item: Item) -> None:
     """Raise TypeError or ProjectError if the values of an item have the wrong type or no meaning."""
     if not isinstance(item.texts, Mapping):
         raise TypeError(f"the data of item {item.key} is no object")
-    for said in [*item.answers, *item.predictions]:
-        for label in said.labels:
+    for answer in [*item.answers, *item.predictions]:
+        for label in answer.labels:
             if isinstance(label, Span) and not 0 <= label.start < label.end:
                 raise ProjectError(f"Item {item.key} has a span from {label.start} to {label.end}. Correct it.")
             if not isinstance(label.label if isinstance(label, Span) else label, str):
@@ -165,34 +165,35 @@ def _check(item: Item) -> None:
 
 
 def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
-    said = (said.question for item in items for said in [*item.answers, *item.predictions])
-    found = dict.fromkeys(name for name in said if name is not None)
-    if wanted and wanted not in found:
-        raise ProjectError(f"The export has no question {wanted!r}. Its questions are: {', '.join(found) or 'none'}.")
-    if len(found) > 1 and not wanted:
+    answers = (answer for item in items for answer in [*item.answers, *item.predictions])
+    questions = dict.fromkeys(answer.question for answer in answers if answer.question is not None)
+    names = ", ".join(questions) or "none"
+    if wanted and wanted not in questions:
+        raise ProjectError(f"The export has no question {wanted!r}. Its questions are: {names}.")
+    if len(questions) > 1 and not wanted:
         raise ProjectError(
-            f"The export has the questions {', '.join(found)}, and a task of Assay has one. Choose one with --question "
-            f"{next(iter(found))}, and import the others under other names."
+            f"The export has the questions {names}, and a task of Assay has one. Choose one with --question "
+            f"{next(iter(questions))}, and import the others under other names."
         )
-    chosen = wanted or next(iter(found), "")
-    for other in found.keys() - {chosen}:
+    chosen = wanted or next(iter(questions), "")
+    for other in questions.keys() - {chosen}:
         lost[f"answers to the question {other!r}"] += sum(
-            said.question == other for item in items for said in item.answers
+            answer.question == other for item in items for answer in item.answers
         )
     return chosen
 
 
-def _form(said: Sequence[tuple[Item, Said]], *, is_multiple: bool) -> str:
-    if any(each.has_spans for _, each in said):
+def _form(answers: Sequence[tuple[Item, Said]], *, is_multiple: bool) -> str:
+    if any(answer.has_spans for _, answer in answers):
         return "spans"
-    if said and all(each.is_grade for _, each in said):
+    if answers and all(answer.is_grade for _, answer in answers):
         return "grades"
-    return "labels" if is_multiple or any(len(each.labels) > 1 for _, each in said) else "choice"
+    return "labels" if is_multiple or any(len(answer.labels) > 1 for _, answer in answers) else "choice"
 
 
 def _check_labels(form: str, answers: Sequence[tuple[Item, Said]]) -> None:
-    """Raise ProjectError if the labels are free texts: sentences of which no two are the same."""
-    labels = [str(label) for _, said in answers for label in said.labels] if form == "choice" else []
+    """Raise ProjectError if the labels seem to be free texts: sentences that all differ."""
+    labels = [str(label) for _, answer in answers for label in answer.labels] if form == "choice" else []
     if len(labels) > 2 and len(set(labels)) == len(labels) and all(len(label.split()) >= SENTENCE for label in labels):
         raise ProjectError(
             f"The answers seem to be free texts, such as {labels[0][:40]!r}, which `import` does not read. Import them "
@@ -248,8 +249,8 @@ def _shown(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
     return texts or lists or [name for name, written in fields.items() if written in ("text", *ALSO["text"])]
 
 
-def _marked(project: Project, said: Iterable[tuple[Item, Said]]) -> str:
-    name = next((each.field for _, each in said if each.field), "")
+def _marked(project: Project, answers: Iterable[tuple[Item, Said]]) -> str:
+    name = next((answer.field for _, answer in answers if answer.field), "")
     return next((field for field, written in project.fields.items() if written == name), project.shown[0])
 
 
@@ -281,7 +282,7 @@ def _read_labels(
     """
     offered = {_named(label): name for label, name in offered.items()}
     codes: dict[str, str] = {}
-    for name in [*offered, *(_named(label) for _, said in [*answers, *predicted] for label in said.labels)]:
+    for name in [*offered, *(_named(label) for _, answer in [*answers, *predicted] for label in answer.labels)]:
         if name not in codes:
             codes[name] = _code(name, codes.values())
     further = sorted(codes.keys() - offered.keys(), key=_in_order, reverse=project.form == "grades")
@@ -292,25 +293,25 @@ def _read_labels(
             "as fields of records, with import_corpus."
         )
     if len(codes) < 2 and project.form in ("choice", "grades"):
-        found = f"The export has only the label {next(iter(codes))!r}" if codes else "Nobody has answered"
+        problem = f"The export has only the label {next(iter(codes))!r}" if codes else "Nobody has answered"
         lost = f" {in_words(project.lost)}" if any(project.lost.values()) else ""
         raise ProjectError(
-            f"{found}, but a question needs two labels. Add the project's labels with --config FILE: the labeling "
+            f"{problem}, but a question needs two labels. Add the project's labels with --config FILE: the labeling "
             f"interface of Label Studio as XML, label_config.json of doccano, or settings.json of Argilla.{lost}"
         )
     keys, done = {record["id"] for record in project.records}, set[tuple[str, str]]()
-    for item, said in answers:
-        if (item.key, said.by) in done:
+    for item, answer in answers:
+        if (item.key, answer.by) in done:
             project.lost["further answers of a person to the same item"] += 1
-        elif label := _label(project, said, codes):
-            done.add((item.key, said.by))
+        elif label := _label(project, answer, codes):
+            done.add((item.key, answer.by))
             if item.key in keys:
-                project.judgments.append((item.key, said.by, label, _time(said.at, project.lost)))
+                project.judgments.append((item.key, answer.by, label, _time(answer.at, project.lost)))
         else:
             project.lost["answers without a label"] += 1
-    for item, said in predicted:
-        if (label := _label(project, said, codes)) and item.key in keys:
-            project.predictions.setdefault(said.by, {})[item.key] = label
+    for item, answer in predicted:
+        if (label := _label(project, answer, codes)) and item.key in keys:
+            project.predictions.setdefault(answer.by, {})[item.key] = label
     for model, labels in list(project.predictions.items()):
         if project.form == "spans" or len(labels) < len(project.records):
             reason = "of spans" if project.form == "spans" else f"without a label for {_without(project, labels)}"
@@ -349,11 +350,11 @@ def _code(name: str, taken: Iterable[str]) -> str:
     return numbered
 
 
-def _label(project: Project, said: Said, codes: Mapping[str, str]) -> str:
+def _label(project: Project, answer: Said, codes: Mapping[str, str]) -> str:
     """Return the label of an answer in the form of a file of judgments; "" if it is empty."""
     if project.form == "spans":
-        return text_of(span._replace(label=codes[_named(span)]) for span in said.labels if isinstance(span, Span))
-    return " ".join(sorted({codes[_named(label)] for label in said.labels if isinstance(label, str)}))
+        return text_of(span._replace(label=codes[_named(span)]) for span in answer.labels if isinstance(span, Span))
+    return " ".join(sorted({codes[_named(label)] for label in answer.labels if isinstance(label, str)}))
 
 
 def _named(label: str | Span) -> str:

@@ -123,7 +123,7 @@ def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write the gold labels, and a file with the answers of each person."""
     people = dict.fromkeys(person for row in gold.rows() for person, *_ in gold.said(row, gold=False))
     for by in (GOLD, *people):
-        answers = ((row, *said) for row in gold.rows() for said in gold.said(row, gold=True) if said[0] == by)
+        answers = ((row, *answer) for row in gold.rows() for answer in gold.said(row, gold=True) if answer[0] == by)
         write_lines(folder / f"{by}.jsonl", (_line(row, answer, by, at, gold) for row, _, answer, at in answers))
     labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
     _write_json(folder / "label_config.json", labels)
@@ -161,13 +161,13 @@ def _annotations(gold: GoldSet) -> Iterator[Object]:
             labels = gold.labels(answer)
             if gold.marked:
                 spans = [{"start": start, "end": end, "label": label} for start, end, label in labels]
-                asked: Object = {"spans": spans, "_view_id": "spans_manual"}
+                annotation: Object = {"spans": spans, "_view_id": "spans_manual"}
             else:
-                asked = {"options": options, "accept": labels, "_view_id": "choice"}
+                annotation = {"options": options, "accept": labels, "_view_id": "choice"}
             yield {
                 "text": gold.text_of(row),
                 "meta": {"id": row["id"], "language": row["language"]},
-                **asked,
+                **annotation,
                 "answer": "accept",
                 "_input_hash": zlib.crc32(row["id"].encode()),
                 "_task_hash": zlib.crc32(f"{row['id']} {gold.title}".encode()),
@@ -215,14 +215,14 @@ def _value(answer: str, gold: GoldSet) -> Any:
 def _settings(gold: GoldSet) -> Object:
     options = [{"value": code, "text": name, "description": None} for code, name in gold.answers.items()]
     if gold.marked:
-        asked: Object = {"type": "span", "allow_overlapping": True, "field": gold.marked, "options": options}
+        settings: Object = {"type": "span", "allow_overlapping": True, "field": gold.marked, "options": options}
     else:
-        asked = {"type": "multi_label_selection" if gold.several else "label_selection", "options": options}
+        settings = {"type": "multi_label_selection" if gold.several else "label_selection", "options": options}
     fields = [
         {"name": name, "title": name, "required": True, "settings": {"type": "text", "use_markdown": False}}
         for name in gold.fields
     ]
-    question = {"name": "answer", "title": gold.title, "description": None, "required": True, "settings": asked}
+    question = {"name": "answer", "title": gold.title, "description": None, "required": True, "settings": settings}
     metadata = [{"name": "language", "title": "language", "settings": {"type": "terms", "values": None}}]
     return {
         "guidelines": None,
