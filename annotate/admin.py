@@ -142,8 +142,8 @@ class GoldAnswerAdmin(Undeletable):
 
         @admin.display(description="right answers")
         def right(gold: GoldAnswer) -> str:
-            right, asked = counts(gold.task).get(gold.item_id, (0, 0))
-            return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "no answers yet"
+            right, total = counts(gold.task).get(gold.item_id, (0, 0))
+            return f"{right:,} of {total:,} ({right / total:.0%})" if total else "no answers yet"
 
         return ["text", "task", "item__language", "purpose", "called", right]
 

@@ -241,8 +241,8 @@ class ActionCommand(Command):
     def _completed(self, inputs: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """Return the completed inputs. Raise CommandError if required options are missing all the same."""
         assert self.action.completes
-        inputs, found = self.action.completes(inputs)
-        for sentence in found:
+        inputs, notes = self.action.completes(inputs)
+        for sentence in notes:
             progress.say(sentence)
         needed = [option for option in self.action.options if option.required and inputs[option.name] in (None, [], ())]
         if missing := [value_of(option) if option.argument else option.spelled for option in needed]:

@@ -311,23 +311,24 @@ def completed(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     paths = [Path(corpus), *map(Path, files)]
     name = _name_for(paths[0])
     inputs = {**inputs, "corpus": name, "files": list(map(str, paths))}
-    said = []
+    notes = []
     if not inputs["licence"]:
         manifest = read_manifest(name)
         inputs["licence"] = manifest.licence if manifest else NOT_STATED
         inputs["text_may_leave"] = manifest.text_may_leave if manifest else False
-        said = [] if manifest else [_UNPUBLISHED]
+        notes = [] if manifest else [_UNPUBLISHED]
     if inputs["fields"] or inputs["format"] in DOCUMENTS:
-        return inputs, said
-    found = [recognized(path, inputs["format"], inputs["encoding"] or "", inputs["delimiter"] or "") for path in paths]
+        return inputs, notes
+    choices = inputs["format"], inputs["encoding"] or "", inputs["delimiter"] or ""
+    recognized_files = [recognized(path, *choices) for path in paths]
     chosen = named_columns(inputs["column"] or (), FIELDS)
-    reports = list(map(_report, found))
-    if questions := _questions(found[0], chosen):
+    reports = list(map(_report, recognized_files))
+    if questions := _questions(recognized_files[0], chosen):
         raise ActionError("\n".join([*reports, *questions]), option="column")
-    guessed = {field: column for field, column in found[0].columns.items() if field not in (column, *chosen)}
+    guessed = {field: column for field, column in recognized_files[0].columns.items() if field not in (column, *chosen)}
     columns = [f"{field}={column}" for field, column in (guessed | chosen).items()]
-    formats = {each.format for each in found}
-    return {**inputs, "column": columns, "format": formats.pop() if len(formats) == 1 else None}, [*reports, *said]
+    formats = {file.format for file in recognized_files}
+    return {**inputs, "column": columns, "format": formats.pop() if len(formats) == 1 else None}, [*reports, *notes]
 
 
 def _name_for(path: Path) -> str:
@@ -343,35 +344,33 @@ def _name_for(path: Path) -> str:
     return unused(stem, names)
 
 
-def _questions(found: Recognized, chosen: Mapping[str, str]) -> list[str]:
+def _questions(file: Recognized, chosen: Mapping[str, str]) -> list[str]:
     """Return a sentence for each field for which the user must name the column."""
     questions = [
         f"The {field} may be in {many(len(columns), 'column')}. Add "
         f"{' or '.join(f'--column {field}={column}' for column in columns)}."
-        for field, columns in found.doubtful.items()
+        for field, columns in file.doubtful.items()
         if field not in chosen
     ]
-    for field in found.missing:
+    for field in file.missing:
         if field not in chosen:
             fields = ', or --fields "…" for records with several fields' if field == "text" else ""
             questions.append(f"No column seems to contain the {field}. Add --column {field}=COLUMN{fields}.")
     return questions
 
 
-def _report(found: Recognized) -> str:
+def _report(file: Recognized) -> str:
     """Return what a file seems to be as text: its format and encoding, and a table of its columns with samples."""
     rows = [
-        {"column": column, "field": found.field_of(column) or "–", "samples": _beginning(found, column)}
-        for column in found.sample.columns
+        {"column": column, "field": file.field_of(column) or "–", "samples": _beginning(file, column)}
+        for column in file.sample.columns
     ]
     headings = [Column("column", "column"), Column("field", "read as"), Column("samples", "first values")]
-    return (
-        f"{found.path.name}: {described(found.format, found.text_format)}\n{as_lines(table('columns', headings, rows))}"
-    )
+    return f"{file.path.name}: {described(file.format, file.text_format)}\n{as_lines(table('columns', headings, rows))}"
 
 
-def _beginning(found: Recognized, column: str) -> str:
-    samples = (" ".join(value.split()) for value in found.samples(column))
+def _beginning(file: Recognized, column: str) -> str:
+    samples = (" ".join(value.split()) for value in file.samples(column))
     return " | ".join(value if len(value) <= BEGINNING // 4 else f"{value[: BEGINNING // 4]}…" for value in samples)
 
 

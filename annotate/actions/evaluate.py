@@ -305,8 +305,8 @@ def baseline_action(values: Values, progress: Progress) -> Outcome:
         folder = out
     options = {name: values[name] for name in ("seed", "unfinished")}
     result = add_baselines(folder, out, fields=values["fields"] or (), say=progress.say, **options)
-    said = [*result["told"], *map(as_lines, tables(result)), *notes(result)]
+    lines = [*result["told"], *map(as_lines, tables(result)), *notes(result)]
     written = f"The set in {out} has the predictions, the figures and a table on its card."
     # If the action runs as a job, the result is stored in the database, so keep only the main figures.
     systems = [{name: system[name] for name in SUMMARY} for system in result["systems"]]
-    return Outcome([*said, written], data={**result, "systems": systems})
+    return Outcome([*lines, written], data={**result, "systems": systems})

@@ -215,7 +215,7 @@ LABELS = (
 def hydrate_action(values: Values, progress: Progress) -> Outcome:
     out, texts = values["out"], values["texts"]
     hydrated = hydrate(values["gold"], texts, out, columns=values["columns"], format=values["format"])
-    posts, found = hydrated.posts.total(), hydrated.found.total()
+    posts, with_text = hydrated.posts.total(), hydrated.found.total()
     data = vars(hydrated) | {"out": str(out)}
     if not texts:
         return Outcome([f"{many(posts, 'id')} written to {out / IDS}."], data=data)
@@ -223,14 +223,14 @@ def hydrate_action(values: Values, progress: Progress) -> Outcome:
         {"label": label, "posts": number, "found": hydrated.found[label]}
         for label, number in hydrated.posts.most_common(SHOWN)
     ]
-    said = (
-        f"{found:,} of {many(posts, 'post')} have a text, written to {out / POSTS}; {posts - found:,} have vanished, "
-        f"listed in {out / VANISHED}."
+    summary = (
+        f"{with_text:,} of {many(posts, 'post')} have a text, written to {out / POSTS}; {posts - with_text:,} have "
+        f"vanished, listed in {out / VANISHED}."
     )
     notes = [f"Note: {many(hydrated.outside, 'row')} ignored, of other posts or repeated."] * bool(hydrated.outside)
     if hydrated.faulty:
         notes.append(f"{many(hydrated.faulty, 'invalid row')} ignored. The first is {hydrated.first_fault}")
-    return Outcome([as_lines(table("labels", LABELS, rows)), said], notes, data)
+    return Outcome([as_lines(table("labels", LABELS, rows)), summary], notes, data)
 
 
 # --- Random draws
@@ -358,8 +358,8 @@ def publish_action(values: Values, progress: Progress) -> Outcome:
     whole = f"{many(len(files), 'file')} with {parcel.size:,} bytes"
     if values["dry_run"]:
         where = f" to {repo or archive}" if repo or archive else ""
-        said = [as_lines(table("files", FILES, files)), f"{whole} would be published{where}. Nothing was sent."]
-        return Outcome(said, notes, data)
+        lines = [as_lines(table("files", FILES, files)), f"{whole} would be published{where}. Nothing was sent."]
+        return Outcome(lines, notes, data)
     if archive:
         write_archive(parcel, archive)
         return Outcome([f"{whole} packed into {archive}."], notes, data | {"archive": str(archive)})

@@ -92,13 +92,13 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
     for reason in _reasons(outcomes[-1].data.get("rejects_file")):
         is_copy = "has the same text as another item" in reason
         project.lost["answers to an item with the same text as another" if is_copy else f"answers: {reason}"] += 1
-    said = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
-    said += [sentence for outcome in outcomes for sentence in outcome.said]
+    sentences = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
+    sentences += [sentence for outcome in outcomes for sentence in outcome.said]
     if lost := {what: count for what, count in project.lost.items() if count}:
-        said.append(in_words(lost))
+        sentences.append(in_words(lost))
     warned = [sentence for outcome in outcomes for sentence in outcome.warned]
     counts = {"items": len(project.records), "answers": len(project.judgments), "lost": lost}
-    return Outcome(said, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})
+    return Outcome(sentences, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})
 
 
 def _reasons(listed: Path | None) -> list[str]:

@@ -184,8 +184,8 @@ def _of_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]
     if not rows:
         return
     kind = task.kind
-    found = task.units.filter(item__key__in=listed({row.task for row in rows})).select_related("item")
-    units = {unit.item.key: unit for unit in found}
+    task_units = task.units.filter(item__key__in=listed({row.task for row in rows})).select_related("item")
+    units = {unit.item.key: unit for unit in task_units}
     for row in rows:
         try:
             label = kind.form.read([row.label])

@@ -182,8 +182,9 @@ def _balanced_summary(opened: Opened, size: int | None) -> Outcome:
         language: ", ".join(f"{name} {len(ids):,}" for name, ids in parameters[IDS].items())
         for language, parameters in draws
     }
-    each = "in each language: " if len(set(sizes.values())) == 1 else ""
-    size_list = each + next(iter(sizes.values())) if each else "; ".join(f"{code}: {of}" for code, of in sizes.items())
+    size_list = "; ".join(f"{code}: {of}" for code, of in sizes.items())
+    if len(set(sizes.values())) == 1:
+        size_list = f"in each language: {next(iter(sizes.values()))}"
     sentences = [
         f"Task {opened.task.name}: {many(drawn, 'document')} drawn in {many(len(draws), 'language')}, {size_list}.",
         "Documents that cannot be drawn: "

@@ -215,7 +215,7 @@ def panel_action(values: Values, progress: Progress) -> Outcome:
         raise ActionError(
             f"Corpus {corpus} contains records, which have no default panel. Set --voters.", option="voters"
         )
-    panels = [panel_named(corpus, each, values["agree"]) for each in names]
+    panels = [panel_named(corpus, voters, values["agree"]) for voters in names]
     truth = {} if values["truth"] is None else _truth(values["truth"], of_posts=of_posts)
     kind = _panel_kind(values["kind"], of_posts=of_posts)
     progress.begin(len(panels), "panel")

@@ -96,22 +96,22 @@ def reroute_action(values: Values, progress: Progress) -> Outcome:
 def members_action(values: Values, progress: Progress) -> Outcome:
     task, added, removed, quota = (values[name] for name in ("task", "added", "removed", "most"))
     with transaction.atomic():
-        said = []
+        sentences = []
         if values["open_to"]:
             membership.open_to(task, members_only=values["open_to"] == MEMBERS)
         if added:
             keep = values["quota"] is None
             new, changed = membership.add(task, added, role=values["role"], quota=quota, keep_quota=keep)
-            said.append(f"{many(new, 'member')} added, {changed:,} changed.")
+            sentences.append(f"{many(new, 'member')} added, {changed:,} changed.")
         if removed:
-            said.append(f"{many(membership.remove(task, removed), 'member')} removed. Their answers are kept.")
+            sentences.append(f"{many(membership.remove(task, removed), 'member')} removed. Their answers are kept.")
     if values["open_to"] or added or removed:
         forget(task)
     whom = "its members only" if task.members_only else "everybody who reads one of its languages"
     rows = annotator_statistics.members(task)
-    lines = as_lines(people_report.members_table(rows)) if rows and not said else ""
+    lines = as_lines(people_report.members_table(rows)) if rows and not sentences else ""
     data = {"task": task.name, "open_to": OPEN_TO[task.members_only], "members": rows}
-    return Outcome(list(filter(None, [*said, f"Task {task.name} is open to {whom}.", lines])), data=data)
+    return Outcome(list(filter(None, [*sentences, f"Task {task.name} is open to {whom}.", lines])), data=data)
 
 
 def _people(values: Values) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def _people(values: Values) -> dict[str, Any]:
     added = _named(values["add"], "add")
     if name := values["add_group"]:
         if not membership.groups().filter(name=name).exists():
-            known = ", ".join(membership.groups().values_list("name", flat=True)) or "none"
-            raise ActionError(f"There is no group {name!r}; available: {known}.", option="add_group")
+            available = ", ".join(membership.groups().values_list("name", flat=True)) or "none"
+            raise ActionError(f"There is no group {name!r}; available: {available}.", option="add_group")
         added += membership.candidates(task, group=name)
     if written := values["add_readers"]:
         if not is_language(code := language_named(written)):
@@ -139,9 +139,8 @@ def _people(values: Values) -> dict[str, Any]:
 
 def _named(names: Iterable[str], option: str) -> list[Annotator]:
     wanted = list(dict.fromkeys(names))
-    people = {
-        each.user.username: each for each in Annotator.objects.filter(user__username__in=wanted).select_related("user")
-    }
+    annotators = Annotator.objects.filter(user__username__in=wanted).select_related("user")
+    people = {annotator.user.username: annotator for annotator in annotators}
     if missing := [name for name in wanted if name not in people]:
         raise ActionError(f"There is no annotator {', '.join(map(repr, missing))}. Nothing was changed.", option=option)
     return [people[name] for name in wanted]

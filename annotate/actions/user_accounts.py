@@ -155,7 +155,7 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
     site = values["site"] or settings.SITE
     links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
     mail_results = mail_invitations(
-        (each.user, links[each.user.username]) for each, _ in accounts if each.user.username in links
+        (user, links[user.username]) for user in (annotator.user for annotator, _ in accounts) if user.username in links
     )
     if links:
         sentences.append(

@@ -104,22 +104,22 @@ def vote_action(values: Values, progress: Progress) -> Outcome:
     )
     progress.begin(manifest_of(corpus).rows, "item")
     voted = vote(corpus, values["question"], values["address"], limits, name=values["name"], progress=progress.advance)
-    predictions, asked = voted.predictions, voted.asked
+    predictions, provenance = voted.predictions, voted.asked
     noun = "record" if manifest_of(corpus).fields else "post"
     already = "already registered; " if voted.already else ""
-    tokens = f"{asked.tokens_reported:,} tokens"
-    if unknown := asked.tokens - asked.tokens_reported:
+    tokens = f"{provenance.tokens_reported:,} tokens"
+    if unknown := provenance.tokens - provenance.tokens_reported:
         tokens += f" reported, and at most {unknown:,} of requests whose use the endpoint did not report"
-    said = [
-        f"Predictor {predictions} of corpus {corpus}: {already}labels for {predictions.rows - asked.rejected:,} of "
-        f"{many(predictions.rows, noun)}; {many(voted.requested, 'new answer')}, {tokens}."
+    sentences = [
+        f"Predictor {predictions} of corpus {corpus}: {already}labels for {predictions.rows - provenance.rejected:,} "
+        f"of {many(predictions.rows, noun)}; {many(voted.requested, 'new answer')}, {tokens}."
     ]
-    if asked.rejected:
-        said.append(f"{many(asked.rejected, 'item')} without a valid answer, listed in {voted.rejects}.")
+    if provenance.rejected:
+        sentences.append(f"{many(provenance.rejected, 'item')} without a valid answer, listed in {voted.rejects}.")
     data = {"corpus": corpus, "predictor": str(predictions), "posts": predictions.rows, "already": voted.already}
-    data |= {"rejects": asked.rejected, "rejects_file": voted.rejects if asked.rejected else None}
-    data |= {"new_answers": voted.requested, "tokens": asked.tokens, "models": asked.reported}
-    return Outcome(said, data=data)
+    data |= {"rejects": provenance.rejected, "rejects_file": voted.rejects if provenance.rejected else None}
+    data |= {"new_answers": voted.requested, "tokens": provenance.tokens, "models": provenance.reported}
+    return Outcome(sentences, data=data)
 
 
 def _check(values: Values) -> dict[str, Any]:
@@ -144,12 +144,12 @@ def _labels(values: Values) -> list[str]:
     if not name:
         return list(values["labels"])
     if task := Task.objects.filter(name=name).first():
-        kind, found = task.kind, list(task.labels)
+        kind, choices = task.kind, list(task.labels)
     elif name not in KINDS and not name.endswith(".toml"):
         raise ActionError(f"There is no task or kind {name!r}.", option="labels_of")
     else:
         kind = KINDS.get(name) or read_kind(Path(name))
-        found = list(kind.answers) or list(kind.labels)
-    if not found:
+        choices = list(kind.answers) or list(kind.labels)
+    if not choices:
         raise ActionError(f"{name} has no fixed labels. List them with --labels.", option="labels_of")
-    return [*found, UND] if kind.labels_are_languages and UND not in found else found
+    return [*choices, UND] if kind.labels_are_languages and UND not in choices else choices

@@ -372,7 +372,7 @@ def _operation(general: dict[str, Any], name: str) -> dict[str, Any]:
         "operationId": f"manage_{name}",
         "summary": action.does.partition(". ")[0].rstrip("."),
         "description": general.get("description", ""),
-        "parameters": [each for each in general.get("parameters", ()) if each["name"] != "action"],
+        "parameters": [parameter for parameter in general.get("parameters", ()) if parameter["name"] != "action"],
         "requestBody": {"content": body},
     }
 

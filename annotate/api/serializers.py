@@ -138,13 +138,13 @@ def offered(task: Task) -> list[dict[str, Any]]:
     return [
         {
             "label": label,
-            "asked": asked,
+            "asked": language,
             "name": kind.called_in(ENGLISH, label),
-            "names": {language: kind.called_in(language, label) for language in task.languages},
+            "names": {code: kind.called_in(code, label) for code in task.languages},
             "autonym": LANGUAGES[label].autonym if kind.labels_are_languages and label in LANGUAGES else "",
         }
-        for asked in (task.labels if kind.asks_each else [""])
-        for label in kind.rules.offered(Unit(task=task, asked=asked))
+        for language in (task.labels if kind.asks_each else [""])
+        for label in kind.rules.offered(Unit(task=task, asked=language))
     ]
 
 

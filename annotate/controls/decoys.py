@@ -58,31 +58,31 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
     return units_by_item
 
 
-def reusable(items: Iterable[Item], asked: str, labelled_units: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
+def reusable(items: Iterable[Item], code: str, labelled_units: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
     """Find labels from other tasks that answer the question whether an item is in a language.
 
     An item is omitted if its labels imply different answers.
 
     items: items of the new task.
-    asked: language that the question names.
+    code: code of the language that the question names.
     labelled_units: result of `known_units`.
 
     Return a mapping from item key to a pair: a unit with a label that implies the answer, and the answer.
     """
     labels = {}
     for item in items:
-        answers = _answers(labelled_units.get(item.pk, ()), asked)
+        answers = _answers(labelled_units.get(item.pk, ()), code)
         if len({answer for _, answer in answers}) == 1:
             labels[item.pk] = answers[0]
     return labels
 
 
 def decoys(
-    task: Task, asked: str, drawn: list[Item], labelled_units: dict[int, list[Unit]], reused: Container[int] = ()
+    task: Task, language: str, drawn: list[Item], labelled_units: dict[int, list[Unit]], reused: Container[int] = ()
 ) -> tuple[list[Item], int]:
     """Select the decoys for one language.
 
-    asked: language that the question names.
+    language: language that the question names.
     drawn: items drawn for the language.
     labelled_units: result of `known_units`.
     reused: keys of drawn items that get a label from another task, so that nobody is asked about them.
@@ -94,18 +94,18 @@ def decoys(
     by_text: dict[str, list[Unit]] = {}
     for units in labelled_units.values():
         by_text.setdefault(units[0].item.text, []).extend(units)
-    eligible, similar = {}, _similar(task, asked)
+    eligible, similar = {}, _similar(task, language)
     for text, units in by_text.items():
-        answers = {answer for _, answer in _answers(units, asked)}
-        if answers == {negative(asked)} and text not in drawn_texts:
+        answers = {answer for _, answer in _answers(units, language)}
+        if answers == {negative(language)} and text not in drawn_texts:
             ranked = {code for ranking in units[0].item.votes.values() for code, _ in ranking}
-            if ranked & similar or any(unit.label in confusable_with(asked) for unit in units):
+            if ranked & similar or any(unit.label in confusable_with(language) for unit in units):
                 eligible[units[0].item.key] = units[0].item
     count = wanted(task, len({item.text for item in drawn if item.pk not in reused}))
     if not count:
         return [], 0
-    drawn_keys = committed_draws.decoys(task.lots, asked, eligible, count)
-    keep(task, DECOY, [asked], {"count": count}, list(eligible), drawn_keys)
+    drawn_keys = committed_draws.decoys(task.lots, language, eligible, count)
+    keep(task, DECOY, [language], {"count": count}, list(eligible), drawn_keys)
     return [eligible[key] for key in drawn_keys], count
 
 
@@ -125,23 +125,23 @@ def asked_set(task: Task) -> AskedSet:
     return AskedSet(DESIGNS[task.draw.design].by_author)
 
 
-def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list[Item]:
+def mixed(task: Task, drawn: list[Item], hidden: list[Item], language: str) -> list[Item]:
     """Return the drawn items in their order, with the hidden items inserted at random places."""
     if not hidden:
         return drawn
     insertion_points = {
-        item.key: committed_draws.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden
+        item.key: committed_draws.drawn_before(task.lots, language, item.key, len(drawn)) for item in hidden
     }
-    keep(task, DECOY_PLACE, [asked], {"among": len(drawn)}, list(insertion_points), list(insertion_points.values()))
+    keep(task, DECOY_PLACE, [language], {"among": len(drawn)}, list(insertion_points), list(insertion_points.values()))
     ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | insertion_points
     return sorted([*drawn, *hidden], key=lambda item: (ranks[item.key], item.key))
 
 
-def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
-    return [(unit, answer) for unit in units if (answer := _answer(unit, asked)) is not None]
+def _answers(units: Iterable[Unit], language: str) -> list[tuple[Unit, str]]:
+    return [(unit, answer) for unit in units if (answer := _answer(unit, language)) is not None]
 
 
-def _answer(unit: Any, asked: str) -> str | None:
+def _answer(unit: Any, language: str) -> str | None:
     """Return the answer that a unit's label implies to the question; None if it implies no answer.
 
     The label und is ambiguous. Readers who choose from a list of languages also use it for languages that are not on
@@ -151,18 +151,18 @@ def _answer(unit: Any, asked: str) -> str | None:
     unit: Unit with the attribute `said_und`, which `known_units` sets.
     """
     if unit.label != UND or unit.asked:
-        return answer_about(asked, unit.label)
+        return answer_about(language, unit.label)
     kind, listed = unit.task.kind, set(unit.task.labels)
     read_languages = set(unit.task.read_in)
-    if asked not in read_languages and not listed.intersection(kind.finer(asked)):
+    if language not in read_languages and not listed.intersection(kind.finer(language)):
         return None
     if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):
         return None
     unlisted = {judgment.reason == UNLISTED for judgment in unit.said_und}
-    return {(True,): negative(asked), (False,): UND}.get(tuple(unlisted))
+    return {(True,): negative(language), (False,): UND}.get(tuple(unlisted))
 
 
-def _similar(task: Task, asked: str) -> set[str]:
+def _similar(task: Task, language: str) -> set[str]:
     """Return the codes that a detector might return for items in a language.
 
     They are the code of the language, the finer codes that it covers, and the coarse codes that cover it. Detectors do
@@ -170,12 +170,12 @@ def _similar(task: Task, asked: str) -> set[str]:
     grouped under, the other codes in that group, and the languages after which the table of routes tries it.
     """
     kind = task.kind
-    meant = {asked, *kind.finer(asked)}
-    similar = meant | {code for code, language in LANGUAGES.items() if meant.intersection(language.labels)}
-    if asked in kind.languages:
-        under = kind.languages[asked].under
+    meant = {language, *kind.finer(language)}
+    similar = meant | {code for code, entry in LANGUAGES.items() if meant.intersection(entry.labels)}
+    if language in kind.languages:
+        under = kind.languages[language].under
         routes = LanguageRoute.objects.values_list("language", "extra_candidates")
-        similar |= {under, *kind.finer(under), *(language for language, extra in routes if asked in extra)}
+        similar |= {under, *kind.finer(under), *(code for code, extra in routes if language in extra)}
     return similar
 
 
@@ -195,18 +195,18 @@ def report(task: Task) -> dict[str, Any]:
     labelled: number of other items that are labelled as in the language (yes) and as not in it (no).
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
-    counts: dict[str, Counter[str]] = {asked: Counter() for asked in languages}
+    counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
     hidden = task.units.exclude(known_answer="")
-    for asked, number in hidden.order_by().values_list("asked").annotate(Count("pk")):
-        counts[asked]["decoys"] = number
+    for language, number in hidden.order_by().values_list("asked").annotate(Count("pk")):
+        counts[language]["decoys"] = number
     answers = Judgment.objects.filter(unit__in=hidden.order_by(), kind=Judgment.ANSWER, voided_at=None)
-    for asked, label, sheet in answers.values_list("unit__asked", "label", "lease__sheet"):
+    for language, label, sheet in answers.values_list("unit__asked", "label", "lease__sheet"):
         for scope in ("all", *(["sheets"] if sheet else [])):
-            counts[asked][scope] += 1
-            counts[asked][f"{scope} yes"] += label == asked
+            counts[language][scope] += 1
+            counts[language][f"{scope} yes"] += label == language
     work = task.units.exported().filter(stage=stages.LABELLED)
-    for asked, label, number in work.order_by().values_list("asked", "label").annotate(Count("pk")):
-        counts[asked]["is" if label == asked else "is not"] += number
+    for language, label, number in work.order_by().values_list("asked", "label").annotate(Count("pk")):
+        counts[language]["is" if label == language else "is not"] += number
 
     def rate(count: Counter[str], where: str) -> dict[str, Any]:
         answers, yes = count[where], count[f"{where} yes"]
@@ -216,13 +216,13 @@ def report(task: Task) -> dict[str, Any]:
         "share": task.decoy_share,
         "languages": [
             {
-                "language": asked,
+                "language": language,
                 "decoys": count["decoys"],
                 **rate(count, "all"),
                 "sheets": rate(count, "sheets"),
                 "labelled": {"yes": count["is"], "no": count["is not"]},
             }
-            for asked, count in counts.items()
+            for language, count in counts.items()
         ],
     }
 
@@ -302,16 +302,16 @@ class Decoys(QualityControl):
         return [summary, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
 
     def enter(self, entry: Entry) -> None:
-        task, asked, opened = entry.task, entry.asked, entry.opened
+        task, language, opened = entry.task, entry.asked, entry.opened
         if "known" not in entry.shared:
             entry.shared["known"] = known_units(entry.corpus)
         labelled_units = entry.shared["known"]
         drawn = list(entry.items)
-        entry.reused = reusable(drawn, asked, labelled_units) if entry.reuses else {}
-        hidden, opened.wanted[asked] = decoys(task, asked, drawn, labelled_units, entry.reused)
-        entry.items = mixed(task, drawn, hidden, asked)
-        entry.known_answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
-        opened.decoys[asked], opened.reused[asked] = len(hidden), len(entry.reused)
+        entry.reused = reusable(drawn, language, labelled_units) if entry.reuses else {}
+        hidden, opened.wanted[language] = decoys(task, language, drawn, labelled_units, entry.reused)
+        entry.items = mixed(task, drawn, hidden, language)
+        entry.known_answers = dict.fromkeys((item.pk for item in hidden), negative(language))
+        opened.decoys[language], opened.reused[language] = len(hidden), len(entry.reused)
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
@@ -355,9 +355,9 @@ def _bare(opened: Opened) -> Iterator[str]:
     A language is not mentioned if all of its labels are reused, because then nobody is asked about it.
     """
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
-    asked = set(queued.values_list("asked", flat=True).distinct())
-    short = [code for code in opened.task.labels if code in asked and opened.decoys[code] < opened.wanted[code]]
-    if opened.task.decoy_share == 0 and asked:
+    languages = set(queued.values_list("asked", flat=True).distinct())
+    short = [code for code in opened.task.labels if code in languages and opened.decoys[code] < opened.wanted[code]]
+    if opened.task.decoy_share == 0 and languages:
         yield (
             "Note: with --decoy-share 0, it is not known how often readers answer Yes by mistake. `evaluate` will "
             f"show the effect of {' and '.join(f'{share:.0%}' for share in ASSUMED)} of such posts on its figures."

@@ -394,14 +394,14 @@ def _choose_place(
     if due:
         # Prefer a gold answer that has not replaced this unit for anybody, because other people's answers to it count.
         return Place(min(due, key=lambda pk: pk in stand_ins), {"turn": turn})
-    if other_returned := _last_returned(each for each in leases if each.unit_id in free):
+    if other_returned := _last_returned(lease for lease in leases if lease.unit_id in free):
         return Place(other_returned.unit_id, {"turn": turn, "in_place": True})
     return Place(unit.pk, {"turn": turn})
 
 
 def _last_returned(leases: Iterable[Lease]) -> Lease | None:
     """Return the last of the leases that were returned; None if none was returned."""
-    return max((lease for lease in leases if lease.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
+    return max((lease for lease in leases if lease.outcome in Lease.RETURNED), key=lambda lease: lease.pk, default=None)
 
 
 # --- Records of the units that each person has received, which make it possible to verify the draws
@@ -485,8 +485,8 @@ def _continues(entry: Any, turn: list[int]) -> bool:
     """Return whether a unit of work with this state of the draw directly follows the units of an entry."""
     if isinstance(entry, str) or isinstance(entry[3], str):
         return False
-    given, known, size, number = entry
-    return [given + number, known, size] == turn
+    place, honeypots, size, number = entry
+    return [place + number, honeypots, size] == turn
 
 
 # --- Items quoted in guidelines

@@ -80,8 +80,8 @@ def _after(task: Task, last: Sequence[Any] | None) -> Turn:
         and whether it was a returned honeypot that replaced a unit of work. Such a honeypot counts as work, because
         the draw had chosen work at this position.
     """
-    (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
-    return Turn(given + 1, known + (was_pot and not in_place), block(task))
+    (place, honeypots, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
+    return Turn(place + 1, honeypots + (was_pot and not in_place), block(task))
 
 
 def is_due(permit: Permit, language: str, turn: Turn) -> bool:
@@ -109,10 +109,10 @@ def to_come(turn: Callable[[Task, str], Turn], permit: Permit, work: Counter[str
     if not permit.task.gold_share:
         return coming
     for language, count in work.items():
-        given, known, size = turn(permit.task, language)
+        place, honeypots, size = turn(permit.task, language)
         is_pot = _places(permit, language, size)
-        late = scheduled(is_pot, given, size) - known
-        coming += before(count, pool[language], place=given, late=late, is_pot=is_pot)
+        late = scheduled(is_pot, place, size) - honeypots
+        coming += before(count, pool[language], place=place, late=late, is_pot=is_pot)
     return coming
 
 

@@ -86,7 +86,7 @@ def _figures(label_audits: Iterable[Audit]) -> dict[str, Any]:
         "unresolved": unresolved,
         "wrong": sum(audit.wrong for audit in audits),
         "error": share_of_parts(
-            *(Part(*map(int, (each.posts, each.resolved, each.wrong, each.unresolved))) for each in audits)
+            *(Part(*map(int, (audit.posts, audit.resolved, audit.wrong, audit.unresolved))) for audit in audits)
         ).as_dict(),
     }
 

@@ -94,7 +94,7 @@ def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> A
     open_rows = [row for row in rows if row["name"] in states and row["name"] in tasks]
     deciding = [row for row in open_rows if row["adjudication"]]
     able = adjudicator_counts(tasks.values()) if deciding else {}
-    found = Attention(
+    result = Attention(
         flags=Flag.objects.open().count(),
         requests=waiting_requests().count(),
         failed=list(Job.objects.failed()[:FEW]),
@@ -104,8 +104,8 @@ def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> A
             *(Entry(row, "adjudicator") for row in deciding if not able[tasks[row["name"]].pk]),
         ],
     )
-    cache.set(COUNT, len(found), KEPT)
-    return found
+    cache.set(COUNT, len(result), KEPT)
+    return result
 
 
 def _stalled(row: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Entry]:

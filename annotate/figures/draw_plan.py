@@ -136,11 +136,11 @@ def sufficient_share(task: Task, stream: Stream, size: int) -> float:
 
     size: number of posts to draw, at most the posts of the stream.
     """
-    own = draw_of(task, size)
+    task_draw = draw_of(task, size)
     agreed = size / stream.posts * sum(stream.agreed.values())
     wanted = min(agreed, LEAST_READ_IN_ALL * (1 if size == stream.posts else SPARE))
-    for draw in (own, *(own._replace(share=hundredths / 100) for hundredths in range(1, 101))):
-        if draw.share >= own.share and sum(stream.audits(draw).values()) >= wanted - 1e-6:
+    for draw in (task_draw, *(task_draw._replace(share=hundredths / 100) for hundredths in range(1, 101))):
+        if draw.share >= task_draw.share and sum(stream.audits(draw).values()) >= wanted - 1e-6:
             return draw.share
     return 1.0
 

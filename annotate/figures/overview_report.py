@@ -50,7 +50,7 @@ def corpora_table(rows: Rows, address: Callable[[str], str] = lambda name: "", s
         Column("predictors", "predictions by", NAME, lambda row: ", ".join(row["predictors"])),
         Column("note", "", NOTE, lambda row: row["fault"]),
     )
-    return table("Corpora", heads, rows, slug="corpora", asked=sort)
+    return table("Corpora", heads, rows, slug="corpora", sort=sort)
 
 
 def _votes(row: dict[str, Any], part: int, whole: int) -> Cell:
@@ -266,4 +266,4 @@ def managers_table(users: Iterable[Any], sort: str = "") -> Table:
         Column("rights", "may change", SENTENCE, lambda user: rights[user.is_superuser]),
         Column("last", "last log-in", SHORT, lambda user: when(user.last_login)),
     )
-    return table("Managers", columns, users, slug="managers", asked=sort)
+    return table("Managers", columns, users, slug="managers", sort=sort)

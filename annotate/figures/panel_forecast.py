@@ -175,10 +175,10 @@ def _agree(group: Group, panel: Panel) -> bool:
 
 def _checked(agreed: Iterable[Group]) -> dict[str, Any]:
     """Return the number of agreed items with a known truth, the number of wrong ones, and the error."""
-    known = [group for group in agreed if group.truth is not None]
+    with_truth = [group for group in agreed if group.truth is not None]
     number, wrong = (
         sum(group.items for group in groups)
-        for groups in (known, [group for group in known if not group.is_right(group.label)])
+        for groups in (with_truth, [group for group in with_truth if not group.is_right(group.label)])
     )
     return {"known": number, "wrong": wrong, "error": proportion(wrong, number).as_dict()}
 
@@ -208,9 +208,9 @@ def _labels(agreed: Sequence[Group], audits: Mapping[Stratum, Audit]) -> list[di
 
 
 def _voter(place: int, groups: Sequence[Group]) -> dict[str, Any]:
-    known = [group for group in groups if group.truth is not None and group.firsts[place]]
-    number = sum(group.items for group in known)
-    right = sum(group.items for group in known if group.is_right(group.firsts[place]))
+    with_truth = [group for group in groups if group.truth is not None and group.firsts[place]]
+    number = sum(group.items for group in with_truth)
+    right = sum(group.items for group in with_truth if group.is_right(group.firsts[place]))
     return {
         "voted": sum(group.items for group in groups if group.firsts[place]),
         "known": number,
@@ -227,9 +227,9 @@ def _pair(one: int, other: int, groups: Iterable[Group]) -> dict[str, Any]:
     correlation: phi coefficient of their errors on these; None if one of the voters is always right or always wrong
     """
     both = [group for group in groups if group.firsts[one] and group.firsts[other]]
-    known = [group for group in both if group.truth is not None]
+    with_truth = [group for group in both if group.truth is not None]
     counts = _counted(
-        ((*(not group.is_right(group.firsts[place]) for place in (one, other)),), group.items) for group in known
+        ((*(not group.is_right(group.firsts[place]) for place in (one, other)),), group.items) for group in with_truth
     )
     return {
         "voted": sum(group.items for group in both),
@@ -262,12 +262,12 @@ def earlier_audits(panel: Panel, width: int) -> tuple[list[Task], dict[Stratum, 
     audits: dict[Stratum, list[Audit]] = {}
     with_audits = []
     for task in tasks:
-        found = audits_of(task, task.units.exclude(agreed_label=""))
-        if any(audit.resolved for audit in found.values()):
+        task_audits = audits_of(task, task.units.exclude(agreed_label=""))
+        if any(audit.resolved for audit in task_audits.values()):
             with_audits.append(task)
-            for stratum, audit in found.items():
+            for stratum, audit in task_audits.items():
                 audits.setdefault(stratum, []).append(audit)
-    return with_audits, {stratum: merged for stratum, each in audits.items() if (merged := _merged(each))}
+    return with_audits, {stratum: merged for stratum, parts in audits.items() if (merged := _merged(parts))}
 
 
 def _merged(audits: Sequence[Audit]) -> Audit | None:

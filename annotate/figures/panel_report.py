@@ -99,9 +99,9 @@ def sentences(forecast: Forecast) -> Iterator[str]:
             "reports includes them."
         )
     if forecast["known"]:
-        known, wrong = forecast["known"], forecast["wrong"]
+        checked, wrong = forecast["known"], forecast["wrong"]
         have = "has" if wrong == 1 else "have"
-        yield f"The true label of {known:,} agreed items is known, and {wrong:,} of these {have} another label."
+        yield f"The true label of {checked:,} agreed items is known, and {wrong:,} of these {have} another label."
     if earlier := forecast["earlier"]:
         unseen = f" {many(earlier['unseen'], 'item')} with labels that were never audited widen the interval."
         yield (

@@ -81,7 +81,7 @@ def people_table(
             "state", "may work in", SENTENCE, lambda row: _queues_or_reason(row, running.get(row["annotator"]), tested)
         ),
     )
-    return table("Annotators", heads, people, slug="people", asked=sort)
+    return table("Annotators", heads, people, slug="people", sort=sort)
 
 
 def members_table(rows: Rows) -> Table:
@@ -137,7 +137,7 @@ def labels_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> T
         percentage("own", "this annotator"),
         percentage("all", "all annotators"),
     )
-    return table("Labels", heads, rows, slug="labels", asked=sort)
+    return table("Labels", heads, rows, slug="labels", sort=sort)
 
 
 # --- Pauses
@@ -160,7 +160,7 @@ def paused_table(pauses: Iterable[dict[str, Any]], sort: str, address: Address |
         *numbers({"right": "right", "asked": "of gold answers"}),
         Column("until", "until", says=until),
     )
-    return table("Pauses", heads, pauses, slug="paused", asked=sort)
+    return table("Pauses", heads, pauses, slug="paused", sort=sort)
 
 
 def _why(row: dict[str, Any]) -> str:
@@ -197,12 +197,12 @@ def comments_table(
         Column("said", "answer", says=answer),
         Column("text", "about", SENTENCE, lambda row: replace(beginning(row), url=unit(row["unit"]))),
     )
-    return table("Comments", heads, comments, slug="comments", asked=sort)
+    return table("Comments", heads, comments, slug="comments", sort=sort)
 
 
 def agreed_table(consents: Iterable[dict[str, Any]], sort: str, address: Address) -> Table:
     heads = (person(address), timed("at", "agreed"), timed("withdrawn_at", "withdrawn"))
-    return table("Agreements", heads, consents, slug="agreed", asked=sort)
+    return table("Agreements", heads, consents, slug="agreed", sort=sort)
 
 
 # --- The pause rule
@@ -245,7 +245,7 @@ def _by_rule(slug: str, title: str, rules: list[Rule], task_rule: Rule, cells: C
         numbered("least", "minimum gold answers", lambda rule: rule.least),
         *map(right_in, ACCURACIES),
     )
-    return table(title, heads, rules, slug=slug, asked=sort)
+    return table(title, heads, rules, slug=slug, sort=sort)
 
 
 # --- Annotators of all tasks, and their timesheet
@@ -274,7 +274,7 @@ def everybody_table(people: LazyList, sort: str, address: Address, *, grouped: b
         Column("paused", "paused in", NUMBER, lambda row: Cell(count(row["paused"]), row["paused"])),
         timed("last", "last seen"),
     )
-    return table("Everybody", heads, people, slug="everybody", asked=sort)
+    return table("Everybody", heads, people, slug="everybody", sort=sort)
 
 
 def _name(row: dict[str, Any]) -> Cell:
@@ -321,7 +321,7 @@ BY_LANGUAGE = (
 
 
 def tested_table(rows: Iterable[dict[str, Any]], sort: str) -> Table:
-    return table("Tests by language", BY_LANGUAGE, rows, slug="tested", asked=sort)
+    return table("Tests by language", BY_LANGUAGE, rows, slug="tested", sort=sort)
 
 
 def trials_table(rows: Iterable[dict[str, Any]], sort: str, address: Callable[[int], str] | None = None) -> Table:
@@ -337,7 +337,7 @@ def trials_table(rows: Iterable[dict[str, Any]], sort: str, address: Callable[[i
         timed("last", "last"),
         Column("state", "now", SHORT, _standing),
     )
-    return table("Tests by annotator", heads, rows, slug="tests", asked=sort)
+    return table("Tests by annotator", heads, rows, slug="tests", sort=sort)
 
 
 def _score(row: dict[str, Any]) -> Cell:
@@ -368,7 +368,7 @@ def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, called: Called
         numbered("asked", "asked"),
         Column("right", "agree", NUMBER, agreeing),
     )
-    return table("Known answers", heads, rows, slug="known", asked=sort)
+    return table("Known answers", heads, rows, slug="known", sort=sort)
 
 
 def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
@@ -385,4 +385,4 @@ def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, called: Call
         Column("said", "answer", says=answer),
         Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
     )
-    return table("Gold answers given", heads, rows, slug="given", asked=sort)
+    return table("Gold answers given", heads, rows, slug="given", sort=sort)

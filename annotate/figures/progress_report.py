@@ -70,7 +70,7 @@ def tasks_table(rows: Iterable[dict[str, Any]], address: Callable[[str], str], s
         Column("paused", "paused", NUMBER, paused),
         numbered("stuck", "stalled queues"),
     )
-    return table("All tasks", heads, rows, slug="tasks", asked=sort)
+    return table("All tasks", heads, rows, slug="tasks", sort=sort)
 
 
 # --- One task by language
@@ -92,7 +92,7 @@ def progress_table(progress: dict[str, Any], sort: str) -> Table:
     )
     rows = progress["languages"]
     total = [{**progress["all"], "language": None}] if len(rows) > 1 else []
-    return table("Progress by language", heads, rows, total=total, slug="progress", asked=sort)
+    return table("Progress by language", heads, rows, total=total, slug="progress", sort=sort)
 
 
 def progress_bar(row: dict[str, Any]) -> SafeString:
@@ -144,7 +144,7 @@ def queues_table(states: dict[str, Any], sort: str, *, tested: bool) -> Table:
         numbered("able", "may work"),
         timed("last", "last judged"),
     )
-    return table("Queues", heads, states["queues"], slug="queues", asked=sort)
+    return table("Queues", heads, states["queues"], slug="queues", sort=sort)
 
 
 def idle_table(states: dict[str, Any], address: Callable[[int], str], sort: str) -> Table:
@@ -157,7 +157,7 @@ def idle_table(states: dict[str, Any], address: Callable[[int], str], sort: str)
         Column("last", "last judged", SHORT, last),
         Column("said", "why", SENTENCE),
     )
-    return table("Annotators without work", heads, states["idle"], slug="idle", asked=sort)
+    return table("Annotators without work", heads, states["idle"], slug="idle", sort=sort)
 
 
 # --- Over time
@@ -226,7 +226,7 @@ def routes_table(routes: Iterable[Any], address: Callable[[str], str], sort: str
         Column("extra", "also tried", SENTENCE, lambda route: " ".join(route.extra_candidates)),
         Column("never", "detectors’ agreement", SHORT, lambda route: "ignored" if route.never_agree else ""),
     )
-    return table("Routes", columns, routes, slug="routes", asked=sort)
+    return table("Routes", columns, routes, slug="routes", sort=sort)
 
 
 def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
@@ -290,7 +290,7 @@ def forecast_table(result: Result, sort: str = "") -> Table:
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(result, row), _sooner(row))),
         *numbers({"answers": "answers to go", "readers": "readers"}),
     )
-    return table("Forecast", heads, result["queues"], slug="forecast", asked=sort)
+    return table("Forecast", heads, result["queues"], slug="forecast", sort=sort)
 
 
 def drawn_table(result: Result) -> Table:
@@ -485,4 +485,4 @@ def dates_table(forecasts: Iterable[tuple[Any, Result]], address: Callable[[str]
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["told"], row), _sooner(row))),
         *numbers({"answers": "answers to go", "readers": "readers"}),
     )
-    return table("Forecasts", heads, rows, slug="dates", asked=sort)
+    return table("Forecasts", heads, rows, slug="dates", sort=sort)

@@ -152,7 +152,7 @@ def _chance(rows: Source) -> pa.Array:
         return map_rows(lambda language, first, second: chances.get((language, first or second)), _NUMBER, *classes)
     by_language, by_id = rows.export.chances
     by_draw = map_rows(
-        lambda asked, language: by_language.get(asked or language) or by_language.get(""),
+        lambda question_language, language: by_language.get(question_language or language) or by_language.get(""),
         _NUMBER,
         *(unit["asked"], unit["item__language"]),
     )

@@ -330,13 +330,13 @@ class Export:
             reasons = pc.coalesce(pa.array(map(self.excluded.get, unit["pk"].to_pylist()), text), reasons)
         return reasons
 
-    def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
+    def _reason(self, language: str, label: str, stage: str, event: str | None) -> str:
         """Return the reason why a unit is not in the set, or an empty string if it is.
 
         event: name of the unit's last transition; None if it is unknown.
         """
         if label:
-            if not self.design.sets.includes({"label": label, "asked": asked}):
+            if not self.design.sets.includes({"label": label, "asked": language}):
                 return OTHER_LABEL
             return NO_CLASS if self.sets and label in self.kind.answers else ""
         if not self.kind.publication.tells_why:

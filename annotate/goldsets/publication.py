@@ -245,7 +245,7 @@ def _failing(repo: str, url: str = "") -> Iterator[None]:
     except PublishError:
         raise
     except Exception as error:  # The errors of the libraries below huggingface_hub have no common class.
-        causes = [" ".join(str(each).split()) for each in (error, error.__cause__) if each]
+        causes = [" ".join(str(cause).split()) for cause in (error, error.__cause__) if cause]
         reason = ": ".join(filter(None, causes)) or type(error).__name__
         status = getattr(getattr(error, "response", None), "status_code", 500)
         is_open = url and status >= 500

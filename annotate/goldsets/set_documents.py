@@ -98,20 +98,19 @@ def facts_of(manifest: Manifest, noun: str) -> Facts:
     """
     task, counts = manifest["task"], manifest["counts"]
     people = manifest.get("people") or {}
-    each = people.get("answers_each") or {}
+    answers = people.get("answers_each") or {}
     languages = list(task["languages"]) or [label for label in counts["by_label"] if label in task["labels"]]
     of_posts = counts.get("masked") is not None
     authors = "Authors are stored as keyed hashes, and annotators under pseudonyms."
-    number = (
-        f"{each.get('least')}" if each.get("least") == each.get("most") else f"{each.get('least')} to {each['most']}"
-    )
+    least, most = answers.get("least"), answers.get("most")
+    number = f"{least}" if least == most else f"{least} to {most}"
     return Facts(
         title=task["title"] or task["name"],
         languages=languages,
         sampling=_sampling(manifest, noun),
         protocol=_protocol(manifest, noun),
         annotators=_annotators(people, languages),
-        answers_each=f"{number} ({each['mean']:.2f} on average)" if each.get("mean") is not None else "",
+        answers_each=f"{number} ({answers['mean']:.2f} on average)" if answers.get("mean") is not None else "",
         analysis=_analysis(manifest),
         machines="; ".join(_version(*voter) for panel in manifest["detectors"] for voter in panel.items()),
         preparation=(
@@ -153,10 +152,10 @@ def _protocol(manifest: Manifest, noun: str) -> str:
     conflict = "left out" if task.get("on_conflict") == "DISCARDED" else "decided by an adjudicator"
     number = task.get("redundancy") or 1
     early = ", fewer if the first agreed" if task.get("stop_early") else ""
-    asked = "one person" if number == 1 else f"{number} people{early}"
+    readers = "one person" if number == 1 else f"{number} people{early}"
     sentences = [
         _settled_by_machines(manifest, noun),
-        f"The question “{task['title'] or task['type']}” was asked of {asked} about each {noun} that people read.",
+        f"The question “{task['title'] or task['type']}” was asked of {readers} about each {noun} that people read.",
         "" if people.get("imported") else "Nobody saw the answers of others.",
         f"The label is {label}; conflicts are {conflict}.",
         _suggested(manifest),
@@ -323,8 +322,8 @@ def _croissant(
         "distribution": [_file(name, manifest["files"][name]) for name in splits.values()],
         "recordSet": [_records(split, name, pq.read_schema(folder / name)) for split, name in splits.items()],
     }
-    known = {key: value for key, value in content.items() if value not in (None, [], "")}
-    return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
+    fields = {key: value for key, value in content.items() if value not in (None, [], "")}
+    return json.dumps(fields, ensure_ascii=False, indent=2) + "\n"
 
 
 def _licence(code: str, *, is_known: bool) -> str:

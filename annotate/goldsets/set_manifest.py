@@ -148,8 +148,8 @@ def _people(export: Export) -> dict[str, Any]:
 def _levels(annotators: Collection[int]) -> dict[str, dict[str, int]]:
     """Count the annotators by the languages that they read, and by their level in each."""
     levels: dict[str, dict[str, int]] = {}
-    known = AnnotatorLanguage.objects.filter(annotator__in=annotators, level__gt=0).order_by("language", "-level")
-    for language, level, number in known.values_list("language", "level").annotate(Count("pk")):
+    languages = AnnotatorLanguage.objects.filter(annotator__in=annotators, level__gt=0).order_by("language", "-level")
+    for language, level, number in languages.values_list("language", "level").annotate(Count("pk")):
         levels.setdefault(language, {})[str(level)] = number
     return levels
 

@@ -531,8 +531,8 @@ class Kind:
 
         Only people who may read the unit's text see it.
         """
-        told = self.pages.told
-        return told(label, unit) if told and label else self.name(label, unit.item.language)
+        describe = self.pages.told
+        return describe(label, unit) if describe and label else self.name(label, unit.item.language)
 
     def called_in(self, language: str, code: str) -> str:
         """Return the name of one code, such as an answer, a concept or a language.

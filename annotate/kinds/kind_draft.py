@@ -178,8 +178,8 @@ def write(text: str, draft: Draft) -> str:
         _write_fields(document, draft.fields, [row.name for row in before.fields])
         _write_answers(document, draft.answers if draft.lists_answers else [])
         _set_in(document, "vocabulary", {"name": draft.vocabulary} if draft.needs_vocabulary else {}, ["name"])
-        kept = FORMS[draft.form].tables if draft.form in FORMS else ()
-        for key in {key for form in FORMS.values() for key in form.tables}.difference(kept):
+        tables = FORMS[draft.form].tables if draft.form in FORMS else ()
+        for key in {key for form in FORMS.values() for key in form.tables}.difference(tables):
             document.pop(key, None)
     answered = {"redundancy": _number(draft.redundancy), "on_conflict": draft.on_conflict}
     _set_in(document, "options", answered, list(answered))

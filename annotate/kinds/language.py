@@ -24,7 +24,7 @@ from corpora.models import Item, agreed_on, votes_of
 LEAST_LETTERS = 20
 
 
-def candidates(item: Item, asked: str, routes: Routes) -> list[str]:
+def candidates(item: Item, language: str, routes: Routes) -> list[str]:
     """Return the languages that the item may be in, the most likely one first.
 
     They are ranked by the votes of the task's panel (summed reciprocal ranks). Languages without a label in the task
@@ -119,7 +119,7 @@ KIND = language_questions.about_languages(
     },
     statistics={
         "compared": lambda task: [*task.labels, UND],
-        "compared_as": lambda asked, label: label,
+        "compared_as": lambda language, label: label,
         "language_paths": ("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),
     },
     publication={"card": "annotate/card_language.md", "constants": {"least_letters": LEAST_LETTERS}},
@@ -168,7 +168,7 @@ VERIFY = language_questions.about_languages(
     designs=("recall", "precision", "triggers"),
     controls=("checks", "decoys"),
     routing={
-        "candidates": lambda item, asked, routes: routes.with_extras([asked]),
+        "candidates": lambda item, language, routes: routes.with_extras([language]),
         # The detectors' agreement does not count, because people verify the detectors' labels.
         "agreed": lambda item, task: None,
     },

@@ -231,7 +231,7 @@ def kind(
 ROUTING = Routing(
     # Detectors do not vote on records, so they never agree.
     agreed=lambda item, task: None,
-    candidates=lambda item, asked, routes: [item.language],
+    candidates=lambda item, language, routes: [item.language],
     read_by=read_by,
     when_exhausted=lambda unit: unit.task.on_conflict,
     enters_by="asked",
@@ -240,7 +240,7 @@ ROUTING = Routing(
 )
 STATISTICS = Statistics(
     compared=lambda task: list(task.labels),
-    compared_as=lambda asked, label: label,
+    compared_as=lambda language, label: label,
     language_paths=("item__language",),
 )
 

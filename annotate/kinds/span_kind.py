@@ -118,7 +118,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
     def called(code: str) -> str:
         return _called(code, kind, one=marking["one"])
 
-    def told(label: str, unit: Unit) -> str:
+    def describe(label: str, unit: Unit) -> str:
         if kind.sensitive or unit.disturbing or label == NOTHING:
             return kind.name(label)
         text = unit.item.fields[marking["field"]]
@@ -132,7 +132,7 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
             "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
             "list_row": _list_row,
             "called": called,
-            "told": told,
+            "told": describe,
             "short": kind.name,
         },
         publication={
@@ -183,8 +183,8 @@ def _taken_back(unit: Unit, permit: Permit) -> str:
     """Return the answer that the person has just taken back; "" if there is none."""
     if not unit.pk:  # a preview's unit is not stored
         return ""
-    own = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
-    return own.order_by("pk").values_list("label", flat=True).last() or ""
+    judgments = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
+    return judgments.order_by("pk").values_list("label", flat=True).last() or ""
 
 
 def _formats(kind: Kind, marking: Mapping[str, Any]) -> dict[str, Any]:

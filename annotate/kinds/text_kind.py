@@ -89,8 +89,8 @@ def answered_by_texts(kind: Kind, form: Text) -> Kind:
         answer.check_no_reason()
 
     def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
-        written, own = form.texts_for(unit, permit.annotator)
-        start = own or written or unit.item.fields.get(form.writing.start, "")
+        written, last_answer = form.texts_for(unit, permit.annotator)
+        start = last_answer or written or unit.item.fields.get(form.writing.start, "")
         texts = {"written": written, "start": written if start == REJECTED else start}
         return {"writing": form.writing, **_MARKS, **texts, **_review(form.writing)}
 

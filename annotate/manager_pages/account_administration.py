@@ -278,9 +278,9 @@ NO_LINKS: dict[str, Any] = {"paths": [], "mailed": [], "task": "", "until": 0}
 
 def _unsent(request: UserRequest) -> dict[str, Any]:
     """Return the links in the session. Links that are too old are removed from the session."""
-    kept: dict[str, Any] = request.session.get(LINKS, NO_LINKS)
-    if kept["until"] >= time.time():
-        return kept
+    links: dict[str, Any] = request.session.get(LINKS, NO_LINKS)
+    if links["until"] >= time.time():
+        return links
     request.session.pop(LINKS, None)
     return NO_LINKS
 
@@ -461,21 +461,21 @@ def members_context(request: UserRequest, task: Task) -> dict[str, Any]:
     page = Paginator(task.memberships.order_by("pk"), ON_A_PAGE).get_page(request.GET.get("members"))
     search = {name: text_of(request.GET, name) for name in SEARCH}
     is_asked = request.GET.keys() & set(SEARCH)
-    found = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
+    people = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
     annotator = annotator_of(request.user)
     return {
         "members_page": page,
-        "members": annotator_statistics.members(task, task.memberships.filter(pk__in=[each.pk for each in page])),
+        "members": annotator_statistics.members(task, task.memberships.filter(pk__in=[member.pk for member in page])),
         "roles": Membership.ROLES,
         "search": search,
-        "found": None if found is None else list(found.order_by("user__username")[:ON_A_PAGE]),
-        "found_count": 0 if found is None else found.count(),
+        "found": None if people is None else list(people.order_by("user__username")[:ON_A_PAGE]),
+        "found_count": 0 if people is None else people.count(),
         "languages_read": sorted((label_name(code), code) for code in task.read_in),
         "groups": membership.groups(),
         "invites": may(request.user, "invite"),
         "manages_all": is_manager(request.user),
         "is_adjudicator": bool(annotator and adjudicates_in(annotator, task)),
-        "without_account": [] if found is None else _managers_without_account(search["find"]),
+        "without_account": [] if people is None else _managers_without_account(search["find"]),
     }
 
 
@@ -517,10 +517,10 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
 
 def _managers_without_account(words: str) -> list[str]:
     """Return the user names of managers with these words in their user name who have no annotator account."""
-    found = managers().filter(annotator=None).order_by("username")
+    users = managers().filter(annotator=None).order_by("username")
     for word in words.split():
-        found = found.filter(username__icontains=word)
-    return list(found.values_list("username", flat=True)[:ON_A_PAGE])
+        users = users.filter(username__icontains=word)
+    return list(users.values_list("username", flat=True)[:ON_A_PAGE])
 
 
 def _names(people: Iterable[Annotator]) -> list[str]:

@@ -255,14 +255,14 @@ def chosen_columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str
 
 def _values_of(number: str) -> dict[str, str]:
     """Return the form values with which an import was started."""
-    given = action_forms.given_again(number, "import_corpus")
-    names = dict(pair.split("=", 1) for pair in given.get("column", ()))
-    values = {name: str(value) for name, value in given.items() if name not in ("files", "column", "text_may_leave")}
+    options = action_forms.given_again(number, "import_corpus")
+    names = dict(pair.split("=", 1) for pair in options.get("column", ()))
+    values = {name: str(value) for name, value in options.items() if name not in ("files", "column", "text_may_leave")}
     values |= {f"column-{field}": names.get(field, field) for field in (*FIELDS, "language")}
-    if "text_may_leave" in given:
-        values["text_may_leave"] = written(given["text_may_leave"])
-    holds = RECORDS if given.get("fields") else POSTS
-    return values | {"file": Path(given["files"][0]).name, "holds": holds}
+    if "text_may_leave" in options:
+        values["text_may_leave"] = written(options["text_may_leave"])
+    holds = RECORDS if options.get("fields") else POSTS
+    return values | {"file": Path(options["files"][0]).name, "holds": holds}
 
 
 def records_address(name: str) -> str:

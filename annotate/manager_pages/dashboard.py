@@ -59,7 +59,7 @@ def with_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
     if type(value) is dict:
         return {key: with_address(item, path, parameters) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(with_address(each, path, parameters) for each in value)
+        return type(value)(with_address(item, path, parameters) for item in value)
     return value
 
 
@@ -158,11 +158,11 @@ def keeps_form(view: View, guard: Guard) -> View:
         query = request.GET.copy()
         is_again = bool(query.pop(AGAIN, None))
         address = f"{request.path}?{query.urlencode()}" if query else request.path
-        kept: dict[str, str] = request.session.get(AGAIN, {})
+        pages: dict[str, str] = request.session.get(AGAIN, {})
         if request.method == "GET" and is_again:
-            if address not in kept:
+            if address not in pages:
                 return redirect(nearest(address))
-            return guard(lambda *_args, **_arguments: HttpResponse(kept[address]))(request, **arguments)
+            return guard(lambda *_args, **_arguments: HttpResponse(pages[address]))(request, **arguments)
         is_from_browser = "text/html" in request.headers.get("Accept", "") and not request.htmx
         if request.method != "POST" or not is_from_browser:
             return view(request, **arguments)
@@ -174,7 +174,7 @@ def keeps_form(view: View, guard: Guard) -> View:
         is_secret = match is not None and match.url_name in SECRET
         if not isinstance(page, HttpResponse) or not is_html or 300 <= page.status_code < 400 or is_secret:
             return page
-        others = [(key, value) for key, value in kept.items() if key != address]
+        others = [(key, value) for key, value in pages.items() if key != address]
         request.session[AGAIN] = dict([*others, (address, page.text)][-FORMS_KEPT:])
         response = redirect(f"{address}{'&' if query else '?'}{AGAIN}=1")
         # With this header, LogInMiddleware does not tell the browser to drop the draft.

@@ -80,7 +80,7 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
         Column("took", "took", SHORT, took),
         Column("said", "outcome", SENTENCE, outcome),
     )
-    return table("Jobs", columns, jobs, slug="jobs", asked=sort)
+    return table("Jobs", columns, jobs, slug="jobs", sort=sort)
 
 
 def first_sentence(texts: Iterable[str]) -> str:
@@ -196,8 +196,8 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
     # page of the corpus links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
     # Omit the sentence about the dry run. The page has its own note about it, and a button instead of the option.
-    said = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
-    said = [action_forms.as_on_page(sentence, action.options) for sentence in said]
+    sentences = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
+    sentences = [action_forms.as_on_page(sentence, action.options) for sentence in sentences]
     has_form = starts and job.has_ended and job.action in action_forms.JOB_FORMS
     return {
         "job": job,
@@ -209,8 +209,8 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "unwatched": not job.has_ended and not is_watched(),
         "figures": _figures(job) if is_done else [],
         "warned": [action_forms.as_on_page(sentence, action.options) for sentence in job.warned],
-        "said": [(sentence, is_table(sentence)) for sentence in said if not (tried and is_detail(sentence))],
-        "details": [(sentence, is_table(sentence)) for sentence in said if tried and is_detail(sentence)],
+        "said": [(sentence, is_table(sentence)) for sentence in sentences if not (tried and is_detail(sentence))],
+        "details": [(sentence, is_table(sentence)) for sentence in sentences if tried and is_detail(sentence)],
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
         "again": has_form,
         "form_address": _form_address(job) if has_form else "",
@@ -529,8 +529,8 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     """
     if not allows_visitor(request):
         return HttpResponse("Too many requests. Try again in a minute.\n", status=TOO_MANY, content_type="text/plain")
-    found = job_store.find_share(token)
-    file = found and job_store.folder(found.job) / "out" / found.path
+    share = job_store.find_share(token)
+    file = share and job_store.folder(share.job) / "out" / share.path
     if not file or not file.is_file():
         raise Http404
     return document(file)

@@ -271,7 +271,7 @@ def _change(draft: Draft, do: str, language: str) -> None:
     rows: dict[str, list[Any]] = {NEW_ANSWER: draft.answers, NEW_FIELD: draft.fields}
     if noun == "language":
         code = language if verb == "add" else value
-        draft.languages = [known for known in draft.languages if known != code or code == ENGLISH]
+        draft.languages = [other for other in draft.languages if other != code or code == ENGLISH]
         if verb == "add" and code in LANGUAGES and code not in draft.languages:
             draft.languages.append(code)
         elif verb == "remove" and code != ENGLISH:

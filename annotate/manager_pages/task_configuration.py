@@ -388,7 +388,7 @@ def _webhooks_table(rows: Iterable[Webhook], sort: str) -> Table:
         Column("pending", "to be sent", NUMBER, lambda row: Cell(f"{row.pending:,}", row.pending)),
         Column("failures", "failures in a row", NUMBER, failures),
     )
-    return table("Webhooks", columns, rows, slug="webhooks", asked=sort)
+    return table("Webhooks", columns, rows, slug="webhooks", sort=sort)
 
 
 def new_webhook(request: UserRequest) -> HttpResponse:
@@ -396,21 +396,21 @@ def new_webhook(request: UserRequest) -> HttpResponse:
 
     POST fields: url, event (one or more), task (name; empty for all tasks)
     """
-    said = {"url": text_of(request.POST, "url"), "task": text_of(request.POST, "task")}
+    values = {"url": text_of(request.POST, "url"), "task": text_of(request.POST, "task")}
     chosen = request.POST.getlist("event")
     webhook, refusal = None, None
     if request.method == "POST":
         try:
             if not chosen:
                 raise InvalidAnswer("Choose at least one event.")
-            task = Task.objects.filter(name=said["task"]).first()
-            if said["task"] and task is None:
+            task = Task.objects.filter(name=values["task"]).first()
+            if values["task"] and task is None:
                 raise InvalidAnswer("This task no longer exists. Choose another one.")
-            webhook = webhook_outbox.register(said["url"], request.user, chosen, task)
+            webhook = webhook_outbox.register(values["url"], request.user, chosen, task)
         except InvalidAnswer as error:
             refusal = error
     context: dict[str, Any] = {
-        "said": said,
+        "said": values,
         "events": [(event, label, event in chosen or request.method == "GET") for event, (_, label) in EVENTS.items()],
         "tasks": Task.objects.order_by("-is_open", "-pk"),
         "webhook": webhook,
@@ -456,7 +456,7 @@ def _deliveries_table(rows: Iterable[Delivery], sort: str, *, starts: bool) -> T
         Column("tries", "attempts", NUMBER, lambda row: Cell(f"{row.tries:,}", row.tries)),
         Column("fault", "last failure", SENTENCE, fault),
     )
-    return table("Notifications", columns, rows, slug="notifications", asked=sort)
+    return table("Notifications", columns, rows, slug="notifications", sort=sort)
 
 
 def send_again(request: UserRequest, delivery: Delivery) -> HttpResponse:

@@ -143,7 +143,7 @@ def quality(request: UserRequest, task: Task) -> HttpResponse:
 
 def _table_of(panel: Panel, sort: str) -> Table | None:
     """Return the main table of a panel with a unique name, so that it can be sorted, opened and downloaded."""
-    return replace(panel.table, slug=slugify(panel.heading), asked=sort) if panel.table else None
+    return replace(panel.table, slug=slugify(panel.heading), sort=sort) if panel.table else None
 
 
 @shows_figures

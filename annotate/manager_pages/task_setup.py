@@ -120,7 +120,7 @@ def _kinds_page(request: UserRequest, corpus: Mapping[str, Any] | None, *, is_fi
     ways, unfit = _kind_choices(corpus) if corpus else ([], [])
     steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
     offers: dict[str, Any] = {"choices": choices, "corpus": corpus, "ways": ways, "unfit": unfit, "steps": steps}
-    offers["special"] = [(way, *each) for way in ways for each in way.get("special", ())]
+    offers["special"] = [(way, *design) for way in ways for design in way.get("special", ())]
     if corpus and corpus["holds"] == POSTS:
         offers["as_records"] = records_address(corpus["corpus"])
     return manage_page(request, "new_task_of", **offers)
@@ -205,8 +205,8 @@ def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list
         else:
             designs = [(design, DESIGN_LABELS.get(design, design), PURPOSES[design]) for design in kind.designs]
             way = {"name": name, "given": source, "kind": kind, "title": title}
-            usual = [each for each in designs if each[0] not in SPECIAL]
-            choices.append(way | {"designs": usual, "special": [each for each in designs if each not in usual]})
+            usual = [design for design in designs if design[0] not in SPECIAL]
+            choices.append(way | {"designs": usual, "special": [design for design in designs if design not in usual]})
     return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields), unfit
 
 

@@ -113,17 +113,17 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
 
 def not_offered(query: str) -> list[dict[str, Any]]:
     """Return the entries of search_words.toml about features in a query that Assay does not offer."""
-    asked = set(_words(query[:LONGEST]))
-    return [lack for lack in WORDS["not_offered"] if any(asked.issuperset(words.split()) for words in lack["words"])]
+    terms = set(_words(query[:LONGEST]))
+    return [lack for lack in WORDS["not_offered"] if any(terms.issuperset(words.split()) for words in lack["words"])]
 
 
 def did_you_mean(query: str) -> str:
     """Return the query with unknown words replaced by similar words of the documentation, or "" if there are none."""
     words = re.findall(r"[^\W_]+", query[:LONGEST].lower())[:MOST_WORDS]
-    known = _all_words() | STOP_WORDS | WORDS["synonyms"].keys()
+    vocabulary = _all_words() | STOP_WORDS | WORDS["synonyms"].keys()
     meant = [
         word
-        if word in known or len(word) < BEGINNING or _words_with_prefix(word)
+        if word in vocabulary or len(word) < BEGINNING or _words_with_prefix(word)
         else next(iter(get_close_matches(word, _all_words(), 1, ALIKE)), word)
         for word in words
     ]

@@ -91,12 +91,12 @@ def database(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function that queries the database, so that notebooks can call it."""
 
     @wraps(function)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
         check_installed()
         with told():
             return outside_loop(lambda: function(*args, **kwargs))
 
-    return asked
+    return run
 
 
 if TYPE_CHECKING:

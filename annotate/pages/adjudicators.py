@@ -102,8 +102,9 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
 
 def _taken_back(judgments: Iterable[Any], annotator: Annotator) -> str:
     """Return the label that the adjudicator decided last and took back, as the adjudicator sees it; "" if none."""
-    own = [each for each in judgments if each.annotator_id == annotator.pk and each.kind == Judgment.SETTLE]
-    return own[-1].seen if own and own[-1].voided_at and not own[-1].voided_by_id else ""
+    decisions = [row for row in judgments if row.annotator_id == annotator.pk and row.kind == Judgment.SETTLE]
+    last = decisions[-1] if decisions else None
+    return last.seen if last and last.voided_at and not last.voided_by_id else ""
 
 
 def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: Iterable[Transition]) -> dict[str, Any]:

@@ -197,8 +197,8 @@ def order(task: Task, annotator: Annotator) -> Order:
             _kept.move_to_end(key)
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
-    own = Judgment.objects.binding().filter(annotator=annotator, unit__task=task, unit__stage=stages.ADJUDICATION)
-    judged = set(own.order_by().values_list("unit_id", flat=True))
+    judgments = Judgment.objects.binding().filter(annotator=annotator, unit__task=task, unit__stage=stages.ADJUDICATION)
+    judged = set(judgments.order_by().values_list("unit_id", flat=True))
     return [case for case in cases if case[1] not in judged] if judged else cases
 
 

@@ -104,13 +104,13 @@ class Listing:
         concepts: Collection[Concept],
         way: str,
         *,
-        found: Mapping[str, str] = MappingProxyType({}),
+        matches: Mapping[str, str] = MappingProxyType({}),
         votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[Row]:
         """Return a row for each concept, in the same order.
 
         way: how these concepts were found; if empty, the value from `chosen` is used for chosen concepts
-        found: mapping from concept key to the label that matched the search
+        matches: mapping from concept key to the label that matched the search
         votes: mapping from concept key to the annotators who chose the concept
         """
         tree, names = tree_of(self.vocabulary), names_in(self.vocabulary, self.language)
@@ -125,7 +125,7 @@ class Listing:
                 ],
                 is_chosen=concept.key in self.chosen,
                 way=way or self.chosen.get(concept.key, ""),
-                found="" if found.get(concept.key) == names[concept.key].text else found.get(concept.key, ""),
+                found="" if matches.get(concept.key) == names[concept.key].text else matches.get(concept.key, ""),
                 narrower=tree.narrower.get(concept.key, 0),
                 votes=votes.get(concept.key, ()),
             )
@@ -153,7 +153,7 @@ class Listing:
         hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
         matched_labels = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
         matched_labels |= {hit.concept.key: hit.label.text for hit in hits if not self._is_own(hit.label.language)}
-        return self.rows([hit.concept for hit in hits], SEARCHED, found=matched_labels)
+        return self.rows([hit.concept for hit in hits], SEARCHED, matches=matched_labels)
 
     def browsed(self, at: str) -> dict[str, Any]:
         kind_of_place, _colon, key = at.partition(":")

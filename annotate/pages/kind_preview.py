@@ -60,13 +60,13 @@ def preview(kind: Kind, language: str, corpus: str = "", *, alone: bool = True) 
     alone: whether to embed the styles, so that the HTML file does not need a server
     """
     permit = _permit(kind, language)
-    found = _first_item(corpus, kind, language) if corpus else None
-    item = found or _item(kind, language)
+    record = _first_item(corpus, kind, language) if corpus else None
+    item = record or _item(kind, language)
     unit = Unit(task=permit.task, item=item, asked=language if kind.labels_are_languages else "")
     text = in_language(language, kind.guidelines)
     context = {
         "task": permit.task,
-        "corpus": corpus if found else "",
+        "corpus": corpus if record else "",
         "noun": kind.noun,
         "progress": Progress(0, 0, 1),
         "guidelines": item_view.markdown(text or ""),

@@ -97,7 +97,7 @@ def agreement_table(
     if on_page:
         language_column = Column("language", "language", SHORT, _language)
         return table(
-            "Agreement by language", (language_column, *columns), rows, total=total, slug="agreement", asked=sort
+            "Agreement by language", (language_column, *columns), rows, total=total, slug="agreement", sort=sort
         )
     return table("languages", (*LANGUAGE, *columns), [*rows, *total])
 
@@ -130,7 +130,7 @@ def label_table(
         numbered("units", "items with this label"),
         measured("alpha", "alpha against all other labels", digits),
     )
-    return table("Agreement by label", columns, rows[:shown], slug="labels", asked=sort)
+    return table("Agreement by label", columns, rows[:shown], slug="labels", sort=sort)
 
 
 def accuracy_table(report: Section) -> Table:
@@ -181,7 +181,7 @@ def rest_table(
         measured("agreement", "agreement with the others, 95% interval", digits),
         measured("kappa", "kappa", digits),
     )
-    return table("Each annotator against the others", columns, rows, slug="rest", asked=sort)
+    return table("Each annotator against the others", columns, rows, slug="rest", sort=sort)
 
 
 def difference_table(
@@ -211,7 +211,7 @@ def difference_table(
         label_column("dawid_skene", "model"),
         Column("posterior", "the model's certainty", NUMBER, certainty),
     )
-    return table("Where the model disagrees", columns, rows, slug="differs", asked=sort)
+    return table("Where the model disagrees", columns, rows, slug="differs", sort=sort)
 
 
 def words(report: Section) -> list[str]:

@@ -24,8 +24,8 @@ def in_strata(task: Task, names: Iterable[str]) -> Q:
     paths = task.kind.statistics.audit_strata
     if len(paths) == 1:
         return Q(**{f"{paths[0]}__in": list(names)})
-    each = (Q(**dict(zip(paths, name.split(" ", len(paths) - 1), strict=True))) for name in names)
-    return reduce(or_, each, Q(pk__in=[]))
+    filters = (Q(**dict(zip(paths, name.split(" ", len(paths) - 1), strict=True))) for name in names)
+    return reduce(or_, filters, Q(pk__in=[]))
 
 
 def contested_strata(task: Task) -> set[str]:

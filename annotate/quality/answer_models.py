@@ -122,11 +122,11 @@ def answers(task: Task, *, repeats: bool = False) -> Responses:
         units = rows["unit"].to_numpy()
         _, place, number = np.unique(units, return_inverse=True, return_counts=True)
         rows = rows.filter(pa.array(number[place] > 1))
-    asked = rows["unit__asked"]
+    question_language = rows["unit__asked"]
     languages = [rows[path] for path in paths] or [pa.repeat("", len(rows))]
     language = map_rows(lambda *spoken: next(filter(None, spoken), ""), text, *languages)
-    label = map_rows(statistics.compared_as, text, asked, rows["label"])
-    columns = [rows["unit"], rows["annotator"], label, language, rows["unit__item__key"], asked]
+    label = map_rows(statistics.compared_as, text, question_language, rows["label"])
+    columns = [rows["unit"], rows["annotator"], label, language, rows["unit__item__key"], question_language]
     # The sort is stable, so the answers to a unit stay together.
     order = np.argsort(np.array(language.to_pylist(), dtype=np.str_), kind="stable")
     return Responses(pa.RecordBatch.from_arrays(columns, names=Response._fields).take(pa.array(order)))
@@ -252,9 +252,9 @@ def _rows_of(table: NDArray[Number], rows: Mapping[Hashable, int], units: Collec
     rows: row in the table by unit key.
     """
     places = np.array([rows.get(unit, -1) for unit in units], np.intp)
-    found = np.zeros((len(units), table.shape[1]), table.dtype)
-    found[places >= 0] = table[places[places >= 0]]
-    return found
+    result = np.zeros((len(units), table.shape[1]), table.dtype)
+    result[places >= 0] = table[places[places >= 0]]
+    return result
 
 
 # --- Accuracy of the majority and of models, measured with true labels

@@ -158,7 +158,7 @@ def side_table(
         Column("p", "Holm p", NUMBER, lambda row: Cell(p_value(row["p"]), row["p"])),
         Column("out", "out of line", says=lambda row: "yes" if row["out_of_line"] else ""),
     )
-    return table("Who chooses the first side", columns, people, slug="sides", asked=sort)
+    return table("Who chooses the first side", columns, people, slug="sides", sort=sort)
 
 
 # --- Text

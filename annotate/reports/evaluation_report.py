@@ -189,8 +189,8 @@ def sentence(report: dict[str, Any]) -> str:
     heads = head_rows(report, measured) or measured[:1]
     exact = next((row for row in heads[1:] if row["low"] is not None), None)
     # A figure without an interval is followed by the first one that has an interval.
-    told = [*heads[:1], *([exact] if exact and heads[0]["low"] is None else [])]
-    figures = "; ".join(_told(report, row) for row in told) or f"too few items for a main figure ({items})"
+    main_rows = [*heads[:1], *([exact] if exact and heads[0]["low"] is None else [])]
+    figures = "; ".join(_told(report, row) for row in main_rows) or f"too few items for a main figure ({items})"
     return f"{report['predictor']['spelled']}: {figures}{_difference(report)}."
 
 
@@ -242,7 +242,7 @@ def _difference(report: Mapping[str, Any]) -> str:
     main = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in report["head"][:1]]
     row = next(iter(main or measured or comparison["rows"]), None)
     if row is None or "label" in row["of"]:
-        winners = [better_of(report, each) for each in comparison["rows"]]
+        winners = [better_of(report, row) for row in comparison["rows"]]
         counts = " and ".join(f"{name} is better in {winners.count(name)}" for name in (first_system, second_system))
         return f"; of {many(len(winners), 'figure')} by label, {counts}"
     if row["value"] is None or row["low"] is None:

@@ -144,7 +144,7 @@ class Table:
     caption: number and name of the rows, such as "60 languages".
     total: rows that stay at the bottom in any order.
     slug: name of the table in the URL; empty if the table cannot be sorted.
-    asked: value of the URL parameter `sort`, which may refer to a different table on the page.
+    sort: value of the URL parameter `sort`, which may refer to a different table on the page.
     given: all URL parameters, if the page offers filters and downloads; otherwise None.
     path: path of the page that offers them, because other pages may show the same table.
     """
@@ -154,7 +154,7 @@ class Table:
     body: Sequence[tuple[Cell, ...]]
     total: tuple[tuple[Cell, ...], ...] = ()
     slug: str = ""
-    asked: str = ""
+    sort: str = ""
     given: Mapping[str, str] | None = None
     path: str = ""
 
@@ -171,8 +171,8 @@ class Table:
     @property
     def others(self) -> dict[str, str]:
         """The URL parameters, except for this table's filter and page, and the download."""
-        own = (f"find-{self.name}", f"page-{self.name}", "csv")
-        return {key: value for key, value in (self.given or {}).items() if key not in own}
+        names = (f"find-{self.name}", f"page-{self.name}", "csv")
+        return {key: value for key, value in (self.given or {}).items() if key not in names}
 
     @property
     def unfiltered(self) -> str:
@@ -193,9 +193,9 @@ class Table:
             return matches
         if isinstance(matches, LazyCells):
             keys = [cell.by for cell in matches.column(column)]
-            known = [number for number, key in enumerate(keys) if key is not None]
-            known.sort(key=keys.__getitem__, reverse=down)
-            return matches.chosen([*known, *(number for number, key in enumerate(keys) if key is None)])
+            ranked = [number for number, key in enumerate(keys) if key is not None]
+            ranked.sort(key=keys.__getitem__, reverse=down)
+            return matches.chosen([*ranked, *(number for number, key in enumerate(keys) if key is None)])
         sortable = [row for row in matches if row[column].by is not None]
         sortable.sort(key=lambda row: row[column].by, reverse=down)
         return [*sortable, *(row for row in matches if row[column].by is None)]
@@ -215,9 +215,9 @@ class Table:
             "Previous": self.page.number - 1 if self.page.has_previous() else None,
             "Next": self.page.number + 1 if self.page.has_next() else None,
         }
-        found = {f"find-{self.name}": self.find} if self.find else {}
+        search = {f"find-{self.name}": self.find} if self.find else {}
         return [
-            (f"{self.path}?{urlencode(self.others | found | {f'page-{self.name}': number})}#{self.name}", words)
+            (f"{self.path}?{urlencode(self.others | search | {f'page-{self.name}': number})}#{self.name}", words)
             for words, number in numbers.items()
             if number
         ]
@@ -276,7 +276,7 @@ class Table:
 
     def _order(self) -> tuple[int | None, bool]:
         """Return the index of the column to sort by, or None, and whether the order is descending."""
-        slug, _, order = self.asked.partition(".")
+        slug, _, order = self.sort.partition(".")
         key, down = order.removeprefix("-"), order.startswith("-")
         is_sorted = self.slug and slug == self.slug
         return next((n for n, column in enumerate(self.columns) if is_sorted and column.key == key), None), down
@@ -299,7 +299,7 @@ def table(
     *,
     total: Iterable[Row] = (),
     slug: str = "",
-    asked: str = "",
+    sort: str = "",
 ) -> Table:
     column_list = tuple(columns)
 
@@ -307,7 +307,7 @@ def table(
         return tuple(tuple(column.cell(row) for column in column_list) for row in part)
 
     body = LazyCells(rows, column_list) if isinstance(rows, LazyList) else cells(rows)
-    return Table(caption, column_list, body, cells(total), slug, asked)
+    return Table(caption, column_list, body, cells(total), slug, sort)
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:

@@ -107,8 +107,8 @@ def term(context: Context, words: str) -> str:
     words: the term, in the singular or with a plural -s
     """
     name = words.lower()
-    found = next((each for each in (name, name.removesuffix("s")) if each in definitions()), None)
-    if found is None:
+    entry = next((spelling for spelling in (name, name.removesuffix("s")) if spelling in definitions()), None)
+    if entry is None:
         return words
     # Included templates share the first dictionary of the context, so ids are unique on the page.
     number = next(context.dicts[0].setdefault("terms", count(1)))
@@ -117,10 +117,10 @@ def term(context: Context, words: str) -> str:
         '<span class="definition" id="term-{0}" popover><b>{2}</b> {3} <a href="{4}#{5}">Glossary</a></span>',
         number,
         words,
-        capfirst(found),
-        definitions()[found],
+        capfirst(entry),
+        definitions()[entry],
         reverse("docs-page", args=["glossary"]),
-        anchor_of(found, set()),
+        anchor_of(entry, set()),
     )
 
 

@@ -216,17 +216,17 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
     return task
 
 
-def check_languages(languages: Collection[str], known: Collection[str], reason: str) -> None:
-    """Check that all languages are known.
+def check_languages(languages: Collection[str], available: Collection[str], reason: str) -> None:
+    """Check that all languages are available.
 
-    reason: start of the error message; the unknown languages are appended.
+    reason: start of the error message; the missing languages are appended.
 
-    Raise NotFound if a language is unknown.
+    Raise NotFound if a language is not available.
     """
-    if unknown := [label for label in languages if label not in known]:
+    if missing := [label for label in languages if label not in available]:
         raise NotFound(
-            f"{reason} in {', '.join(unknown)}. Available languages: "
-            f"{', '.join(sorted(filter(None, known))) or 'none'}."
+            f"{reason} in {', '.join(missing)}. Available languages: "
+            f"{', '.join(sorted(filter(None, available))) or 'none'}."
         )
 
 

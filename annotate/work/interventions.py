@@ -23,16 +23,16 @@ from annotate.work.routing import left_decides, reopen
 REASON = 200  # characters
 
 
-def stop(permit: Permit, right: int, asked: int, **details: Any) -> Pause:
+def stop(permit: Permit, right: int, answers: int, **details: Any) -> Pause:
     """Pause an annotator and return their open units.
 
     right: number of units with a known answer that they have answered correctly since their last pause was lifted.
-    asked: number of units with a known answer that they have answered in that time, correctly or not.
+    answers: number of units with a known answer that they have answered in that time, correctly or not.
     details: the manager (`by`) and the reason. Both are omitted for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
-    pause_made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=asked, at=at, **details)
+    pause_made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=answers, at=at, **details)
     close_open(annotator, task)
     return pause_made
 
@@ -51,8 +51,8 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
     ongoing = running(annotator, task)
     if ongoing is None:
         permit = permit_of(annotator, task)
-        right, asked = next(filter(None, (control.score(permit) for control in task.hooks["score"])), (0, 0))
-        return stop(permit, right, asked, by=by, reason=reason)
+        right, answers = next(filter(None, (control.score(permit) for control in task.hooks["score"])), (0, 0))
+        return stop(permit, right, answers, by=by, reason=reason)
     if not f"; {ongoing.reason}".endswith(f"; {reason}"):
         ongoing.reason = "; ".join(filter(None, [ongoing.reason, reason]))
         ongoing.save(update_fields=["reason"])

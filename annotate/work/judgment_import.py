@@ -176,8 +176,8 @@ class _Unit(NamedTuple):
     language: str
 
 
-class _Known(NamedTuple):
-    """What is known of the units and annotators in a file.
+class _Lookup(NamedTuple):
+    """The units and annotators in a file, and the answers that the units already have.
 
     units: units by item id.
     annotators: primary keys of annotators by worker.
@@ -211,16 +211,16 @@ def add_judgments(
         elif units[row.task].honeypot:
             rejects[row.line] = f"{row.task} is a gold answer of the task {task.name} and cannot get judgments."
     rows = [row for row in rows if row.line not in rejects]
-    known = _Known(units, _annotators(task, {row.worker for row in rows}), defaultdict(list), {})
-    answers, repeats = _new(imported, rows, keep_repeats, known)
-    _store(Judgment.ANSWER, answers, known, progress)
-    _store(Judgment.REPEAT, repeats, known, progress)
+    lookup = _Lookup(units, _annotators(task, {row.worker for row in rows}), defaultdict(list), {})
+    answers, repeats = _new(imported, rows, keep_repeats, lookup)
+    _store(Judgment.ANSWER, answers, lookup, progress)
+    _store(Judgment.REPEAT, repeats, lookup, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
     imported.annotators = len({row.worker for row in chain(answers, repeats)})
     touched = dict.fromkeys(units[row.task].pk for row in answers)
     imported.units = len(touched)
     for keys in batched(touched, BATCH):
-        imported.stages += _decide(task, keys, known, is_new=imported.is_new)
+        imported.stages += _decide(task, keys, lookup, is_new=imported.is_new)
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, _Unit]:
@@ -245,19 +245,19 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
     return {names[name]: annotator for name, annotator in annotators if name in names}
 
 
-def _new(imported: Imported, rows: list[Row], keep_repeats: bool, known: _Known) -> tuple[list[Row], list[Row]]:
+def _new(imported: Imported, rows: list[Row], keep_repeats: bool, lookup: _Lookup) -> tuple[list[Row], list[Row]]:
     """Return the new answers that count, and the new repeated answers that are kept.
 
     Rows that an earlier import stored are counted in `imported`. All other rows are rejected. Earlier answers that were
-    not voided are added to `known`.
+    not voided are added to `lookup`.
     """
-    earlier_answers = _earlier_answers({known.units[row.task].pk for row in rows}, known)
+    earlier_answers = _earlier_answers({lookup.units[row.task].pk for row in rows}, lookup)
     taken: Counter[tuple[int, int]] = Counter()
     new_labels: dict[tuple[int, int], str] = {}
     answers, repeats = [], []
     for row in rows:
-        unit = known.units[row.task]
-        pair = unit.pk, known.annotators[row.worker]
+        unit = lookup.units[row.task]
+        pair = unit.pk, lookup.annotators[row.worker]
         earlier = earlier_answers.get(pair)
         if earlier and earlier[taken[pair] : taken[pair] + 1] == [row.label]:
             taken[pair] += 1
@@ -277,10 +277,10 @@ def _new(imported: Imported, rows: list[Row], keep_repeats: bool, known: _Known)
     return answers, repeats
 
 
-def _earlier_answers(units: Iterable[int], known: _Known) -> defaultdict[tuple[int, int], list[str]]:
+def _earlier_answers(units: Iterable[int], lookup: _Lookup) -> defaultdict[tuple[int, int], list[str]]:
     """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
 
-    A key of the result is a (unit, annotator) tuple. Answers that were not voided are added to `known`.
+    A key of the result is a (unit, annotator) tuple. Answers that were not voided are added to `lookup`.
     """
     earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     judgments = Judgment.objects.filter(unit__in=listed(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
@@ -288,39 +288,39 @@ def _earlier_answers(units: Iterable[int], known: _Known) -> defaultdict[tuple[i
     for key, unit, annotator, label, kind, voided_at in rows:
         earlier[unit, annotator].append(label)
         if kind == Judgment.ANSWER and voided_at is None:
-            known.labels[unit].append(label)
-            known.last[unit] = key
+            lookup.labels[unit].append(label)
+            lookup.last[unit] = key
     return earlier
 
 
-def _store(kind: str, rows: list[Row], known: _Known, progress: Progress) -> None:
-    """Store new judgments. An answer gets a closed lease that holds its unit's next free place, and enters `known`."""
-    held = Lease.objects.filter(unit__in=listed({known.units[row.task].pk for row in rows}), place__isnull=False)
+def _store(kind: str, rows: list[Row], lookup: _Lookup, progress: Progress) -> None:
+    """Store new judgments. An answer gets a closed lease that holds its unit's next free place, and enters `lookup`."""
+    held = Lease.objects.filter(unit__in=listed({lookup.units[row.task].pk for row in rows}), place__isnull=False)
     most = held.order_by().values_list("unit_id").annotate(Max("place"))
     free_places = defaultdict(partial(count, 1), {unit: count(place + 1) for unit, place in most})
     now = timezone.now()
     times = dict.fromkeys(("opened_at", "expires_at", "closed_at"), now)
     for batch in batched(rows, BATCH):
-        units = [known.units[row.task] for row in batch]
-        annotators = [known.annotators[row.worker] for row in batch]
+        units = [lookup.units[row.task] for row in batch]
+        annotators = [lookup.annotators[row.worker] for row in batch]
         columns: dict[str, Any] = {"unit_id": [unit.pk for unit in units], "annotator_id": annotators}
-        said = columns | {
+        judgments = columns | {
             "label": [row.label for row in batch],
             "answered_at": [row.answered_at or now for row in batch],
         }
         if kind == Judgment.ANSWER:
             queues = columns | {"round": [unit.round for unit in units], "queue": [unit.language for unit in units]}
             queues["place"] = [next(free_places[unit.pk]) for unit in units]
-            said["lease_id"] = insert_columns(Lease, queues, outcome="answered", **times)
-        keys = insert_columns(Judgment, said, kind=kind)
+            judgments["lease_id"] = insert_columns(Lease, queues, outcome="answered", **times)
+        keys = insert_columns(Judgment, judgments, kind=kind)
         if kind == Judgment.ANSWER:
             for key, row, unit in zip(keys, batch, units, strict=True):
-                known.labels[unit.pk].append(row.label)
-                known.last[unit.pk] = key
+                lookup.labels[unit.pk].append(row.label)
+                lookup.last[unit.pk] = key
         progress(len(batch))
 
 
-def _decide(task: Task, keys: Sequence[int], known: _Known, *, is_new: bool) -> Counter[str]:
+def _decide(task: Task, keys: Sequence[int], lookup: _Lookup, *, is_new: bool) -> Counter[str]:
     """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy.
 
     keys: primary keys of the units.
@@ -331,11 +331,11 @@ def _decide(task: Task, keys: Sequence[int], known: _Known, *, is_new: bool) -> 
     full = []
     for unit in map(units.__getitem__, keys):
         unit.task = task
-        number = len(known.labels[unit.pk])
+        number = len(lookup.labels[unit.pk])
         if is_new or number >= unit.redundancy:
             unit.redundancy = number
             full.append(unit)
-    decide_all(task, full, known.labels, known.last)
+    decide_all(task, full, lookup.labels, lookup.last)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
         for control in task.hooks["moved"]:
             control.moved(unit)

@@ -126,23 +126,23 @@ def close(
     kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     task = permit.task
     unit, around = _locked_work(permit, lease_id)
-    lease = next(each for each in around if each.pk == lease_id)
+    lease = next(lease for lease in around if lease.pk == lease_id)
     shown = lease.unit
     shown.task = task
-    person, judgments = permit.annotator.pk, [each.judgment for each in around if hasattr(each, "judgment")]
-    own = [each for each in around if each.annotator_id == person and each.closed_at is None]
-    held = [each for each in own if each.unit_id != shown.pk]
+    person, judgments = permit.annotator.pk, [lease.judgment for lease in around if hasattr(lease, "judgment")]
+    own_leases = [lease for lease in around if lease.annotator_id == person and lease.closed_at is None]
+    held = [lease for lease in own_leases if lease.unit_id != shown.pk]
     for control in task.hooks["stored"] if answer else ():
         answer = control.stored(answer, shown, permit.annotator)
-    if first := next((each for each in judgments if each.lease_id == lease_id), None):
+    if first := next((judgment for judgment in judgments if judgment.lease_id == lease_id), None):
         return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
     if permit.stopped:
         raise permit.stopped
     # If the lease has expired, the same annotator may have received the unit again in another tab. In this case, use
     # the open lease.
-    lease = next((each for each in own if each.unit_id == shown.pk), lease)
-    of_own = (each for each in judgments if each.annotator_id == person and each.unit_id == shown.pk)
-    if earlier := next((each for each in of_own if each.voided_at is None or each.voided_by_id), None):
+    lease = next((lease for lease in own_leases if lease.unit_id == shown.pk), lease)
+    of_own = (judgment for judgment in judgments if judgment.annotator_id == person and judgment.unit_id == shown.pk)
+    if earlier := next((judgment for judgment in of_own if judgment.voided_at is None or judgment.voided_by_id), None):
         return Closed(permit, _retried(earlier, kind, answer, shown), False, lease, held)
     # The answer must not precede the question, even if the clock was set back.
     now = max(timezone.now(), lease.opened_at)
@@ -154,7 +154,7 @@ def close(
         _mark_disturbing(shown, unit)
     # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
     # statements nor the duration distinguish gold answers from work.
-    of_unit = [each for each in judgments if each.voided_at is None and each.unit_id in (unit.pk, shown.pk)]
+    of_unit = [other for other in judgments if other.voided_at is None and other.unit_id in (unit.pk, shown.pk)]
     standing = sorted([*of_unit, judgment], key=attrgetter("pk"))
     decide_or_route(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.hooks["moved"]:
@@ -198,7 +198,7 @@ def _place_of(
     """
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
-    others = [each for each in around if each.pk != lease.pk and unit.pk in (each.unit_id, each.instead_of_id)]
+    others = [other for other in around if other.pk != lease.pk and unit.pk in (other.unit_id, other.instead_of_id)]
     # After this lease of a gold answer expired, others may have given all the answers that are needed, as can happen
     # for a unit of work.
     is_gone = unit.stage != stages.QUEUED or (is_late and lease.instead_of_id and is_over(unit, shown.pk, others))
@@ -260,8 +260,8 @@ def decide_or_route(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
     # If the answer may name the language of a different queue, the readers are always looked up, even if the
     # result does not depend on them. Otherwise, the statements would reveal the type of the unit.
-    own = task.kind.routing.named(judgment.label) in ("", lease and lease.queue)
-    if own and len(answers) >= unit.redundancy and not task.overlap_share:
+    same_queue = task.kind.routing.named(judgment.label) in ("", lease and lease.queue)
+    if same_queue and len(answers) >= unit.redundancy and not task.overlap_share:
         decide(unit, answers, **how)
     else:
         send_on(unit, judgments, **how)

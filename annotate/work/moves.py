@@ -111,10 +111,10 @@ def follow(unit: Unit, result: CameTo, **how: Any) -> None:
 
 def aggregate(task: Task, answers: Sequence[str]) -> tuple[bool, Any]:
     """Return whether more answers are needed, and how many, or the label that the task's aggregation returned."""
-    asked = task.redundancy if task.stop_early else len(answers)
+    people = task.redundancy if task.stop_early else len(answers)
     rule = task.kind.form.aggregations[task.aggregation]
-    result = outcome(list(answers), aggregate=rule, order=task.labels, people=asked)
-    return isinstance(result, int) and len(answers) < asked, result
+    result = outcome(list(answers), aggregate=rule, order=task.labels, people=people)
+    return isinstance(result, int) and len(answers) < people, result
 
 
 def came_to(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: bool = True) -> CameTo:

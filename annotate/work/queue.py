@@ -168,7 +168,7 @@ def open_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
     ]
     work = unit
     if unit.honeypot and waiting:
-        work = min(waiting, key=lambda each: each.pk != earlier_lease.instead_of_id)
+        work = min(waiting, key=lambda candidate: candidate.pk != earlier_lease.instead_of_id)
     leases = leases_of(unit.pk)
     if not unit.honeypot:
         free_place(unit, leases)  # closes expired leases

@@ -140,8 +140,8 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
 
     This is the case if more than half of the people who should be asked have given the same answer.
     """
-    asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
-    return len(answers) > 1 and majority([answer.label for answer in answers], people=asked) is not None
+    people = unit.task.redundancy if unit.task.stop_early else unit.redundancy
+    return len(answers) > 1 and majority([answer.label for answer in answers], people=people) is not None
 
 
 def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], last: Mapping[int, int]) -> None:

@@ -248,8 +248,8 @@ def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
         )
     supported = supported_labels(corpus, panel)
     if supported is not None:
-        known = {matching(label, task.labels) for label in supported}
-        task.never_agree = sorted({*task.never_agree, *(label for label in task.labels if label not in known)})
+        matches = {matching(label, task.labels) for label in supported}
+        task.never_agree = sorted({*task.never_agree, *(label for label in task.labels if label not in matches)})
     task.voters, task.agree = list(panel.voters), panel.agree
 
 
@@ -356,12 +356,12 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
 # --- checks of a task's fields and options before it has units
 
 
-def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
+def imagined_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any], *, reuse: bool = False) -> Task:
     """Return an unnamed task with which to try out the effect of options on posts.
 
     Raise TaskError if the options are refused.
     """
-    options = with_defaults(kind, given)
+    options = with_defaults(kind, overrides)
     if kind.routing.is_routed:
         if labels:
             # The labels of designs that ask about each language are the languages of the draw.
@@ -380,14 +380,14 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
     return task
 
 
-def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(kind: Kind, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of a kind with their values, with the kind's defaults for options that are not set.
 
     Raise TaskError for an option that the kind does not have, and for an invalid value.
     """
-    if inapplicable := [OPTIONS[name].spelled for name in given if name not in kind.options]:
+    if inapplicable := [OPTIONS[name].spelled for name in overrides if name not in kind.options]:
         raise TaskError(f"{', '.join(inapplicable)} is not an option of {kind.slug} tasks. Remove it.")
-    values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | dict(given)
+    values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | dict(overrides)
     try:
         checked = {name: OPTIONS[name].check(value) for name, value in values.items()}
     except OptionError as error:

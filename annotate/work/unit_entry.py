@@ -234,9 +234,9 @@ def _digest(*content: Any) -> bytes:
     return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
 
 
-def _texts_of(task: Task, asked: str) -> Seen:
+def _texts_of(task: Task, language: str) -> Seen:
     """Return an index of the texts of the task's units, except for units with a known answer."""
-    texts, units = Seen(), task.units.exported().filter(copy_of=None, asked=asked)
+    texts, units = Seen(), task.units.exported().filter(copy_of=None, asked=language)
     rows = units.values_list("pk", "item__language", "item__text", "item__fields").iterator(CHUNK)
     for some in batched(rows, CHUNK):
         texts.add({_digest(*as_read(*content)): key for key, *content in some})

@@ -71,12 +71,12 @@ def _checked(parts: SplitResult) -> tuple[str, int]:
     """Return the IP address and port to connect to. Raise NoReply if nothing may be sent there."""
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     try:
-        found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError) as error:
         raise NoReply(f"The host {host} cannot be found.") from error
-    if host not in settings.WEBHOOK_HOSTS and not all(map(_is_public, found)):
+    if host not in settings.WEBHOOK_HOSTS and not all(map(_is_public, addresses)):
         raise NoReply(f"The host {host} is in a private network, and ASSAY_WEBHOOK_HOSTS does not name it.")
-    return found[0], port
+    return addresses[0], port
 
 
 def _is_public(text: str) -> bool:

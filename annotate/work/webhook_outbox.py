@@ -11,6 +11,7 @@ import json
 from base64 import b64encode
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from operator import attrgetter
 from secrets import token_bytes
 from typing import Any
 
@@ -78,18 +79,18 @@ def collect(webhook: Webhook) -> int:
     """Store the notifications of new events for a webhook, and return their number."""
     now = timezone.now()
     recent = webhook.deliveries.filter(at__gte=webhook.collected_at - 2 * LOOKBACK)
-    known = set(recent.values_list("key", flat=True))
-    pks = [pk for pk in _settled(webhook).values_list("pk", flat=True) if f"{Webhook.SETTLED}:{pk}" not in known]
+    keys = set(recent.values_list("key", flat=True))
+    pks = [pk for pk in _settled(webhook).values_list("pk", flat=True) if f"{Webhook.SETTLED}:{pk}" not in keys]
     items = _items(pks[:MOST]) if webhook.wants(Webhook.SETTLED) else ()
-    found = [*items, *_finished(webhook), *_questions(webhook), *_jobs(webhook)]
-    new = [each for each in found if webhook.wants(each.event) and each.key not in known]
+    deliveries = [*items, *_finished(webhook), *_questions(webhook), *_jobs(webhook)]
+    new = [delivery for delivery in deliveries if webhook.wants(delivery.event) and delivery.key not in keys]
     seen = _seen(webhook, now) if len(pks) <= MOST else min(_seen(webhook, now), pks[MOST] - 1)
     if not new and seen - webhook.seen < MOST and now - webhook.collected_at < STALE:
         return 0
-    for each in new:
-        each.webhook = webhook
+    for delivery in new:
+        delivery.webhook = webhook
     with transaction.atomic():
-        Delivery.objects.bulk_create(sorted(new, key=lambda each: each.at), ignore_conflicts=True, batch_size=500)
+        Delivery.objects.bulk_create(sorted(new, key=attrgetter("at")), ignore_conflicts=True, batch_size=500)
         Webhook.objects.filter(pk=webhook.pk).update(seen=seen, collected_at=now)
         webhook.deliveries.filter(at__lt=now - KEPT).delete()
     return len(new)

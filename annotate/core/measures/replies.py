@@ -332,12 +332,12 @@ def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
     whole = sum(mean.value for mean in means.values() if mean)
     sums, sizes = np.full(len(messages), whole), np.full(len(messages), float(len(means)))
     for reply, mean in means.items():
-        own = [places[message] for message in dict.fromkeys(message for message, _ in by_reply[reply])]
-        if mean and len(own) > 1:
-            sums[own] += mean.without - mean.value
+        indices = [places[message] for message in dict.fromkeys(message for message, _ in by_reply[reply])]
+        if mean and len(indices) > 1:
+            sums[indices] += mean.without - mean.value
         elif mean:
-            sums[own] -= mean.value
-            sizes[own] -= 1
+            sums[indices] -= mean.value
+            sizes[indices] -= 1
     value = whole / len(means)
     return Ratio(value, np.divide(sums, sizes, out=np.full(len(messages), value), where=sizes > 0))
 

@@ -138,14 +138,14 @@ class Text(Labels):
         The text is the first one that is in force, unless the person has answered before it. People who undo their own
         text therefore never see what others answered to it.
         """
-        written = own = ""
+        written = last_answer = ""
         judgments = unit.judgments.answers().order_by("pk") if unit.pk else ()  # a preview's unit is not stored
         for judgment in judgments:
             if judgment.annotator_id == annotator.pk:
-                own = judgment.label
-            elif not (written or own) and judgment.voided_at is None and judgment.label != REJECTED:
+                last_answer = judgment.label
+            elif not (written or last_answer) and judgment.voided_at is None and judgment.label != REJECTED:
                 written = judgment.label
-        return written, own
+        return written, last_answer
 
 
 def canonical(text: str) -> str:

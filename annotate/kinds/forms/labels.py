@@ -24,14 +24,14 @@ ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
 TESTED, AT = ("RP", "nDCG"), 5
 
 
-def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
     """Return the labels chosen by more than half of the people who were asked; None if there are none.
 
-    asked: number of people asked at first. The threshold is half of this number, even if more people were asked later
-        because no label had a majority. If `asked` is 0, the threshold is half the number of answers.
+    people: number of people asked at first. The threshold is half of this number, even if more people were asked later
+        because no label had a majority. If `people` is 0, the threshold is half the number of answers.
     order: not used
     """
-    least = needed(asked or len(answers))
+    least = needed(people or len(answers))
     return _text(label for label, votes in support(answers).items() if votes >= least) or None
 
 

@@ -52,17 +52,17 @@ def text_of(spans: Iterable[Span]) -> str:
     return " ".join(map(str, sorted(set(spans)))) or NOTHING
 
 
-def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
     """Return the spans that more than half of the people marked with the same bounds and label.
 
     Return NOTHING if more than half marked nothing. Return None if no span, and not NOTHING, has such a majority, or if
     the answers are in conflict. Two spans with a majority have been marked by the same person, so they never are.
 
-    asked: number of people asked at first; the threshold is at least half of it
+    people: number of people asked at first; the threshold is at least half of it
     order: not used
     """
     votes = Counter(mark for text in answers for mark in text.split())
-    least = needed(max(asked, len(answers)))
+    least = needed(max(people, len(answers)))
     chosen = sorted((mark for mark, number in votes.items() if number >= least), key=_place)
     text = " ".join(chosen)
     return None if _is_contested(answers, spans_in(text), least) else text or None
@@ -82,13 +82,13 @@ def _place(mark: str) -> tuple[int, int, str]:
     return (0, 0, mark) if mark == NOTHING else _span(mark)
 
 
-def by_character(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+def by_character(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
     """Return the spans of characters to which more than half of the people gave the same label.
 
     Adjacent characters with the same label form one span, unless most people began a new one between them. The rule
     needs answers without overlaps. The parameters and other results are as in `majority`.
     """
-    least = needed(max(asked, len(answers)))
+    least = needed(max(people, len(answers)))
     spans = [span for text in answers for span in spans_in(text)]
     votes = Counter((place, label) for start, end, label in spans for place in range(start, end))
     begun = Counter((start, label) for start, _, label in spans)
