@@ -35,7 +35,7 @@ def test_the_median_is_the_grade_in_the_middle_or_the_worse_of_two(answers, labe
 
 
 def run(answers, **options):
-    """What a unit comes to, and how many of the answers it took."""
+    """The label of a unit, and how many of the answers it took."""
     options = {"aggregate": majority, "order": GRADES, "people": 3} | options
     redundancy = at_first(options["people"], stop_early=options.pop("stop_early", False))
     while isinstance(came_to := outcome(answers[:redundancy], **options), int):
@@ -59,15 +59,15 @@ def run(answers, **options):
         ("440", {"aggregate": median, "stop_early": True}, "4", 2),
     ],
 )
-def test_so_many_people_are_asked_as_it_takes(answers, options, label, took):
+def test_people_are_asked_until_the_label_is_certain(answers, options, label, took):
     assert run(list(answers), **options) == (label, took)
 
 
 @given(st.lists(st.sampled_from(GRADES), min_size=9, max_size=9), st.sampled_from([1, 3, 5, 7, 9]))
-def test_stopping_early_changes_no_label_of_two_and_no_majority_or_median_of_grades(answers, asked):
+def test_stopping_early_changes_no_label_of_two_and_no_majority_or_median_of_grades(answers, people):
     of_two = ["a" if answer in "43" else "b" for answer in answers]
     for labels, aggregate in ((of_two, majority), (answers, majority), (answers, median)):
-        options = {"people": asked, "aggregate": aggregate}
+        options = {"people": people, "aggregate": aggregate}
         assert run(labels, stop_early=True, **options)[0] == run(labels, **options)[0]
 
 

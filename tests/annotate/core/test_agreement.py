@@ -94,11 +94,11 @@ def test_who_always_says_the_frequent_label_agrees_much_and_has_a_kappa_of_0():
     rng = np.random.default_rng(3)
     truth = rng.random(500) < 0.1
     careful = [(u, who, "ba"[int(t == (rng.random() < 0.95))]) for u, t in enumerate(truth) for who in ("x", "y")]
-    found = against_rest(tabulate([*careful, *((u, "lazy", "b") for u in range(500))], "ab"), seed=1)
-    assert [one.annotator for one in found] == ["x", "y", "lazy"]
-    assert found[2].agreement.value > 0.8
-    assert found[2].kappa.value == pytest.approx(0, abs=1e-9)
-    assert found[0].kappa.low > 0.25
+    annotators = against_rest(tabulate([*careful, *((u, "lazy", "b") for u in range(500))], "ab"), seed=1)
+    assert [one.annotator for one in annotators] == ["x", "y", "lazy"]
+    assert annotators[2].agreement.value > 0.8
+    assert annotators[2].kappa.value == pytest.approx(0, abs=1e-9)
+    assert annotators[0].kappa.low > 0.25
 
 
 def test_a_miss_by_one_grade_costs_less_than_one_by_four_where_labels_are_grades():
@@ -118,9 +118,9 @@ def test_a_miss_by_one_grade_costs_less_than_one_by_four_where_labels_are_grades
 
 def test_an_annotators_own_repeat_is_not_one_of_the_rest():
     rows = [(1, "ann", "a"), (1, "ann", "b"), (1, "bob", "a"), (2, "ann", "a"), (2, "ann", "a")]
-    found = {one.annotator: one for one in against_rest(tabulate(rows, "ab"), seed=1)}
-    assert found["ann"].units == found["bob"].units == 1
-    assert found["ann"].agreement.value == found["bob"].agreement.value == 0.5
+    annotators = {one.annotator: one for one in against_rest(tabulate(rows, "ab"), seed=1)}
+    assert annotators["ann"].units == annotators["bob"].units == 1
+    assert annotators["ann"].agreement.value == annotators["bob"].agreement.value == 0.5
 
 
 def test_intervals_come_again_from_the_seed_and_hold_the_value():
@@ -136,8 +136,8 @@ def test_the_interval_of_many_units_is_that_of_units_drawn_anew_one_by_one():
     counts = counts_of(crowd.rows("zencrowd_in"), "01")
     rng = np.random.default_rng(11)
     drawn = [alpha(counts[rng.integers(0, len(counts), len(counts))], seed=1, replicates=2).value for _ in range(400)]
-    found = alpha(counts, seed=1)
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=0.005)
+    estimate = alpha(counts, seed=1)
+    assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=0.005)
 
 
 def of_two(agreed, apart, rare):
@@ -147,16 +147,19 @@ def of_two(agreed, apart, rare):
 
 def test_of_two_labels_and_two_answers_the_interval_is_that_of_jeffreys_prior():
     # Where b is rare, alpha is 2q / (1 + q), q being the share of both b among all units with b.
-    found = alpha(of_two(100_000, 4, 6), seed=1, replicates=20_000)
+    estimate = alpha(of_two(100_000, 4, 6), seed=1, replicates=20_000)
     low, high = beta(6.5, 4.5).ppf((0.025, 0.975))
-    assert (found.low, found.high) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)), abs=0.01)
+    assert (estimate.low, estimate.high) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)), abs=0.01)
 
 
 @given(answers(least=2))
 def test_an_interval_holds_its_value_and_stays_where_the_coefficient_can_be(rows):
     counts = counts_of(rows)
-    for found in (alpha(counts, seed=1), alpha(counts, ordinal, seed=1), ac1(counts, seed=1)):
-        assert found.value is found.low is found.high is None or found.low <= found.value <= found.high <= 1 + 1e-9
+    for estimate in (alpha(counts, seed=1), alpha(counts, ordinal, seed=1), ac1(counts, seed=1)):
+        assert (
+            estimate.value is estimate.low is estimate.high is None
+            or estimate.low <= estimate.value <= estimate.high <= 1 + 1e-9
+        )
     observed = observed_agreement(counts, seed=1)
     assert observed.value is None or 0 <= observed.low <= observed.value <= observed.high <= 1 + 1e-9
 
@@ -190,10 +193,10 @@ def test_ac1_is_what_a_published_implementation_makes_of_the_same_answers(counts
 
 def test_one_dissent_among_3000_units_leaves_alpha_at_0_and_ac1_near_1_which_counts_all_labels_that_may_be_given():
     counts = of_two(2999, 1, 0)
-    found, robust = alpha(counts, seed=1), ac1(counts, seed=1)
-    assert found.value == pytest.approx(0, abs=1e-9)
-    assert found.high > 0.6
-    assert 0.998 < robust.low < robust.value < 1
+    krippendorff, gwet = alpha(counts, seed=1), ac1(counts, seed=1)
+    assert krippendorff.value == pytest.approx(0, abs=1e-9)
+    assert krippendorff.high > 0.6
+    assert 0.998 < gwet.low < gwet.value < 1
     assert few_others(counts) == (0, 1)
     # Labels that may be given count for AC1 although nobody has given them.
     counts = of_two(40, 15, 45)
@@ -203,7 +206,7 @@ def test_one_dissent_among_3000_units_leaves_alpha_at_0_and_ac1_near_1_which_cou
 
 
 @pytest.mark.parametrize(
-    ("counts", "found"),
+    ("counts", "expected"),
     [
         (of_two(3000, 0, 0), (0, 0)),
         (of_two(0, 5, 3000), (1, 5)),
@@ -213,19 +216,19 @@ def test_one_dissent_among_3000_units_leaves_alpha_at_0_and_ac1_near_1_which_cou
         (of_two(0, 0, 0).reshape(0, 2), None),
     ],
 )
-def test_few_units_have_another_label_where_nearly_all_answers_are_one(counts, found):
-    assert few_others(counts) == found
+def test_few_units_have_another_label_where_nearly_all_answers_are_one(counts, expected):
+    assert few_others(counts) == expected
 
 
 @given(answers(least=2))
 def test_the_alpha_of_a_label_is_that_of_it_against_all_others(rows):
-    found = {LABELS[one.label]: one for one in by_label(counts_of(rows), seed=1, replicates=10)}
+    alphas = {LABELS[one.label]: one for one in by_label(counts_of(rows), seed=1, replicates=10)}
     units = Counter(unit for unit, _, _ in rows)
     paired = [row for row in rows if units[row[0]] > 1]
-    assert found.keys() == {label for _, _, label in paired}
-    for label, one in found.items():
-        assert same(one.alpha.value, value([(u, who, "ab"[said == label]) for u, who, said in rows]))
-        assert one.units == len({unit for unit, _, said in paired if said == label})
+    assert alphas.keys() == {label for _, _, label in paired}
+    for label, one in alphas.items():
+        assert same(one.alpha.value, value([(u, who, "ab"[answer == label]) for u, who, answer in rows]))
+        assert one.units == len({unit for unit, _, answer in paired if answer == label})
 
 
 def test_what_ties_wins_together_and_a_lot_would_be_right_as_often_and_other_answers_are_refused():
@@ -256,8 +259,8 @@ CODERS = [
 
 def coded(units):
     """The answers of people on units, each a text of labels, and the sets that there are."""
-    rows = [(unit, who, said) for unit, answers in enumerate(units) for who, said in enumerate(answers)]
-    values = sorted({said for *_, said in rows})
+    rows = [(unit, who, answer) for unit, answers in enumerate(units) for who, answer in enumerate(answers)]
+    values = sorted({answer for *_, answer in rows})
     return tabulate(rows, values), [frozenset(value.split()) for value in values]
 
 
@@ -286,16 +289,16 @@ def test_two_sets_differ_by_what_they_have_in_common_and_by_whether_one_is_a_par
 @pytest.mark.slow
 @given(SETS)
 def test_distances_are_0_for_the_same_set_alone_1_without_a_common_label_alone_and_masi_is_the_farther(sets):
-    found = {distance: distance(sets) for distance in (masi, jaccard, unlike)}
+    matrices = {distance: distance(sets) for distance in (masi, jaccard, unlike)}
     same = np.array([[one == other for other in sets] for one in sets])
     apart = np.array([[one.isdisjoint(other) for other in sets] for one in sets])
-    for each in found.values():
-        assert ((each == 0) == same).all()
-        assert ((each == 1) == apart).all()
-        assert np.allclose(each, each.T)
-    assert (found[masi] >= found[jaccard] - 1e-12).all()
-    assert (found[jaccard] >= found[unlike] - 1e-12).all()
-    assert found[unlike] == pytest.approx(np.array([[1 - f1(one, other) for other in sets] for one in sets]))
+    for matrix in matrices.values():
+        assert ((matrix == 0) == same).all()
+        assert ((matrix == 1) == apart).all()
+        assert np.allclose(matrix, matrix.T)
+    assert (matrices[masi] >= matrices[jaccard] - 1e-12).all()
+    assert (matrices[jaccard] >= matrices[unlike] - 1e-12).all()
+    assert matrices[unlike] == pytest.approx(np.array([[1 - f1(one, other) for other in sets] for one in sets]))
 
 
 @pytest.mark.slow
@@ -345,13 +348,13 @@ def test_a_person_agrees_with_the_rest_by_the_mean_f1_over_units_and_over_the_ot
 def test_each_label_of_sets_has_the_alpha_of_whether_it_was_chosen():
     answers, sets = coded(CODERS)
     labels = ["l1", "l2", "l3", "l4"]
-    found = by_label(answers.counts(), having(sets, labels), seed=1)
-    assert [labels[each.label] for each in found] == labels
-    for each in found:
-        chosen = [tuple("ny"[labels[each.label] in said.split()] for said in unit) for unit in CODERS]
+    alphas = by_label(answers.counts(), having(sets, labels), seed=1)
+    assert [labels[row.label] for row in alphas] == labels
+    for row in alphas:
+        chosen = [tuple("ny"[labels[row.label] in answer.split()] for answer in unit) for unit in CODERS]
         plain = alpha(coded(chosen)[0].counts(), seed=1)
-        assert each.alpha.value == pytest.approx(plain.value)
-        assert each.units == sum("y" in unit for unit in chosen)
+        assert row.alpha.value == pytest.approx(plain.value)
+        assert row.units == sum("y" in unit for unit in chosen)
 
 
 @pytest.mark.slow

@@ -50,10 +50,10 @@ def confused(seed, units, people, accuracy):
         chances[person] *= (1 - right)[:, None]
         chances[person, range(10), [label ^ 1 for label in range(10)]] += 0.8 * (1 - right)
         chances[person, range(10), range(10)] += right
-    said = [
+    rows = [
         (unit, who, str(rng.choice(10, p=chances[who, truth[unit]]))) for unit in range(units) for who in range(people)
     ]
-    return tabulate(said, "0123456789")
+    return tabulate(rows, "0123456789")
 
 
 def from_votes(table):
@@ -64,24 +64,24 @@ def from_votes(table):
 
 def test_what_the_authors_print_of_their_example_is_a_maximum_and_a_greater_one_is_found():
     table = anaesthetists()
-    found = annotator_models.maxima(table, MODEL)
-    theirs = found.prior.round(2).tolist().index([0.40, 0.42, 0.11, 0.07])
-    assert found.chances[0, :, theirs].T.round(2).tolist() == [
+    maxima = annotator_models.maxima(table, MODEL)
+    theirs = maxima.prior.round(2).tolist().index([0.40, 0.42, 0.11, 0.07])
+    assert maxima.chances[0, :, theirs].T.round(2).tolist() == [
         [0.89, 0.11, 0.0, 0.0],
         [0.07, 0.88, 0.05, 0.0],
         [0.0, 0.34, 0.66, 0.0],
         [0.0, 0.0, 0.56, 0.44],
     ]
-    assert found.likelihood[theirs] == pytest.approx(-192.891, abs=0.001)
+    assert maxima.likelihood[theirs] == pytest.approx(-192.891, abs=0.001)
     assert fit_dawid_skene(table).likelihood == pytest.approx(-191.569, abs=0.001)
 
 
 @pytest.mark.parametrize(("made", "seed"), [((1, 400, 5, (0.4, 0.7)), ""), ((3, 300, 6, (0.4, 0.6)), "another")])
 def test_of_ten_labels_confused_in_pairs_a_greater_maximum_is_found_than_from_the_votes(made, seed):
     table = confused(*made)
-    found = fit_dawid_skene(table, seed=seed)
-    assert found.converged
-    assert found.likelihood > from_votes(table) + 1
+    fit = fit_dawid_skene(table, seed=seed)
+    assert fit.converged
+    assert fit.likelihood > from_votes(table) + 1
 
 
 @pytest.mark.parametrize(
@@ -95,47 +95,47 @@ def test_on_the_crowd_sets_the_likelihood_is_never_below_that_from_the_votes(nam
 
 def test_the_likelihood_is_that_of_prior_and_confusion():
     table = anaesthetists()
-    found = fit_dawid_skene(table)
-    weight = np.tile(found.prior, (len(table.units), 1))
+    fit = fit_dawid_skene(table)
+    weight = np.tile(fit.prior, (len(table.units), 1))
     for unit, annotator, label in zip(table.unit, table.annotator, table.label, strict=True):
-        weight[unit] *= found.confusion[annotator, :, label]
-    assert found.likelihood == pytest.approx(np.log(weight.sum(axis=1)).sum())
+        weight[unit] *= fit.confusion[annotator, :, label]
+    assert fit.likelihood == pytest.approx(np.log(weight.sum(axis=1)).sum())
 
 
 @settings(max_examples=25)
 @given(answers())
 def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_a_label_that_nobody_gave_a_unit_is_not_its(rows):
     table = tabulate(rows, LABELS)
-    found = fit_dawid_skene(table)
-    assert found.posterior.shape == (len(table.units), 3)
-    assert found.posterior.sum(axis=1) == pytest.approx(1)
-    assert found.prior.sum() == pytest.approx(1 if rows else 0)
-    sums = found.confusion.sum(axis=2)
+    fit = fit_dawid_skene(table)
+    assert fit.posterior.shape == (len(table.units), 3)
+    assert fit.posterior.sum(axis=1) == pytest.approx(1)
+    assert fit.prior.sum() == pytest.approx(1 if rows else 0)
+    sums = fit.confusion.sum(axis=2)
     assert np.all(np.isclose(sums, 1) | (sums == 0))
-    assert not np.isnan(found.confusion).any()
-    assert np.all(found.posterior[table.counts().sum(axis=1) == 0] == 0)
-    assert np.all(found.posterior[:, table.counts().sum(axis=0) == 0] == 0)
+    assert not np.isnan(fit.confusion).any()
+    assert np.all(fit.posterior[table.counts().sum(axis=1) == 0] == 0)
+    assert np.all(fit.posterior[:, table.counts().sum(axis=0) == 0] == 0)
 
 
 def test_many_answers_are_fitted_once_for_units_that_are_alike(monkeypatch):
     monkeypatch.setattr(annotator_models, "BREADTH", 1)  # as if there were so many that only the vote shares are tried
     table = tabulate([(unit, who, "ab"[unit % 5 % (who + 2) > 1]) for unit in range(90) for who in range(3)], "ab")
-    found = annotator_models.fit_one_coin(table)
-    assert len({*map(tuple, found.posterior.tolist())}) < 5
-    assert found.posterior[:5].tolist() * 18 == found.posterior.tolist()
-    assert found.prior == pytest.approx(found.posterior.mean(axis=0), abs=1e-6)
-    chances = found.prior * found.confusion[table.annotator, :, table.label].reshape(90, 3, 2).prod(axis=1)
-    assert found.likelihood == pytest.approx(np.log(chances.sum(axis=1)).sum())
-    assert found.posterior == pytest.approx(chances / chances.sum(axis=1, keepdims=True), abs=1e-6)
+    fit = annotator_models.fit_one_coin(table)
+    assert len({*map(tuple, fit.posterior.tolist())}) < 5
+    assert fit.posterior[:5].tolist() * 18 == fit.posterior.tolist()
+    assert fit.prior == pytest.approx(fit.posterior.mean(axis=0), abs=1e-6)
+    chances = fit.prior * fit.confusion[table.annotator, :, table.label].reshape(90, 3, 2).prod(axis=1)
+    assert fit.likelihood == pytest.approx(np.log(chances.sum(axis=1)).sum())
+    assert fit.posterior == pytest.approx(chances / chances.sum(axis=1, keepdims=True), abs=1e-6)
 
 
 def test_perfect_agreement_is_believed():
     table = tabulate([(unit, who, LABELS[unit % 3]) for unit in range(9) for who in range(3)], LABELS)
-    found = fit_dawid_skene(table)
-    assert winners(found.posterior).tolist() == (np.eye(3)[np.arange(9) % 3] == 1).tolist()
+    fit = fit_dawid_skene(table)
+    assert winners(fit.posterior).tolist() == (np.eye(3)[np.arange(9) % 3] == 1).tolist()
     # Three answers of four are known to be right, and the fourth is spread over three labels.
-    assert found.posterior.max(axis=1) == pytest.approx(10**3 / (10**3 + 2))
-    assert found.confusion == pytest.approx(np.stack([np.eye(3)] * 3))
+    assert fit.posterior.max(axis=1) == pytest.approx(10**3 / (10**3 + 2))
+    assert fit.confusion == pytest.approx(np.stack([np.eye(3)] * 3))
 
 
 def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
@@ -145,8 +145,8 @@ def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
 
 def test_where_the_rounds_run_out_it_is_said(monkeypatch):
     monkeypatch.setattr(annotator_models, "LONGEST", 3)
-    found = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"))
-    assert (found.rounds, found.converged) == (3, False)
+    fit = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"))
+    assert (fit.rounds, fit.converged) == (3, False)
 
 
 # What crowd-kit 1.4.2 (Ustalov, Pavlichenko and Tseitlin 2024, Journal of Open Source Software 9(96)) makes of Dawid
@@ -171,10 +171,10 @@ FITS = [
 def test_mace_says_what_a_published_program_says():
     table = anaesthetists()
     labels, posteriors = CROWD_KIT
-    found = annotator_models.fit_mace(table)
-    assert "".join(table.labels[place] for place in found.posterior.argmax(axis=1)) == labels
+    fit = annotator_models.fit_mace(table)
+    assert "".join(table.labels[place] for place in fit.posterior.argmax(axis=1)) == labels
     for unit, posterior in posteriors.items():
-        assert found.posterior[unit] == pytest.approx(posterior, abs=2e-6)
+        assert fit.posterior[unit] == pytest.approx(posterior, abs=2e-6)
 
 
 def test_the_one_coin_model_gives_each_annotator_one_accuracy():
@@ -187,24 +187,24 @@ def test_the_one_coin_model_gives_each_annotator_one_accuracy():
         for who, share in enumerate(right)
     ]
     table = tabulate(rows, "abcd")
-    found = annotator_models.fit_one_coin(table)
+    fit = annotator_models.fit_one_coin(table)
     for person, share in enumerate(right):
-        accuracy = found.confusion[person].diagonal()
+        accuracy = fit.confusion[person].diagonal()
         assert accuracy == pytest.approx(accuracy[0])
         assert accuracy[0] == pytest.approx(share, abs=0.05)
-    assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
+    assert credit(fit.posterior, truth).mean() > credit(table.counts(), truth).mean()
 
 
 def brute_force(table, ability, log_ease):
     """GLAD's log-likelihood with its priors, summed unit by unit and label by label."""
-    found = -(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2
+    likelihood = -(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2
     for unit in range(len(table.units)):
         chances = np.full(len(table.labels), 1 / len(table.labels))
         for who, label in zip(table.annotator[table.unit == unit], table.label[table.unit == unit], strict=True):
             right = 1 / (1 + np.exp(-ability[who] * np.exp(log_ease[unit])))
             chances *= np.where(np.arange(len(table.labels)) == label, right, (1 - right) / (len(table.labels) - 1))
-        found += np.log(chances.sum())
-    return found
+        likelihood += np.log(chances.sum())
+    return likelihood
 
 
 def test_glad_reaches_the_greatest_likelihood_that_a_search_from_many_places_finds():
@@ -215,13 +215,13 @@ def test_glad_reaches_the_greatest_likelihood_that_a_search_from_many_places_fin
         for who in range(4)
     ]
     table = tabulate(rows, "abc")
-    found = annotator_models.fit_glad(table)
-    assert found.objective == pytest.approx(brute_force(table, found.ability, np.log(found.ease)), abs=1e-9)
+    fit = annotator_models.fit_glad(table)
+    assert fit.objective == pytest.approx(brute_force(table, fit.ability, np.log(fit.ease)), abs=1e-9)
     searched = [
         scipy.optimize.minimize(lambda at: -brute_force(table, at[:4], at[4:]), 1 + chance.normal(0, 0.5, 12))
         for _ in range(4)
     ]
-    assert found.objective == pytest.approx(max(-each.fun for each in searched), abs=1e-4)
+    assert fit.objective == pytest.approx(max(-optimum.fun for optimum in searched), abs=1e-4)
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -229,29 +229,29 @@ def test_glad_reaches_the_greatest_likelihood_that_a_search_from_many_places_fin
 def test_no_answers_one_answer_and_labels_that_nobody_gave_make_posteriors_that_sum_to_1(fit, labels):
     assert fit(tabulate([], labels)).posterior.shape == (0, len(labels))
     for rows in ([(1, 1, "a")], [(1, 1, "a"), (1, 2, "a"), (2, 1, "a"), (2, 2, "a")]):
-        found = fit(tabulate(rows, labels))
-        assert found.posterior.sum(axis=1) == pytest.approx(1)
-        assert winners(found.posterior)[:, 0].all()
+        fitted = fit(tabulate(rows, labels))
+        assert fitted.posterior.sum(axis=1) == pytest.approx(1)
+        assert winners(fitted.posterior)[:, 0].all()
 
 
 @pytest.mark.parametrize("fit", FITS)
 def test_a_seed_gives_the_same_to_the_last_bit_and_the_work_is_done_in_parts(fit, monkeypatch):
     table = tabulate(crowd.rows("cf_amt")[:1_200], "01234")
-    found = fit(table, seed="one")
-    assert np.array_equal(found.posterior, fit(table, seed="one").posterior)
+    first = fit(table, seed="one")
+    assert np.array_equal(first.posterior, fit(table, seed="one").posterior)
     monkeypatch.setattr(annotator_models, "BLOCK", 150)
-    assert found.posterior == pytest.approx(fit(table, seed="one").posterior, abs=1e-4)
+    assert first.posterior == pytest.approx(fit(table, seed="one").posterior, abs=1e-4)
 
 
 def test_labels_of_the_truth_are_named_by_the_votes():
     table = tabulate([(unit, who, "ab"[unit % 2]) for unit in range(6) for who in range(3)], "ab")
-    found = annotator_models.maxima(table, annotator_models.MODEL)
+    maxima = annotator_models.maxima(table, annotator_models.MODEL)
     turned = annotator_models.Climb(
-        found.posterior[..., ::-1].copy(),
-        found.prior[..., ::-1].copy(),
-        found.chances[..., ::-1].copy(),
-        found.likelihood,
+        maxima.posterior[..., ::-1].copy(),
+        maxima.prior[..., ::-1].copy(),
+        maxima.chances[..., ::-1].copy(),
+        maxima.likelihood,
     )
     named = annotator_models._named(turned, annotator_models._votes(table))
-    assert named.posterior == pytest.approx(found.posterior)
-    assert named.chances == pytest.approx(found.chances)
+    assert named.posterior == pytest.approx(maxima.posterior)
+    assert named.chances == pytest.approx(maxima.chances)

@@ -47,10 +47,10 @@ def audits(draw):
     )
 
 
-def audited(posts=1000, resolved=30, wrong=0, **found):
+def audited(posts=1000, resolved=30, wrong=0, **counts):
     """An audit in which every doubt was right and no confirmation was checked, unless the test says otherwise."""
-    counts = {"doubted": wrong, "doubted_wrong": wrong, "confirmed": resolved - wrong, "checked": 0, "checked_wrong": 0}
-    return Audit(posts, **{**counts, **found})
+    usual = {"doubted": wrong, "doubted_wrong": wrong, "confirmed": resolved - wrong, "checked": 0, "checked_wrong": 0}
+    return Audit(posts, **(usual | counts))
 
 
 def test_counts_that_cannot_be_are_refused():
@@ -75,21 +75,21 @@ def test_the_error_of_agreement_lies_in_its_interval_which_is_the_plain_one_wher
 
 
 def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
-    found = error(audited(resolved=100, wrong=4, checked=24, checked_wrong=1))
-    assert found.value == pytest.approx((4 + 96 / 24) / 100)
-    assert found.count < 60
-    assert found.low < proportion(8, 100).low < proportion(8, 100).high < found.high
+    estimate = error(audited(resolved=100, wrong=4, checked=24, checked_wrong=1))
+    assert estimate.value == pytest.approx((4 + 96 / 24) / 100)
+    assert estimate.count < 60
+    assert estimate.low < proportion(8, 100).low < proportion(8, 100).high < estimate.high
     assert error(audited(resolved=30, checked=1, checked_wrong=1)).low < 0.5
 
 
 def test_the_unresolved_are_all_right_or_all_wrong_in_the_bounds_and_like_what_was_read_in_intervals():
     assert bounds(audited(wrong=1, unresolved=6)) == (jeffreys(1, 36)[0], jeffreys(7, 36)[1])
     assert bounds(audited(resolved=0, unresolved=2)) == (0.0, 1.0)
-    known, some = audited(1500, 12, 0), audited(1500, 12, 0, unresolved=18)
-    assert error(some) == error(known)
-    assert overall_error([some]) == overall_error([known])
-    assert overall_bounds([known]) == (overall_error([known]).low, overall_error([known]).high)
-    assert overall_bounds([some])[1] > jeffreys(18, 30)[1] - 0.05
+    complete, partial = audited(1500, 12, 0), audited(1500, 12, 0, unresolved=18)
+    assert error(partial) == error(complete)
+    assert overall_error([partial]) == overall_error([complete])
+    assert overall_bounds([complete]) == (overall_error([complete]).low, overall_error([complete]).high)
+    assert overall_bounds([partial])[1] > jeffreys(18, 30)[1] - 0.05
     # A limit is tested with the bounds.
     assert [is_over(audited(1500, 100, 1, unresolved=number), 0.15) for number in (0, 20)] == [False, True]
 
@@ -121,19 +121,19 @@ def test_a_language_without_audit_counts_as_the_mean_of_the_others():
 
 @given(st.lists(audits(), max_size=4), st.integers(0, 20), st.integers(0, 20), st.randoms())
 def test_the_overall_error_lies_in_its_interval_and_bounds_whatever_the_order_of_languages(
-    found, differing, alike, random
+    languages, differing, alike, random
 ):
-    overall, (low, high) = overall_error(found), overall_bounds(found)
+    overall, (low, high) = overall_error(languages), overall_bounds(languages)
     assert holds(overall)
-    assert holds(overall_error(found, slips_of(differing + alike, differing)))
+    assert holds(overall_error(languages, slips_of(differing + alike, differing)))
     assert 0 <= low <= high <= 1
     assert not overall.has_interval or low <= overall.low <= overall.high <= high
-    assert numbers(overall_error(random.sample(found, len(found)))) == same(overall)
+    assert numbers(overall_error(random.sample(languages, len(languages)))) == same(overall)
 
 
 def test_readers_are_taken_to_confirm_no_more_wrong_posts_than_they_doubt_until_a_check_finds_one():
-    def checked(found):
-        return overall_error([audited(9000, 300, 3, checked=60, checked_wrong=found)])
+    def checked(wrong):
+        return overall_error([audited(9000, 300, 3, checked=60, checked_wrong=wrong)])
 
     unchecked = overall_error([audited(9000, 300, 3)])
     assert unchecked.high < checked(0).high < 2 * unchecked.high
@@ -151,24 +151,24 @@ def test_an_adjudicator_has_slipped_in_half_of_what_two_decide_differently():
 
 
 def test_what_adjudicators_call_wrong_by_mistake_is_taken_off_the_error():
-    found = overall_error([audited(9000, 900, 18)])
-    known = Estimate(0.01, 0.01, 0.01, 10.0, 1000.0)
-    assert without_slips(found, known).value == pytest.approx((0.02 - 0.01) / 0.98)
-    assert without_slips(found, slips_of(0, 0)) == without_slips(found, None) == found
-    unsure = without_slips(found, slips_of(100, 2))
-    assert unsure.value == pytest.approx(without_slips(found, known).value)
-    assert unsure.low < without_slips(found, known).low
-    assert without_slips(found, Estimate(0.05, 0.05, 0.05, 5.0, 100.0)).value == 0
+    estimate = overall_error([audited(9000, 900, 18)])
+    slips = Estimate(0.01, 0.01, 0.01, 10.0, 1000.0)
+    assert without_slips(estimate, slips).value == pytest.approx((0.02 - 0.01) / 0.98)
+    assert without_slips(estimate, slips_of(0, 0)) == without_slips(estimate, None) == estimate
+    unsure = without_slips(estimate, slips_of(100, 2))
+    assert unsure.value == pytest.approx(without_slips(estimate, slips).value)
+    assert unsure.low < without_slips(estimate, slips).low
+    assert without_slips(estimate, Estimate(0.05, 0.05, 0.05, 5.0, 100.0)).value == 0
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
 def test_slips_known_from_few_second_opinions_leave_a_small_error_its_upper_end(wrong):
     """Adjudicators differed once in 21 decisions, which makes slips of 2.4% [0.3, 10.1]."""
     audit = audited(824, 104, wrong)
-    plain, found = error(audit), error(audit, slips_of(21, 1))
-    assert (found.value, found.low) == (0, 0)
-    assert plain.high - 0.005 < found.high < plain.high
-    assert overall_error([audit], slips_of(21, 1)).high > 0.9 * found.high
+    plain, corrected = error(audit), error(audit, slips_of(21, 1))
+    assert (corrected.value, corrected.low) == (0, 0)
+    assert plain.high - 0.005 < corrected.high < plain.high
+    assert overall_error([audit], slips_of(21, 1)).high > 0.9 * corrected.high
 
 
 def test_slips_that_the_checks_found_widen_the_overall_error():
@@ -182,12 +182,12 @@ def test_slips_that_the_checks_found_widen_the_overall_error():
 @pytest.mark.parametrize("decisions", [5, 17, 42, 300])
 def test_few_audited_posts_keep_their_interval_where_adjudicators_never_slipped(decisions):
     """The effective count of one post is found by bisection, which comes to 0.9999992."""
-    plain, found = error(Audit(5, 0, 0, 5, 1, 0)), error(Audit(5, 0, 0, 5, 1, 0), slips_of(decisions, 0))
-    assert found.has_interval
-    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
+    plain, corrected = error(Audit(5, 0, 0, 5, 1, 0)), error(Audit(5, 0, 0, 5, 1, 0), slips_of(decisions, 0))
+    assert corrected.has_interval
+    assert (corrected.low, corrected.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
     assert error(Audit(1, 0, 0, 1, 1, 0), slips_of(decisions, 0)).has_interval
     row = {"language": "ja", "posts": 5, "audited": 5, "unresolved": 0, "contested": False, "over_limit": False}
-    audit = {"limit": 0.15, "languages": [row | {"error": found.as_dict(), "waiting": False}]}
+    audit = {"limit": 0.15, "languages": [row | {"error": corrected.as_dict(), "waiting": False}]}
     assert "0.0% [0.0, 37.9]" in str(parts(audit_table(audit)))
 
 
@@ -199,9 +199,9 @@ def test_few_audited_posts_keep_their_interval_where_adjudicators_never_slipped(
 )
 def test_the_chance_to_be_contested_is_that_of_all_findings_over_the_limit(audits, wrong, limit):
     over = [
-        comb(audits, found) * wrong**found * (1 - wrong) ** (audits - found)
-        for found in range(audits + 1)
-        if is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
+        comb(audits, errors) * wrong**errors * (1 - wrong) ** (audits - errors)
+        for errors in range(audits + 1)
+        if is_over(Audit(audits, errors, errors, audits - errors, 0, 0), limit)
     ]
     assert contest_chance(audits, wrong, limit) == pytest.approx(sum(over), abs=1e-12)
 
@@ -222,25 +222,25 @@ def chosen(sizes, share, least):
 
 @given(SIZES, st.floats(0, 1), st.integers(0, 40))
 def test_the_total_is_spread_and_no_stratum_gets_less_than_its_least_or_more_than_it_has(sizes, share, least):
-    found = chosen(sizes, share, least)
+    counts = chosen(sizes, share, least)
     lowest = {key: min(least, size) for key, size in sizes.items()}
-    assert all(lowest[key] <= found[key] <= size for key, size in sizes.items())
-    assert share * sum(sizes.values()) <= sum(found.values()) + 1e-6
-    assert sum(found.values()) <= max(share * sum(sizes.values()) + 1, sum(lowest.values()))
+    assert all(lowest[key] <= counts[key] <= size for key, size in sizes.items())
+    assert share * sum(sizes.values()) <= sum(counts.values()) + 1e-6
+    assert sum(counts.values()) <= max(share * sum(sizes.values()) + 1, sum(lowest.values()))
 
 
 @given(SIZES, st.floats(0.01, 1), st.integers(0, 40))
 def test_a_larger_stratum_gets_no_fewer(sizes, share, least):
-    found = by_power(sizes, share, least)
-    in_order = [found[key] for key in sorted(sizes, key=sizes.get)]
+    counts = by_power(sizes, share, least)
+    in_order = [counts[key] for key in sorted(sizes, key=sizes.get)]
     assert all(few <= many + 1e-9 for few, many in pairwise(in_order))
 
 
 def test_ten_times_as_many_posts_get_five_times_as_many_audits():
-    found = by_power({"en": 10_000, "nl": 1_000, "cy": 100, "fo": 10}, 0.05, 0)
-    assert found["en"] / found["nl"] == pytest.approx(10**EXPONENT)
-    assert found["nl"] / found["cy"] == pytest.approx(5.01, abs=0.01)
-    assert sum(found.values()) == pytest.approx(0.05 * 11_110)
+    counts = by_power({"en": 10_000, "nl": 1_000, "cy": 100, "fo": 10}, 0.05, 0)
+    assert counts["en"] / counts["nl"] == pytest.approx(10**EXPONENT)
+    assert counts["nl"] / counts["cy"] == pytest.approx(5.01, abs=0.01)
+    assert sum(counts.values()) == pytest.approx(0.05 * 11_110)
 
 
 def test_audits_are_spread_in_whole_numbers_and_what_a_small_stratum_lacks_goes_to_the_others():

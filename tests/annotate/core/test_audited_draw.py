@@ -33,9 +33,9 @@ CELLS = {
 
 
 def test_people_alone_count_each_stratum_by_its_items_in_the_draw():
-    found = shares_of_draw(draw(CELLS))[1].people
-    assert found.value == pytest.approx((30 + 140 * 2 / 20) / 200)
-    assert found.low < found.value < found.high
+    people = shares_of_draw(draw(CELLS))[1].people
+    assert people.value == pytest.approx((30 + 140 * 2 / 20) / 200)
+    assert people.low < people.value < people.high
 
 
 def test_the_judge_moves_the_tuned_estimate_to_the_corpus():
@@ -43,15 +43,15 @@ def test_the_judge_moves_the_tuned_estimate_to_the_corpus():
     in_draw, more = (shares_of_draw(draw(cells, corpus))[1].prediction_powered for corpus in ((780, 220), (600, 400)))
     # Of the 14 items of stratum 1 to which the judge gives the label, half have it; of the others none.
     by_judge = {1: (25 + 14 * 1 / 2) / 44, 0: 5 / 156}
-    for found, judged in ((in_draw, 0.22), (more, 0.4)):
-        assert found.value == pytest.approx(judged * by_judge[1] + (1 - judged) * by_judge[0])
+    for share, judged in ((in_draw, 0.22), (more, 0.4)):
+        assert share.value == pytest.approx(judged * by_judge[1] + (1 - judged) * by_judge[0])
 
 
 def test_a_corpus_that_was_drawn_and_read_completely_has_exact_shares():
     read = {cell: number for cell, number in CELLS.items() if cell[2] >= 0}
-    found = shares_of_draw(draw(read, (48, 32)))[1]
+    shares = shares_of_draw(draw(read, (48, 32)))[1]
     for way in WAYS:
-        one = getattr(found, way)
+        one = getattr(shares, way)
         assert (one.value, one.low, one.high) == pytest.approx((32 / 80, 32 / 80, 32 / 80))
 
 
@@ -72,5 +72,5 @@ def test_intervals_cover_in_a_population_of_known_truth():
     name = "four languages, disputed ones read and agreed ones audited"
     rows = list(estimate(name, WORLDS[name], 300, 40, "7"))
     for way in WAYS:
-        given = [row for row in rows if row.way == way]
-        assert sum(row.of_people for row in given) / len(given) > 0.93
+        estimates = [row for row in rows if row.way == way]
+        assert sum(row.of_people for row in estimates) / len(estimates) > 0.93

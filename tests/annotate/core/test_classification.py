@@ -17,9 +17,9 @@ from annotate.core.measures.classification import Drawn, Paired, apart, differen
 def drawn(seed, units=300, labels=4, weights=False, groups=0):
     chance = np.random.default_rng(seed)
     gold = chance.choice(labels, units, p=np.arange(1, labels + 1) / sum(range(1, labels + 1)))
-    said = np.where(chance.random(units) < 0.7, gold, chance.integers(labels, size=units))
+    predicted = np.where(chance.random(units) < 0.7, gold, chance.integers(labels, size=units))
     heavy = chance.integers(1, 5, units).astype(float) if weights else np.ones(units)
-    return Paired(gold, said, labels, heavy, chance.integers(groups, size=units) if groups else None)
+    return Paired(gold, predicted, labels, heavy, chance.integers(groups, size=units) if groups else None)
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -44,10 +44,10 @@ def test_every_measure_is_scikit_learns(seed, weights):
 def test_the_jackknife_leaves_out_each_unit_or_group_as_by_hand(how):
     pairs = drawn(1, 120, **how)
     left = pairs.groups if pairs.groups is not None else np.arange(120)
-    found = np.array([float(classes.kappa(pairs.where(left != each).margins)) for each in np.unique(left)])
+    kappas = np.array([float(classes.kappa(pairs.where(left != part).margins)) for part in np.unique(left)])
     units, spread = pairs._jackknife(classes.kappa)
-    assert units == len(found)
-    assert spread == pytest.approx((len(found) - 1) * found.var())
+    assert units == len(kappas)
+    assert spread == pytest.approx((len(kappas) - 1) * kappas.var())
 
 
 @pytest.mark.slow
@@ -61,20 +61,20 @@ def test_intervals_hold_the_value_of_a_large_sample(how):
     for seed in range(300):
         pairs = drawn(1000 + seed, **how)
         for name, measure in measures.items():
-            found = pairs.estimate(measure)
-            held[name] += found.low <= truth[name] <= found.high
-        found = pairs.coefficient(classes.kappa)
-        held["kappa"] += found.low <= kappa <= found.high
+            estimate = pairs.estimate(measure)
+            held[name] += estimate.low <= truth[name] <= estimate.high
+        estimate = pairs.coefficient(classes.kappa)
+        held["kappa"] += estimate.low <= kappa <= estimate.high
     assert min(held.values()) >= 300 * 0.91, held
 
 
 def test_a_better_system_is_found_and_one_that_predicts_the_same_is_not_apart():
     pairs = drawn(4)
-    [(found, p)] = apart(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
-    assert found.better == "first"
+    [(gap, p)] = apart(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
+    assert gap.better == "first"
     assert p < 0.001
-    [(found, p)] = apart(pairs, pairs, classes.accuracy)
-    assert (found.value, found.low, found.high, found.better, p) == (0.0, 0.0, 0.0, None, 1.0)
+    [(gap, p)] = apart(pairs, pairs, classes.accuracy)
+    assert (gap.value, gap.low, gap.high, gap.better, p) == (0.0, 0.0, 0.0, None, 1.0)
 
 
 def two_systems(chance, units=20_000):
@@ -92,7 +92,7 @@ def contrasted(chance, gold, first, second, size):
     taken = [(differ, size - size // 5), (agree, size // 5)]
     units = np.concatenate([chance.choice(part, number, replace=False) for part, number in taken])
     weights = np.repeat([len(part) / number for part, number in taken], [number for _, number in taken])
-    return [Paired(gold[units], said[units], 5, weights / weights.min()) for said in (first, second)]
+    return [Paired(gold[units], predicted[units], 5, weights / weights.min()) for predicted in (first, second)]
 
 
 @pytest.mark.slow
@@ -107,8 +107,8 @@ def test_intervals_hold_the_truth_where_parts_have_chances_of_their_own():
     for _ in range(300):
         one, other = contrasted(chance, gold, first, second, 200)
         shares = [one.share(one.right, domain) for domain in (one.gold >= 0, one.gold == 0, one.gold == 1)]
-        found = [apart(one, other, classes.accuracy)[0][0], *shares]
-        held += [each.low <= truth <= each.high for each, truth in zip(found, truths, strict=True)]
+        estimates = [apart(one, other, classes.accuracy)[0][0], *shares]
+        held += [estimate.low <= truth <= estimate.high for estimate, truth in zip(estimates, truths, strict=True)]
     assert min(held) >= 300 * 0.92, held
 
 
@@ -124,16 +124,16 @@ def test_the_effective_count_is_that_of_the_variance_by_class():
     # One more in each class, as all together: (9 + 0.7) of 11, and (5 + 0.7) of 11, each squares less 11 times the mean
     # squared, over ten documents twice; and half of each.
     spread = sum((hits - hits**2 / 11) / 10**2 / 4 for hits in (9.7, 5.7))
-    found = mean(of_counts((9, 10), (5, 10)))
-    assert found.count == pytest.approx(0.7 * 0.3 / spread)
-    assert found.value == pytest.approx(0.7)
-    assert (found.low, found.high) == jeffreys(found.hits, found.count)
+    estimate = mean(of_counts((9, 10), (5, 10)))
+    assert estimate.count == pytest.approx(0.7 * 0.3 / spread)
+    assert estimate.value == pytest.approx(0.7)
+    assert (estimate.low, estimate.high) == jeffreys(estimate.hits, estimate.count)
     heavy = [Drawn(0.75, np.array([1.0, 0.0])), Drawn(0.25, np.array([1.0, 1.0]))]
     assert mean(heavy).value == pytest.approx(0.625)
     # Where all are right or none, the interval is the plain one; documents that count half each count once.
     for hits in (0, 20):
-        found = mean(of_counts((hits, 20), (hits, 20)))
-        assert (found.low, found.high) == pytest.approx(jeffreys(2 * hits, 40))
+        estimate = mean(of_counts((hits, 20), (hits, 20)))
+        assert (estimate.low, estimate.high) == pytest.approx(jeffreys(2 * hits, 40))
     assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
 
 
@@ -152,10 +152,10 @@ COUNTS = st.lists(st.integers(1, 60).flatmap(lambda of: st.tuples(st.integers(0,
 @given(COUNTS, st.randoms())
 def test_an_interval_holds_its_value_and_a_difference_is_that_of_the_means_and_leaves_ties_out(counts, random):
     first = of_counts(*counts)
-    found = mean(first)
-    assert 0 <= found.low <= found.value + 1e-9
-    assert found.value - 1e-9 <= found.high <= 1
-    second = [each._replace(values=np.array([float(random.random() < 0.5) for _ in each.values])) for each in first]
+    estimate = mean(first)
+    assert 0 <= estimate.low <= estimate.value + 1e-9
+    assert estimate.value - 1e-9 <= estimate.high <= 1
+    second = [draw._replace(values=np.array([float(random.random() < 0.5) for _ in draw.values])) for draw in first]
     apart, back = difference(first, second), difference(second, first)
     assert apart.value == pytest.approx(mean(first).value - mean(second).value)
     assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
@@ -184,9 +184,9 @@ def test_95_percent_intervals_of_accuracy_hold_the_truth_in_about_95_percent_of_
     held, widths, plain = [], [], []
     for _ in range(DRAWS):
         hits = chance.binomial(documents, recalls)
-        found = mean(of_counts(*((int(number), documents) for number in hits)))
-        held.append(is_held(found, fmean(recalls)))
-        widths.append(found.high - found.low)
+        estimate = mean(of_counts(*((int(number), documents) for number in hits)))
+        held.append(is_held(estimate, fmean(recalls)))
+        widths.append(estimate.high - estimate.low)
         low, high = jeffreys(int(hits.sum()), documents * len(recalls))
         plain.append(high - low)
     assert 0.93 <= fmean(held) <= 0.975
@@ -212,8 +212,8 @@ def test_means_over_systems_and_their_differences_are_held_though_the_systems_er
             for side in (0, 1)
         ]
         first, second = (
-            [Drawn(1 / (languages * classes), one) for one in each.mean(axis=2).reshape(-1, documents)]
-            for each in right
+            [Drawn(1 / (languages * classes), one) for one in side.mean(axis=2).reshape(-1, documents)]
+            for side in right
         )
         held.append(is_held(mean(first), truth[0]))
         low, high = jeffreys(int(right[0].sum()), right[0].size)
@@ -232,20 +232,20 @@ def test_translations_of_a_document_are_one_value_their_mean():
     by_language = [Drawn(1 / 6, values[k, n], units[k]) for k in (0, 1) for n in range(3)]
     by_unit = [Drawn(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
     assert mean(by_language).as_dict() == pytest.approx(mean(by_unit).as_dict())
-    others = [Drawn(1 / 6, chance.random(20).round(), each.units) for each in by_language]
+    others = [Drawn(1 / 6, chance.random(20).round(), draw.units) for draw in by_language]
     apart = difference(by_language, others)
     # Documents without translations are documents by themselves.
     classes = of_counts((9, 10), (5, 10), (8, 20))
     numbers = np.split(np.arange(40), [10, 20])
-    assert mean([each._replace(units=own) for each, own in zip(classes, numbers, strict=True)]) == mean(classes)
+    assert mean([draw._replace(units=units) for draw, units in zip(classes, numbers, strict=True)]) == mean(classes)
     assert apart.value == pytest.approx(mean(by_language).value - mean(others).value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("documents", [20, 33])
 def test_means_over_eight_languages_of_translated_documents_are_held(documents):
-    """Three systems, and 20 test documents of each of 7 classes in each language, of so many. A document is as hard in
-    all languages."""
+    """Three systems, and in each language 20 of this many test documents of each of 7 classes. A document is equally
+    hard in all languages."""
     chance = np.random.default_rng(200)
     ease = np.linspace(2, 4, 8)[:, None] + np.linspace(0, 0.5, 3)
 
@@ -260,9 +260,9 @@ def test_means_over_eight_languages_of_translated_documents_are_held(documents):
         values = right(chance.normal(size=(7, documents)))
         drawn = []
         for label, language in product(range(7), range(8)):
-            own = chance.permutation(documents)[:20]
-            drawn.append(Drawn(1 / 56, values[label, own, language], 100 * label + own))
+            places = chance.permutation(documents)[:20]
+            drawn.append(Drawn(1 / 56, values[label, places, language], 100 * label + places))
         held.append(is_held(mean(drawn), truth))
-        taken_for_others.append(is_held(mean([each._replace(units=None) for each in drawn]), truth))
+        taken_for_others.append(is_held(mean([draw._replace(units=None) for draw in drawn]), truth))
     assert 0.925 <= fmean(held) <= 0.975
     assert fmean(taken_for_others) < 0.9

@@ -46,9 +46,9 @@ def holds(estimate):
 
 
 def same(estimate):
-    """As it is, but for what summing in another order does to the last digits."""
-    found = numbers(estimate)
-    return found if estimate == UNKNOWN else pytest.approx(found, rel=1e-6, abs=1e-9)
+    """The figures of an estimate, but for the last digits, which depend on the order of summing."""
+    figures = numbers(estimate)
+    return figures if estimate == UNKNOWN else pytest.approx(figures, rel=1e-6, abs=1e-9)
 
 
 def numbers(estimate):
@@ -130,13 +130,13 @@ def test_where_hits_and_misses_turn_what_both_come_to_may_be_normal():
     sqrt(p(1 - p) x 10 x 9 x n + 10 x 10 / 2) x 1.96 / 9n."""
     ways = (Turn(0, -1, 900, 90, 9), Turn(0, 1, 100, 10, 2))
     stratum = Stratum(1000, 100, 100, 83, Guess(1000, 900, ways))
-    found = stratified([stratum], normal=True)
-    assert found.value == pytest.approx((900 - 90 + 20) / 1000)
+    estimate = stratified([stratum], normal=True)
+    assert estimate.value == pytest.approx((900 - 90 + 20) / 1000)
     lost = 810 * Z * (0.1 * 0.9 * 10 * 9 * 90 + 50) ** 0.5 / (9 * 90)
     gained = 90 * Z * (0.2 * 0.8 * 10 * 9 * 10 + 50) ** 0.5 / (9 * 10)
-    low, high = (1000 * abs(end - found.value) for end in jeffreys(830, 1000))
-    assert found.value - found.low == pytest.approx(hypot(low, lost, min(gained, 18)) / 1000, rel=1e-6)
-    assert found.high - found.value == pytest.approx(hypot(high, min(lost, 81), gained) / 1000, rel=1e-6)
+    low, high = (1000 * abs(end - estimate.value) for end in jeffreys(830, 1000))
+    assert estimate.value - estimate.low == pytest.approx(hypot(low, lost, min(gained, 18)) / 1000, rel=1e-6)
+    assert estimate.high - estimate.value == pytest.approx(hypot(high, min(lost, 81), gained) / 1000, rel=1e-6)
     # Where only hits turn, the interval is the same however many were read.
     stratum = Stratum(1000, 100, 100, 91, Guess(1000, 1000, (Turn(0, -1, 1000, 100, 9),)))
     assert stratified([stratum], normal=True) == stratified([stratum])
@@ -144,12 +144,12 @@ def test_where_hits_and_misses_turn_what_both_come_to_may_be_normal():
 
 def test_what_may_hide_in_a_large_stratum_counts_however_wide_that_makes_the_interval():
     """Of 7,000 posts agreed to be in another language, 140 were read, and none is in this one; 40 are known to be."""
-    known, hiding = Stratum(40, 40, 40, 38), Stratum(7000, 140, 0, 0, Guess(0, 0, (Turn(1, 0, 7000, 140, 0),)))
-    estimate = stratified([known, hiding])
+    read, hiding = Stratum(40, 40, 40, 38), Stratum(7000, 140, 0, 0, Guess(0, 0, (Turn(1, 0, 7000, 140, 0),)))
+    estimate = stratified([read, hiding])
     most = 7000 * jeffreys(0, 140)[1]
     assert estimate.value == 38 / 40
     assert 0.2 < estimate.low < 38 / (40 + most) < 0.24
-    better = stratified([known, replace(hiding, read=7000 // 4, guess=Guess(0, 0, (Turn(1, 0, 7000, 1750, 0),)))])
+    better = stratified([read, replace(hiding, read=7000 // 4, guess=Guess(0, 0, (Turn(1, 0, 7000, 1750, 0),)))])
     assert 0 < better.low < 0.9
 
 
@@ -159,12 +159,12 @@ def test_what_knows_as_little_as_three_posts_has_their_wide_interval_and_less_th
     assert 3 < weighed.count < 3.1
     assert (weighed.low, weighed.high) == pytest.approx((0.178, 0.961), abs=1e-3)
     assert weighed.value == pytest.approx((6000 + 10) / 9010)
-    found = with_interval(0.5, 0.005, 0.995, 100)
-    assert found.count < 1
-    assert not found.has_interval
+    estimate = with_interval(0.5, 0.005, 0.995, 100)
+    assert estimate.count < 1
+    assert not estimate.has_interval
     low, high = jeffreys(1, 1)
-    found = with_interval(1.0, low, high, 100)
-    assert (found.low, found.high, found.has_interval) == (low, high, True)
+    estimate = with_interval(1.0, low, high, 100)
+    assert (estimate.low, estimate.high, estimate.has_interval) == (low, high, True)
 
 
 def test_strata_outside_the_domain_may_stay_away_and_one_of_which_nothing_was_read_counts_as_the_mean_of_others():
@@ -245,8 +245,8 @@ def test_the_ends_are_quantiles_but_for_none_and_all(hits, of, low, high):
 
 
 @given(counts())
-def test_the_interval_holds_the_proportion_and_stays_between_0_and_1(given_counts):
-    hits, of = given_counts
+def test_the_interval_holds_the_proportion_and_stays_between_0_and_1(pair):
+    hits, of = pair
     low, high = jeffreys(hits, of)
     assert 0 <= low <= hits / of <= high <= 1
 
@@ -334,8 +334,8 @@ def test_it_costs_half_as_much_again_of_ten_and_twice_as_much_of_ten_thousand():
 
 
 def test_a_plain_share_has_the_interval_of_its_counts_and_a_withheld_one_stays():
-    found = at_every_look(row("accuracy", {}, proportion(90, 100), 100))
-    assert (found["low"], found["high"]) == pytest.approx(share_at_every_look(90, 100))
+    figure = at_every_look(row("accuracy", {}, proportion(90, 100), 100))
+    assert (figure["low"], figure["high"]) == pytest.approx(share_at_every_look(90, 100))
     nothing = row("accuracy", {}, None, 0, "no item")
     assert at_every_look(nothing) == nothing
     assert share_at_every_look(0, 0) == (0, 1)
@@ -352,11 +352,11 @@ def test_a_difference_holds_at_every_look_and_names_a_winner_later():
         held = True
         for units in looks:
             value, off = apart[:units].mean(), Z * apart[:units].std() / np.sqrt(units)
-            found = at_every_look(
+            figure = at_every_look(
                 difference_row("accuracy", {}, Difference(value, value - off, value + off), units, "", 0.01)
             )
-            held &= found["low"] <= 0.02 <= found["high"]
-            assert found["p"] is None
-            assert (found["better"] == "first") == (found["low"] > 1e-9)
+            held &= figure["low"] <= 0.02 <= figure["high"]
+            assert figure["p"] is None
+            assert (figure["better"] == "first") == (figure["low"] > 1e-9)
         inside += held
     assert inside >= 0.95 * 300

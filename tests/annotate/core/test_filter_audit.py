@@ -1,4 +1,4 @@
-"""What people read of a filter's two parts says of it: shares, recall and precision, in whole numbers of the corpus."""
+"""Shares, recall and precision of a filter, from what people read of its two parts, in whole numbers of the corpus."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ KEPT, KEPT_TOXIC, DROPPED, DROPPED_TOXIC = 1_683, 93, 30, 17
     ],
 )
 def test_the_share_of_a_part(part, value, low, high):
-    found = share(part)
-    assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=1e-6)
+    estimate = share(part)
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((value, low, high), abs=1e-6)
 
 
 def test_recall_where_one_percent_was_dropped_and_all_of_it_toxic_and_where_all_was_read():
-    found = recall(Part(99_000_000, 300, 0), Part(1_000_000, 1_000_000, 1_000_000))
-    assert (round(found.low, 3), found.high, found.value) == (0.548, 1.0, 1.0)
+    estimate = recall(Part(99_000_000, 300, 0), Part(1_000_000, 1_000_000, 1_000_000))
+    assert (round(estimate.low, 3), estimate.high, estimate.value) == (0.548, 1.0, 1.0)
     both = audit(Part(KEPT, KEPT, KEPT_TOXIC), Part(DROPPED, DROPPED, DROPPED_TOXIC))
     assert [both.recall.value, both.recall.low, both.recall.high] == pytest.approx([17 / 110] * 3, rel=1e-9)
     assert both.precision == both.dropped
@@ -41,9 +41,9 @@ def test_what_has_no_label_widens_and_is_not_taken_for_harmless():
     assert share(lacking).high == share(Part(KEPT, 300, 27)).high
     assert share(lacking).value == 17 / 290
     dropped = Part(DROPPED, 20, 12, unresolved=10)
-    found = recall(lacking, dropped)
-    assert found.low == pytest.approx(recall(Part(KEPT, 300, 27), Part(DROPPED, 30, 12)).low)
-    assert found.high == pytest.approx(recall(whole, Part(DROPPED, 30, 22)).high)
+    estimate = recall(lacking, dropped)
+    assert estimate.low == pytest.approx(recall(Part(KEPT, 300, 27), Part(DROPPED, 30, 12)).low)
+    assert estimate.high == pytest.approx(recall(whole, Part(DROPPED, 30, 22)).high)
 
 
 def test_of_what_nobody_read_dropped_or_found_nothing_is_known():
@@ -61,10 +61,10 @@ def test_counts_that_cannot_be_are_refused(impossible):
         Part(*impossible)
 
 
-def test_many_unread_are_told_of_as_the_largest_number_that_is_told_exactly():
-    kept, dropped = (300, 5), (100, 60)
-    exact = audit(Part(MOST + 300, *kept), Part(MOST + 100, *dropped))
-    by_share = audit(Part(MOST + 301, *kept), Part(MOST + 101, *dropped))
+def test_many_unread_have_the_figures_of_the_largest_number_that_is_computed_exactly():
+    retained, dropped = (300, 5), (100, 60)
+    exact = audit(Part(MOST + 300, *retained), Part(MOST + 100, *dropped))
+    by_share = audit(Part(MOST + 301, *retained), Part(MOST + 101, *dropped))
     for one, other in zip(
         (exact.retained, exact.dropped, exact.recall),
         (by_share.retained, by_share.dropped, by_share.recall),
@@ -77,19 +77,19 @@ def test_many_unread_are_told_of_as_the_largest_number_that_is_told_exactly():
 def parts(draw):
     size = draw(st.integers(1, 400))
     read = draw(st.integers(1, size))
-    found = draw(st.integers(0, read))
-    return Part(size, read, found, draw(st.integers(0, size - read)))
+    positives = draw(st.integers(0, read))
+    return Part(size, read, positives, draw(st.integers(0, size - read)))
 
 
 @given(parts(), parts())
-def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
-    """By the plain definition: each number of the one with each of the other, and its probability."""
-    all_figures = audit(kept, dropped)
-    for each in (all_figures.retained, all_figures.dropped, all_figures.recall):
-        assert each.value is None or 0 <= each.low <= each.value <= each.high <= 1
+def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(retained, dropped):
+    """By definition: every number of one part with every number of the other, and the probability of the pair."""
+    all_figures = audit(retained, dropped)
+    for estimate in (all_figures.retained, all_figures.dropped, all_figures.recall):
+        assert estimate.value is None or 0 <= estimate.low <= estimate.value <= estimate.high <= 1
     if all_figures.recall.value is None:
         return
-    unwidened = Part(kept.size, kept.read, kept.positives), Part(dropped.size, dropped.read, dropped.positives)
+    unwidened = [Part(part.size, part.read, part.positives) for part in (retained, dropped)]
     if not all(part.positives for part in unwidened):
         return
     (left, of_left), (right, of_right) = (_every_number(part) for part in unwidened)
@@ -104,7 +104,7 @@ def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
 
 
 def _every_number(part):
-    """The numbers of a part that may be meant, and the chance of each by the beta-binomial distribution."""
+    """The possible numbers of positives in a part, and their probabilities by the beta-binomial distribution."""
     unread = np.arange(part.size - part.read + 1)
     return part.positives + unread, betabinom.pmf(
         unread, part.size - part.read, part.positives + 0.5, part.read - part.positives + 0.5
@@ -126,27 +126,27 @@ POPULATIONS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_the_intervals_cover_the_truth_as_often_as_they_say(population):
-    kept, dropped, least = POPULATIONS[population]
-    truth = (kept[1] / kept[0], dropped[1] / dropped[0], dropped[1] / (kept[1] + dropped[1]))
+    retained, dropped, least = POPULATIONS[population]
+    truth = (retained[1] / retained[0], dropped[1] / dropped[0], dropped[1] / (retained[1] + dropped[1]))
     covered, seen = np.zeros(3), 0.0
-    for of_kept, one in _samples(*kept):
+    for of_retained, one in _samples(*retained):
         for of_dropped, other in _samples(*dropped):
-            found = audit(of_kept, of_dropped)
+            figures = audit(of_retained, of_dropped)
             seen += one * other
             covered += [
-                one * other * (each.low - 1e-9 <= true <= each.high + 1e-9)
-                for each, true in zip((found.retained, found.dropped, found.recall), truth, strict=True)
+                one * other * (estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
+                for estimate, true in zip((figures.retained, figures.dropped, figures.recall), truth, strict=True)
             ]
     assert seen > 0.999
-    assert all(least <= each <= 0.97 or each > 0.999 for each in covered / seen)
+    assert all(least <= coverage <= 0.97 or coverage > 0.999 for coverage in covered / seen)
 
 
 def _samples(size, toxic, read):
-    """Every sample of a part that is not quite unlikely: what is known by it, and its probability."""
-    for found in range(max(0, read - (size - toxic)), min(read, toxic) + 1):
-        chance = hypergeom.pmf(found, size, toxic, read)
+    """Every sample of a part that is not very unlikely, and its probability."""
+    for positives in range(max(0, read - (size - toxic)), min(read, toxic) + 1):
+        chance = hypergeom.pmf(positives, size, toxic, read)
         if chance > 2e-5:
-            yield Part(size, read, found), chance
+            yield Part(size, read, positives), chance
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def example(message, suggestions, reference, response_set=(), kind="", random_ra
 
 
 def values(examples):
-    return {name: each.value for name, each in figures(examples).items()}
+    return {name: estimate.value for name, estimate in figures(examples).items()}
 
 
 KNOWN = {"yes", "no", "thank you !"}
@@ -60,15 +60,15 @@ THREE = [
 
 def test_macro_mrr_gives_each_reference_the_same_weight_and_ranks_in_a_random_set_are_measured_apart():
     yes = [example(f"m{n}", ["no", "yes"] if n else ["yes"], "yes", KNOWN, random_rank=n + 1) for n in range(3)]
-    found = figures([*yes, example("m3", ["maybe"], "no", KNOWN)])
-    assert found["mrr"].value == (1 + 1 / 2 + 1 / 2) / 4
-    assert found["macro_mrr"].value == ((1 + 1 / 2 + 1 / 2) / 3 + 0) / 2
-    assert (found["random_p1"].value, found["random_mrr"].value) == (1 / 3, (1 + 1 / 2 + 1 / 3) / 3)
+    estimates = figures([*yes, example("m3", ["maybe"], "no", KNOWN)])
+    assert estimates["mrr"].value == (1 + 1 / 2 + 1 / 2) / 4
+    assert estimates["macro_mrr"].value == ((1 + 1 / 2 + 1 / 2) / 3 + 0) / 2
+    assert (estimates["random_p1"].value, estimates["random_mrr"].value) == (1 / 3, (1 + 1 / 2 + 1 / 3) / 3)
     assert figures(THREE)["random_mrr"].value is None
     # Leaving out a message removes a reply that no other message has.
     whole, without = replies._macro_mrr([*yes, example("m3", ["maybe"], "no", KNOWN)])
     assert list(without) == pytest.approx([(1 / 2) / 2, (3 / 4) / 2, (3 / 4) / 2, 2 / 3])
-    assert whole == found["macro_mrr"].value
+    assert whole == estimates["macro_mrr"].value
 
 
 def test_bleu_is_that_of_sacrebleu_over_the_best_replies():
@@ -78,38 +78,38 @@ def test_bleu_is_that_of_sacrebleu_over_the_best_replies():
         )
         for n in range(30)
     ]
-    texts = [" ".join(each.best.words) for each in many], [[each.reference for each in many]]
+    texts = [" ".join(item.best.words) for item in many], [[item.reference for item in many]]
     assert figures(many)["bleu4"].value == pytest.approx(BLEU(lowercase=True).corpus_score(*texts).score / 100)
 
 
 def test_the_figures_of_three_examples_are_those_worked_out_by_hand():
-    found = values(THREE)
+    measures = values(THREE)
     f = 2 * (1 * 3 / 4) / (1 + 3 / 4), 2 * (1 * 2 / 3) / (1 + 2 / 3), 2 * (1 * 1 / 2) / (1 + 1 / 2)
-    assert found["rouge1"] == pytest.approx((1 + 1 + f[0]) / 3, abs=1e-7)
-    assert found["rouge2"] == pytest.approx((0 + 1 + f[1]) / 3, abs=1e-7)
-    assert found["rouge3"] == pytest.approx((0 + 1 + f[2]) / 3, abs=1e-7)
-    assert found["weighted_rouge"] == pytest.approx((1 / 6 + 1 + f[0] / 6 + f[1] / 3 + f[2] / 2) / 3, abs=1e-7)
+    assert measures["rouge1"] == pytest.approx((1 + 1 + f[0]) / 3, abs=1e-7)
+    assert measures["rouge2"] == pytest.approx((0 + 1 + f[1]) / 3, abs=1e-7)
+    assert measures["rouge3"] == pytest.approx((0 + 1 + f[2]) / 3, abs=1e-7)
+    assert measures["weighted_rouge"] == pytest.approx((1 / 6 + 1 + f[0] / 6 + f[1] / 3 + f[2] / 2) / 3, abs=1e-7)
     # The replies that count are "yes", "thank you !" and "not at all": 7 words, all distinct, and 4 pairs of words.
-    assert (found["dist1"], found["dist2"]) == (1, 4 / 7)
+    assert (measures["dist1"], measures["dist2"]) == (1, 4 / 7)
     # The reference of c is not in the response set; that of a comes second, that of b first.
-    assert (found["p1"], found["mrr"]) == (1 / 2, (1 / 2 + 1) / 2)
+    assert (measures["p1"], measures["mrr"]) == (1 / 2, (1 / 2 + 1) / 2)
 
 
 def test_a_reference_that_is_not_suggested_counts_as_missed_and_one_outside_the_response_set_not_at_all():
-    found = values([*THREE, example("d", ["yes"], "no", KNOWN)])
-    assert (found["p1"], found["mrr"]) == (1 / 3, (1 / 2 + 1 + 0) / 3)
+    measures = values([*THREE, example("d", ["yes"], "no", KNOWN)])
+    assert (measures["p1"], measures["mrr"]) == (1 / 3, (1 / 2 + 1 + 0) / 3)
     assert rank_of("No", ["No"], {"no"}) is None
-    found = values([example("a", ["yes"], "yes")])
-    assert (found["p1"], found["mrr"], found["rouge1"]) == (None, None, pytest.approx(1, abs=1e-7))
+    measures = values([example("a", ["yes"], "yes")])
+    assert (measures["p1"], measures["mrr"], measures["rouge1"]) == (None, None, pytest.approx(1, abs=1e-7))
     assert set(values([]).values()) == {None}
     # Replies that say the same again are less distinct.
-    found = values([example(str(number), ["thank you !"], "yes") for number in range(10)])
-    assert (found["dist1"], found["dist2"]) == (3 / 30, 2 / 30)
+    measures = values([example(str(number), ["thank you !"], "yes") for number in range(10)])
+    assert (measures["dist1"], measures["dist2"]) == (3 / 30, 2 / 30)
 
 
 def test_the_same_message_many_times_tells_no_more_than_once():
     apart = [example(str(number), ["yes" if number % 3 else "no"], "yes", KNOWN) for number in range(60)]
-    once, thrice = figures(apart), figures([each for each in apart for _ in range(3)])
+    once, thrice = figures(apart), figures([item for item in apart for _ in range(3)])
     for name in ("weighted_rouge", "rouge1", "p1", "mrr"):
         assert thrice[name].value == pytest.approx(once[name].value)
         assert (thrice[name].low, thrice[name].high) == pytest.approx((once[name].low, once[name].high))
@@ -117,11 +117,11 @@ def test_the_same_message_many_times_tells_no_more_than_once():
 
 def test_a_system_against_itself_differs_by_nothing():
     examples = [
-        each._replace(message=f"{each.message}{number}", random_rank=2) for each in THREE for number in range(10)
+        item._replace(message=f"{item.message}{number}", random_rank=2) for item in THREE for number in range(10)
     ]
-    for found in differences(examples, examples).values():
-        assert (found.value, found.better) == (0, None)
-        assert -0.2 < found.low == -found.high <= 0
+    for difference in differences(examples, examples).values():
+        assert (difference.value, difference.better) == (0, None)
+        assert -0.2 < difference.low == -difference.high <= 0
     assert p_values(examples, examples, seed="s") == dict.fromkeys(TESTED, 1)
 
 
@@ -146,15 +146,15 @@ WORDS = [f"w{number}" for number in range(60)]
 
 def simulated(rng, number):
     """Examples of a population: common and rare words, one to three replies of a message, hits by luck."""
-    found = []
-    while len(found) < number:
+    examples = []
+    while len(examples) < number:
         message, skill = str(rng.random()), rng.betavariate(0.5, 1)
         suggestions = [" ".join(WORDS[int(rng.paretovariate(0.6)) % 60] for _ in range(5)) for _ in range(2)]
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
             reference = suggestions[rng.choice([0, 0, 1])] if rng.random() < skill else "nothing like it"
             ranks = {"kind": f"reply {rng.randrange(8)}", "random_rank": rng.choice([1, 1, 2, 5])}
-            found.append(example(message, suggestions, reference, {reference}, **ranks))
-    return found
+            examples.append(example(message, suggestions, reference, {reference}, **ranks))
+    return examples
 
 
 @pytest.mark.slow
@@ -163,8 +163,8 @@ def test_in_300_simulated_sets_the_intervals_hold_the_truth_about_as_often_as_th
     drawn = [figures(simulated(rng, 100)) for _ in range(300)]
     truth = values(simulated(rng, 12_000))
     # Dist falls as replies are added, so its truth is that of sets of this size.
-    truth |= {name: float(np.mean([each[name].value for each in drawn])) for name in DISTINCT}
-    held = {name: np.mean([each[name].low <= truth[name] <= each[name].high for each in drawn]) for name in MEASURES}
+    truth |= {name: float(np.mean([row[name].value for row in drawn])) for name in DISTINCT}
+    held = {name: np.mean([row[name].low <= truth[name] <= row[name].high for row in drawn]) for name in MEASURES}
     assert all(0.93 <= held[name] <= 0.98 for name in MEASURES if name not in DISTINCT), held
     # The jackknife takes every n-gram that was seen once for one that might as well not have been, and is wide.
     assert all(held[name] >= 0.93 for name in DISTINCT), held
@@ -176,9 +176,9 @@ def test_in_300_simulated_sets_the_intervals_of_differences_hold_the_truth_about
         """Two systems on the same messages, of which the second finds the reference less often."""
         first = simulated(rng, size)
         lost = example("", ["nothing at all"], "w1 w2 w3", [])
-        worse = {each.message for each in first if rng.random() < 0.2}
+        worse = {item.message for item in first if rng.random() < 0.2}
         loss = {"best": lost.best, "matches": lost.matches, "random_rank": 9}
-        second = [each._replace(rank=each.rank and 0, **loss) if each.message in worse else each for each in first]
+        second = [item._replace(rank=item.rank and 0, **loss) if item.message in worse else item for item in first]
         return first, second
 
     rng = random.Random(5)
@@ -186,7 +186,7 @@ def test_in_300_simulated_sets_the_intervals_of_differences_hold_the_truth_about
     drawn = [differences(*both(100)) for _ in range(300)]
     first, second = map(values, both(12_000))
     held = {
-        name: np.mean([each[name].low <= first[name] - second[name] <= each[name].high for each in drawn])
+        name: np.mean([row[name].low <= first[name] - second[name] <= row[name].high for row in drawn])
         for name in means
     }
     # The plain jackknife of these two is somewhat too narrow.
@@ -195,11 +195,11 @@ def test_in_300_simulated_sets_the_intervals_of_differences_hold_the_truth_about
 
 
 def by_the_package(prediction, reference):
-    kept = Rouge(metrics=["rouge-1", "rouge-2"])
-    kept.AVAILABLE_METRICS["rouge-3"] = lambda said, true, **how: rouge_n(said, true, 3, **how)
-    kept.metrics.append("rouge-3")
-    [found] = kept.get_scores(prediction, reference)
-    return [found[f"rouge-{n}"]["f"] for n in (1, 2, 3)]
+    package = Rouge(metrics=["rouge-1", "rouge-2"])
+    package.AVAILABLE_METRICS["rouge-3"] = lambda predicted, true, **how: rouge_n(predicted, true, 3, **how)
+    package.metrics.append("rouge-3")
+    [by_metric] = package.get_scores(prediction, reference)
+    return [by_metric[f"rouge-{n}"]["f"] for n in (1, 2, 3)]
 
 
 TOKENS = st.sampled_from(["yes", "no", "it", "'s", "3.5", ".", "...", "so.", "!", "été", "да"])
@@ -234,9 +234,9 @@ def test_figures_without_their_extra_are_refused_with_what_to_install(monkeypatc
 
 
 def test_the_best_reply_counts_to_its_hundredth_word_and_a_longer_reference_is_not_measured():
-    found = best_of(["no", "thank you so much !", "thank you !"], "thank you !")
-    assert (found.place, found.words) == (2, ("thank", "you", "!"))
-    assert found.scores.weighted == pytest.approx(1, abs=1e-7)
+    best = best_of(["no", "thank you so much !", "thank you !"], "thank you !")
+    assert (best.place, best.words) == (2, ("thank", "you", "!"))
+    assert best.scores.weighted == pytest.approx(1, abs=1e-7)
     assert best_of(["no", "never"], "yes").place == 0
     # A prediction without words, or none at all, is called empty; a reference of full stops alone is not measured.
     assert best_of(["", ". .", "..."], "yes").words == best_of([], "yes").words == (EMPTY,)
@@ -247,8 +247,8 @@ def test_the_best_reply_counts_to_its_hundredth_word_and_a_longer_reference_is_n
     words = [f"w{number}" for number in range(LONGEST + 1)]
     assert is_measured(" ".join(words[:-1]))
     assert not is_measured(" ".join(words))
-    found = best_of([" ".join(words)], words[-1])
-    assert (found.scores.one, len(found.words)) == (0, LONGEST)
+    best = best_of([" ".join(words)], words[-1])
+    assert (best.scores.one, len(best.words)) == (0, LONGEST)
 
 
 SAID = ["what is canvas made of", "what is a hydrostatic mower", "Where is it ?"]
@@ -261,13 +261,13 @@ def of_one(texts):
 
 def test_bleu_is_that_of_the_published_evaluation_with_an_interval_over_pairs():
     # by sacrebleu.corpus_bleu(said, [meant], lowercase=True), which XGLUE's script calls
-    found = corpus_score(SAID, of_one(MEANT), seed="1")
-    assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
-    assert found.texts == 3
+    bleu = corpus_score(SAID, of_one(MEANT), seed="1")
+    assert bleu.value == pytest.approx(0.628308058977331, abs=1e-12)
+    assert bleu.texts == 3
     assert signature().startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp")
-    found = corpus_score(SAID * 20, of_one(MEANT * 20), seed="1")
-    assert found.low < found.value < found.high
-    assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
+    bleu = corpus_score(SAID * 20, of_one(MEANT * 20), seed="1")
+    assert bleu.low < bleu.value < bleu.high
+    assert bleu.value == pytest.approx(0.628308058977331, abs=1e-12)
     perfect = corpus_score(MEANT * 20, of_one(MEANT * 20), seed="1")
     assert (perfect.value, perfect.low) == (pytest.approx(1.0), None)
     assert corpus_score([], [], seed="1").value is None
@@ -285,9 +285,9 @@ REFERENCES = [
 def test_bleu_and_chrf_of_several_references_are_sacrebleus():
     streams = list(zip_longest(*REFERENCES))
     for measure, metric in ((BLEU4, BLEU(lowercase=True)), (CHRF, CHRF_OF_SACREBLEU())):
-        found = corpus_score(SAID, REFERENCES, seed="1", measure=measure)
-        assert found.value == pytest.approx(metric.corpus_score(SAID, streams).score / 100, abs=1e-12)
-        assert found.value >= corpus_score(SAID, of_one(MEANT), seed="1", measure=measure).value
+        score = corpus_score(SAID, REFERENCES, seed="1", measure=measure)
+        assert score.value == pytest.approx(metric.corpus_score(SAID, streams).score / 100, abs=1e-12)
+        assert score.value >= corpus_score(SAID, of_one(MEANT), seed="1", measure=measure).value
         many_texts = corpus_score(SAID * 20, REFERENCES * 20, seed="1", measure=measure)
         assert many_texts.low < many_texts.value < many_texts.high
 
@@ -298,12 +298,12 @@ def of_means(values):
 
 def test_two_means_are_apart_by_the_mean_difference_with_the_interval_of_paired_values():
     values = np.random.default_rng(1).normal(0.7, 0.2, size=(2, 200))
-    found, p = apart(of_means(values[0]), of_means(values[1]), lambda sums: sums[0] / sums[1], seed="1")
+    difference, p = apart(of_means(values[0]), of_means(values[1]), lambda sums: sums[0] / sums[1], seed="1")
     differences = values[0] - values[1]
     off = 1.959964 * differences.std(ddof=1) / 200**0.5
-    assert found.value == pytest.approx(differences.mean())
-    assert (found.low, found.high) == pytest.approx((found.value - off, found.value + off))
-    assert p == pytest.approx(2 * scipy.special.ndtr(-abs(found.value) / off * 1.959964), abs=0.02)
+    assert difference.value == pytest.approx(differences.mean())
+    assert (difference.low, difference.high) == pytest.approx((difference.value - off, difference.value + off))
+    assert p == pytest.approx(2 * scipy.special.ndtr(-abs(difference.value) / off * 1.959964), abs=0.02)
 
 
 def test_what_never_differs_or_is_little_has_no_interval_of_a_difference():
@@ -315,8 +315,8 @@ def test_what_never_differs_or_is_little_has_no_interval_of_a_difference():
 
 
 def test_bleu_of_two_systems_is_compared_by_the_counts_of_each_pair():
-    first, second = (counts(said * 20, of_one(MEANT * 20)) for said in (MEANT, SAID))
-    found, p = apart(first, second, scores, seed="1")
-    assert found.value == pytest.approx(1 - 0.628308058977331, abs=1e-12)
-    assert 0 < found.low < found.high < 1
+    first, second = (counts(texts * 20, of_one(MEANT * 20)) for texts in (MEANT, SAID))
+    difference, p = apart(first, second, scores, seed="1")
+    assert difference.value == pytest.approx(1 - 0.628308058977331, abs=1e-12)
+    assert 0 < difference.low < difference.high < 1
     assert p < 0.001

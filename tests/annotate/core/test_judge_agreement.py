@@ -15,67 +15,67 @@ def made(units=60, seed=3, slips=0.2):
     """Three people's answers to each unit and a judge's, each of which slips; the last ten units have one answer."""
     chance = np.random.default_rng(seed)
     truth = chance.integers(0, 3, units)
-    said = np.where(chance.random((4, units)) < slips, chance.integers(0, 3, (4, units)), truth)
+    labels = np.where(chance.random((4, units)) < slips, chance.integers(0, 3, (4, units)), truth)
     rows = [
-        (unit, person, "abc"[said[person, unit]])
+        (unit, person, "abc"[labels[person, unit]])
         for unit in range(units)
         for person in range(3 if unit < units - 10 else 1)
     ]
-    return tabulate(rows, "abc"), said
+    return tabulate(rows, "abc"), labels
 
 
 def test_the_means_are_those_of_all_pairs_on_a_unit():
-    answers, said = made()
-    found = judge_agreement(answers, said[3], seed=1)
-    shared = said[:, :50]
+    answers, labels = made()
+    agreement = judge_agreement(answers, labels[3], seed=1)
+    shared = labels[:, :50]
     pairs = [np.mean(shared[first] == shared[second]) for first, second in combinations(range(3), 2)]
     with_judge = [np.mean(shared[person] == shared[3]) for person in range(3)]
-    assert found.people.value == pytest.approx(np.mean(pairs))
-    assert found.judge_shared.value == pytest.approx(np.mean(with_judge))
-    assert found.difference.value == pytest.approx(np.mean(with_judge) - np.mean(pairs))
-    assert (found.units, found.units_shared) == (60, 50)
-    assert found.people.low < found.people.value < found.people.high
-    assert found.difference.low < found.difference.value < found.difference.high
+    assert agreement.people.value == pytest.approx(np.mean(pairs))
+    assert agreement.judge_shared.value == pytest.approx(np.mean(with_judge))
+    assert agreement.difference.value == pytest.approx(np.mean(with_judge) - np.mean(pairs))
+    assert (agreement.units, agreement.units_shared) == (60, 50)
+    assert agreement.people.low < agreement.people.value < agreement.people.high
+    assert agreement.difference.low < agreement.difference.value < agreement.difference.high
     # Alpha is that of the answers with the judge among the annotators, and without.
     counts = answers.counts()[:50]
-    assert found.people_alpha == alpha(counts, seed=1)
-    assert found.judge_alpha == alpha(counts + np.eye(3, dtype=int)[said[3, :50]], seed=1)
+    assert agreement.people_alpha == alpha(counts, seed=1)
+    assert agreement.judge_alpha == alpha(counts + np.eye(3, dtype=int)[labels[3, :50]], seed=1)
     # Units that the judge did not label do not count.
-    found = judge_agreement(answers, np.where(np.arange(60) < 30, -1, said[3]), seed=1)
-    assert (found.units, found.units_shared) == (30, 20)
+    agreement = judge_agreement(answers, np.where(np.arange(60) < 30, -1, labels[3]), seed=1)
+    assert (agreement.units, agreement.units_shared) == (30, 20)
 
 
 def test_what_cannot_be_compared_has_no_figure():
     answers = tabulate([(unit, person, "ab"[unit % 2]) for unit in range(40) for person in range(2)], "ab")
-    found = judge_agreement(answers, np.arange(40) % 2, seed=1)
-    assert found.judge_shared.value == found.people.value == 1
-    assert found.people.low < 1
-    assert found.difference is None  # it is the same everywhere
+    agreement = judge_agreement(answers, np.arange(40) % 2, seed=1)
+    assert agreement.judge_shared.value == agreement.people.value == 1
+    assert agreement.people.low < 1
+    assert agreement.difference is None  # it is the same everywhere
     one_each = tabulate([(unit, 0, "ab"[unit % 2]) for unit in range(40)], "ab")
-    found = judge_agreement(one_each, np.zeros(40, dtype=int), seed=1)
-    assert found.judge.value == 0.5
-    assert found.people.value is found.difference is found.people_alpha.value is None
-    found = judge_agreement(tabulate([], "ab"), np.zeros(0, dtype=int), seed=1)
-    assert (found.judge.value, found.people.value, found.difference, found.units) == (None, None, None, 0)
+    agreement = judge_agreement(one_each, np.zeros(40, dtype=int), seed=1)
+    assert agreement.judge.value == 0.5
+    assert agreement.people.value is agreement.difference is agreement.people_alpha.value is None
+    agreement = judge_agreement(tabulate([], "ab"), np.zeros(0, dtype=int), seed=1)
+    assert agreement.judge.value is agreement.people.value is agreement.difference is None
+    assert agreement.units == 0
 
 
 @pytest.mark.slow
 def test_the_intervals_cover_what_many_units_show():
-    answers, said = made(units=60_010)
-    true = judge_agreement(answers, said[3], seed=1, replicates=10)
+    answers, labels = made(units=60_010)
+    true = judge_agreement(answers, labels[3], seed=1, replicates=10)
     covered = np.zeros(3)
     for seed in range(200):
-        found = judge_agreement(*_judged(seed), seed=1, replicates=1)
-        for place, (one, of) in enumerate(
-            ((found.judge_shared, true.judge_shared), (found.people, true.people), (found.difference, true.difference))
-        ):
+        agreement = judge_agreement(*_judged(seed), seed=1, replicates=1)
+        for place, name in enumerate(("judge_shared", "people", "difference")):
+            one, of = getattr(agreement, name), getattr(true, name)
             covered[place] += one.low <= of.value <= one.high
     assert (covered >= 182).all(), covered
 
 
 def _judged(seed):
-    answers, said = made(seed=1000 + seed)
-    return answers, said[3]
+    answers, labels = made(seed=1000 + seed)
+    return answers, labels[3]
 
 
 LABELS = "12345"
@@ -121,12 +121,12 @@ def result_of(judge, *people, **options):
 @pytest.mark.parametrize("case", PUBLISHED)
 def test_the_verdict_is_that_of_the_published_program(case):
     judge, epsilon = case
-    found = result_of(JUDGES[judge], epsilon=epsilon)
+    verdict = result_of(JUDGES[judge], epsilon=epsilon)
     rate, advantage, p_values = PUBLISHED[case]
-    assert (found.winning_rate, found.advantage) == pytest.approx((rate, advantage))
-    assert [one.p for one in found.annotators if one.p is not None] == pytest.approx(p_values, abs=1e-6)
-    assert found.passed is (rate >= 0.5)
-    assert not found.reasons
+    assert (verdict.winning_rate, verdict.advantage) == pytest.approx((rate, advantage))
+    assert [one.p for one in verdict.annotators if one.p is not None] == pytest.approx(p_values, abs=1e-6)
+    assert verdict.passed is (rate >= 0.5)
+    assert not verdict.reasons
 
 
 def test_few_people_or_units_give_no_verdict_and_a_copy_of_an_annotator_wins_for_certain():
@@ -138,10 +138,10 @@ def test_few_people_or_units_give_no_verdict_and_a_copy_of_an_annotator_wins_for
     assert result_of("." * 60).passed is None
     ada = result_of(PEOPLE["ada"]).annotators[0]
     assert (ada.judge, ada.person, ada.p) == (1, 1, 0)
-    found = result_of("." * 31 + JUDGES["good"][31:])
-    assert found.reasons == (NoVerdict.FEW_UNITS,)
-    assert (found.passed, found.winning_rate, found.advantage) == (None, None, None)
-    assert max(one.units for one in found.annotators) == 29
+    verdict = result_of("." * 31 + JUDGES["good"][31:])
+    assert verdict.reasons == (NoVerdict.FEW_UNITS,)
+    assert (verdict.passed, verdict.winning_rate, verdict.advantage) == (None, None, None)
+    assert max(one.units for one in verdict.annotators) == 29
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1, float("nan")])

@@ -20,36 +20,36 @@ from annotate.core.pause_rule import (
 )
 
 RULES = st.builds(Rule, below=st.floats(0, 1), confidence=st.floats(0.5, 1, exclude_max=True), least=st.integers(1, 30))
-COUNTS = st.integers(0, 60).flatmap(lambda asked: st.tuples(st.integers(0, asked), st.just(asked)))
+COUNTS = st.integers(0, 60).flatmap(lambda number: st.tuples(st.integers(0, number), st.just(number)))
 
 
 @given(COUNTS, RULES)
 def test_who_is_paused_is_who_the_posterior_says_is_below(counts, rule):
-    right, asked = counts
-    sure = beta.cdf(rule.below, right + 0.5, asked - right + 0.5)
+    right, total = counts
+    sure = beta.cdf(rule.below, right + 0.5, total - right + 0.5)
     if abs(sure - rule.confidence) > 1e-9:  # else the two ways of computing it may differ
-        assert pauses(right, asked, rule) == (asked >= rule.least and sure >= rule.confidence)
+        assert pauses(right, total, rule) == (total >= rule.least and sure >= rule.confidence)
     # A right answer more never pauses, and a wrong one more never saves.
-    if pauses(right, asked, rule):
-        assert pauses(right, asked + 1, rule)
-    elif asked >= rule.least:
-        assert not pauses(right + 1, asked + 1, rule)
-    assert limit(asked, rule) <= limit(asked + 1, rule)
+    if pauses(right, total, rule):
+        assert pauses(right, total + 1, rule)
+    elif total >= rule.least:
+        assert not pauses(right + 1, total + 1, rule)
+    assert limit(total, rule) <= limit(total + 1, rule)
 
 
-def by_counting(accuracy, asked, rule):
+def by_counting(accuracy, total, rule):
     """Every sequence of right and wrong answers with its chance; paused where any beginning of it is."""
-    found = [0.0] * asked
-    for answers in product((0, 1), repeat=asked):
-        chance = accuracy ** sum(answers) * (1 - accuracy) ** (asked - sum(answers))
-        for number in range(1, asked + 1):
+    chances = [0.0] * total
+    for answers in product((0, 1), repeat=total):
+        chance = accuracy ** sum(answers) * (1 - accuracy) ** (total - sum(answers))
+        for number in range(1, total + 1):
             if number >= rule.least:
                 right = sum(answers[:number])
                 if probability_below(right, number, rule.below) >= rule.confidence:
-                    for later in range(number - 1, asked):
-                        found[later] += chance
+                    for later in range(number - 1, total):
+                        chances[later] += chance
                     break
-    return found
+    return chances
 
 
 @pytest.mark.parametrize("rule", [DEFAULT, Rule(0.6, 0.8, 3), Rule(0.9, 0.5, 1), Rule(0.75, 0.9, 5)])
@@ -89,8 +89,8 @@ def test_the_table_has_a_row_a_rule_and_accuracy_and_says_which_pauses_are_error
 
 def test_the_default_rule_finds_most_who_answer_at_random_and_hardly_anybody_who_works_well():
     """The figures that the documentation gives for a manager to choose by."""
-    found = {row.accuracy: [round(100 * chance, 1) for _, chance in row.by] for row in table([DEFAULT])}
-    assert found == {
+    percentages = {row.accuracy: [round(100 * chance, 1) for _, chance in row.by] for row in table([DEFAULT])}
+    assert percentages == {
         0.2: [97.3, 100.0, 100.0],
         0.5: [43.2, 71.7, 92.1],
         0.6: [21.1, 39.9, 60.0],
@@ -112,7 +112,9 @@ def test_the_table_for_managers_is_exact(settings):
     assert len(rows) == len(CHOICES)
     for row, rule in zip(rows, CHOICES, strict=True):
         named = f"below {rule.below:.0%}, {rule.confidence:.0%} sure"
-        by_accuracy = [[100 * chance_of_pause(each, asked, rule)[-1] for asked in (20, 40)] for each in ACCURACIES]
+        by_accuracy = [
+            [100 * chance_of_pause(accuracy, number, rule)[-1] for number in (20, 40)] for accuracy in ACCURACIES
+        ]
         chances = [f"{by_20th:.1f}, {by_40th:.1f}" for by_20th, by_40th in by_accuracy]
         assert [cell.strip() for cell in row.strip("| ").split("|")] == [named, *chances]
 

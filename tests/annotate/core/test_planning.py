@@ -1,4 +1,4 @@
-"""What a draw is expected to tell of a predictor: the planned widths are those of the estimator of reports."""
+"""The planned widths of intervals are those of the estimator that reports use."""
 
 from dataclasses import replace
 from itertools import product
@@ -44,8 +44,8 @@ FIGURES = st.sampled_from(
 
 
 def expected_set(voted, checks):
-    """A uniform set just as it is expected by HALF, with whole numbers of posts; agreement is wrong in 10%, and the
-    predictor right in 90%. Of what readers decided an adjudicator decides a fifth again, and says the same."""
+    """The uniform set that HALF expects, in whole posts: agreement is wrong in 10%, and the predictor right in 90%. An
+    adjudicator decides a fifth of the readers' posts again, and gives the same label."""
     posts = {}
 
     def add(number, *cell):
@@ -53,25 +53,25 @@ def expected_set(voted, checks):
         for n in range(number):
             word = "audited" if cell.stratum else "read"
             checked = {"first": cell.truth, "chance": 0.2} if n % 5 == 0 else {}
-            told = {"word": word, **checked} if checks and cell.read else {}
-            posts[f"{len(posts)}"] = cell._replace(**told)
+            decision = {"word": word, **checked} if checks and cell.read else {}
+            posts[f"{len(posts)}"] = cell._replace(**decision)
 
-    for own in LABELS:
-        others = [label for label in LABELS if label != own]
+    for label in LABELS:
+        others = [other for other in LABELS if other != label]
         for half in (True, False):
             if voted:
-                add(900, own, own, half, own, own)
+                add(900, label, label, half, label, label)
                 for other in others:
-                    add(50, own, own, half, other, own)
+                    add(50, label, label, half, other, label)
                 continue
-            add(810, own, own, half, own, own)
+            add(810, label, label, half, label, label)
             for other in others:
-                add(45, own, own, half, own, other)
-                add(45, own, own, half, other, other)
-                add(5, own, own, half, other, own)
-        add(900, "", "", True, own, own)
+                add(45, label, label, half, label, other)
+                add(45, label, label, half, other, other)
+                add(5, label, label, half, other, label)
+        add(900, "", "", True, label, label)
         for other in others:
-            add(50, "", "", True, own, other)
+            add(50, "", "", True, label, other)
     # What nobody has read has the detectors' label.
     read = {key: cell if cell.read else cell._replace(truth=cell.agreed) for key, cell in posts.items()}
     return Uniform(read)
@@ -89,9 +89,9 @@ def test_the_planned_interval_is_that_of_a_report_on_the_set_that_is_expected(vo
         ("recall", "a"): metrics.recall("a", uniform, {}),
         ("precision", "b"): metrics.precision("b", uniform, {}, with_und=True),
     }
-    for (measure, label), found in measured.items():
+    for (measure, label), figure in measured.items():
         ahead = planned(measure, label, EVEN, draw, expected)
-        assert ahead.as_dict() == pytest.approx(found.estimate.as_dict(), rel=1e-6), measure
+        assert ahead.as_dict() == pytest.approx(figure.estimate.as_dict(), rel=1e-6), measure
         assert ahead.value == pytest.approx(0.9, abs=0.01)
 
 
@@ -112,7 +112,7 @@ def test_more_posts_audits_or_checks_never_widen_an_interval(figure, expected, s
     for few, many in (
         (Draw(size, less, 0), Draw(round(size * more), less, 0)),
         (Draw(size, less, 0), Draw(size, most, 0)),
-        [Draw(20_000, 0.1, 30, Checks(each / 2, 5, each / 2, each / 2)) for each in shares],
+        [Draw(20_000, 0.1, 30, Checks(share / 2, 5, share / 2, share / 2)) for share in shares],
     ):
         one, other = (width(planned(*figure, UNEVEN, draw, expected)) for draw in (few, many))
         assert other <= one + 1e-4
@@ -123,15 +123,15 @@ def test_the_cheapest_draw_is_enough_and_the_next_smaller_one_is_not(figure, exp
     def is_enough(draw):
         return width(planned(*figure, UNEVEN, draw, expected)) <= wished
 
-    found = cheapest(UNEVEN, is_enough)
-    if found is None:
+    draw = cheapest(UNEVEN, is_enough)
+    if draw is None:
         # Not even the largest draw with the most audits is.
         assert not is_enough(Draw(UNEVEN.posts, 1.0, 0))
         return
-    assert is_enough(found)
-    place = UNEVEN.sizes.index(found.size)
-    assert place == 0 or not is_enough(found._replace(size=UNEVEN.sizes[place - 1]))
-    assert found.size in UNEVEN.sizes
+    assert is_enough(draw)
+    place = UNEVEN.sizes.index(draw.size)
+    assert place == 0 or not is_enough(draw._replace(size=UNEVEN.sizes[place - 1]))
+    assert draw.size in UNEVEN.sizes
 
 
 def test_a_rare_language_can_be_stated_once_enough_of_the_others_is_audited():
@@ -167,18 +167,18 @@ def test_an_adjudicator_reads_a_share_of_what_one_reader_decided_and_another_one
 @pytest.mark.parametrize("measure", ["recall", "precision"])
 def test_a_set_of_its_own_is_as_wide_as_evaluate_makes_it(measure):
     """With the decoys that it has by default, and as few posts as suffice."""
-    found = alone(measure, Expected(0.95), 0.05)
+    plan = alone(measure, Expected(0.95), 0.05)
     # In whole posts it may be a little wider, or narrower.
-    widths = [width(evaluated(measure, posts, found.decoys)) for posts in (found.posts - 20, found.posts + 20)]
+    widths = [width(evaluated(measure, posts, plan.decoys)) for posts in (plan.posts - 20, plan.posts + 20)]
     assert widths[1] <= 0.05 < widths[0]
     plain = 296
-    assert found.posts > plain
-    assert found.inside == pytest.approx(found.posts * {"recall": 0.6, "precision": 0.95}[measure])
+    assert plan.posts > plain
+    assert plan.inside == pytest.approx(plan.posts * {"recall": 0.6, "precision": 0.95}[measure])
     assert alone(measure, Expected(0.95), 1e-6) is None
     assert alone("accuracy", Expected(), 0.05) is alone("error", Expected(), 0.05) is None
     # It is larger where more is in other languages or readers say Yes by mistake.
     usual, mixed, erring = (
-        alone("recall", each, 0.05) for each in (Expected(), Expected(others=0.6), Expected(false_yes=0.01))
+        alone("recall", expected, 0.05) for expected in (Expected(), Expected(others=0.6), Expected(false_yes=0.01))
     )
     assert mixed.posts > usual.posts
     assert mixed.decoys > usual.decoys
@@ -186,16 +186,17 @@ def test_a_set_of_its_own_is_as_wide_as_evaluate_makes_it(measure):
 
 
 def evaluated(measure, posts, decoys, accuracy=0.95, others=0.4):
-    """What `evaluate` says of a set in which readers say Yes to no decoy; in whole posts."""
+    """The estimate of `evaluate` for a set in which readers say Yes to no decoy, in whole posts."""
     inside = round(posts * (1 - others if measure == "recall" else accuracy))
     false = false_among(decoys, 0, inside, posts - inside)
     hits = round(inside * accuracy)
     if measure == "recall":
-        return metrics.recall("de", None, {"de": said(hits, inside, "nl")}, {}, false).estimate
-    return metrics.precision("de", None, {"de": said(inside, posts, "not-de")}, with_und=True, false_yes=false).estimate
+        return metrics.recall("de", None, {"de": labels(hits, inside, "nl")}, {}, false).estimate
+    shown = {"de": labels(inside, posts, "not-de")}
+    return metrics.precision("de", None, shown, with_und=True, false_yes=false).estimate
 
 
-def said(german, posts, other):
+def labels(german, posts, other):
     return {str(number): "de" if number < german else other for number in range(posts)}
 
 
@@ -206,14 +207,14 @@ def test_planned_widths_of_recall_sets_agree_with_those_of_simulated_ones(share,
     chance = np.random.default_rng(31)
     for posts, inside, recall in ((420, 286, 0.937), (420, 200, 0.91), (420, 245, 0.955)):
         decoys = round(share * posts)
-        found = []
+        widths = []
         for _ in range(300):
             is_so = int(chance.binomial(posts, inside / posts))
             false = false_among(decoys, int(chance.binomial(decoys, rate)), is_so, posts - is_so)
             hits = int(chance.binomial(is_so, recall))
-            found.append(width(metrics.recall("de", None, {"de": said(hits, is_so, "nl")}, {}, false).estimate))
+            widths.append(width(metrics.recall("de", None, {"de": labels(hits, is_so, "nl")}, {}, false).estimate))
         planned = width(AskedSet(True, recall, 1 - inside / posts, rate).estimate(posts, decoys))
-        assert np.median(found) == pytest.approx(planned, abs=0.02), (posts, inside, share)
+        assert np.median(widths) == pytest.approx(planned, abs=0.02), (posts, inside, share)
 
 
 @pytest.mark.parametrize("by_author", [True, False])

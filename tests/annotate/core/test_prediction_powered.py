@@ -33,11 +33,11 @@ def yes(*arguments, half_width=None, **options):
 
 
 def test_people_alone_have_the_share_and_the_interval_of_the_items_read_and_the_rest_estimated():
-    found = yes(READ).people
+    people = yes(READ).people
     # Of 900 unread items, as many as an effective count of 100 x (1 - .1) tells.
     low, high = jeffreys(0.44 * 90, 90)
-    assert found.value == pytest.approx(0.44)
-    assert (found.low, found.high) == pytest.approx(((44 + 900 * low) / 1000, (44 + 900 * high) / 1000))
+    assert people.value == pytest.approx(0.44)
+    assert (people.low, people.high) == pytest.approx(((44 + 900 * low) / 1000, (44 + 900 * high) / 1000))
 
 
 def test_the_tuned_estimate_is_the_judges_mean_and_the_mean_of_what_people_say_otherwise():
@@ -49,17 +49,17 @@ def test_the_tuned_estimate_is_the_judges_mean_and_the_mean_of_what_people_say_o
 
 
 def test_with_more_unread_items_of_the_label_the_estimates_move_and_people_alone_do_not():
-    found = yes(READ, corpus=(500, 500))
-    assert found.people.value == pytest.approx(0.44)
+    shares = yes(READ, corpus=(500, 500))
+    assert shares.people.value == pytest.approx(0.44)
     # ppi-python 0.2.3 gives 0.525 for the mean of the unread items: ppi_mean_pointestimate(people, judge, unread,
     # lam=0.85), with 460 ones among 900 unread items; it clips the weight that it tunes itself to 0.80.
     unread = 0.85 * 460 / 900 + 0.44 - 0.85 * 0.4
-    assert found.prediction_powered.value == pytest.approx((44 + 900 * unread) / 1000)
+    assert shares.prediction_powered.value == pytest.approx((44 + 900 * unread) / 1000)
     # The correction inverts sensitivity and false positives.
     sensitivity, false = 38 / 44, 2 / 56
     unread = (460 / 900 - false) / (sensitivity - false)
-    assert found.rogan_gladen.value == pytest.approx((44 + 900 * unread) / 1000)
-    assert found.rogan_gladen.low < found.rogan_gladen.value < found.rogan_gladen.high
+    assert shares.rogan_gladen.value == pytest.approx((44 + 900 * unread) / 1000)
+    assert shares.rogan_gladen.low < shares.rogan_gladen.value < shares.rogan_gladen.high
 
 
 def test_both_labels_of_two_mirror_each_other_and_what_was_read_completely_is_exact():
@@ -78,25 +78,25 @@ def test_both_labels_of_two_mirror_each_other_and_what_was_read_completely_is_ex
 
 
 def test_a_judge_that_hardly_agrees_leaves_people_alone_and_says_so():
-    found = yes({(0, 0): 30, (0, 1): 30, (1, 0): 18, (1, 1): 22})
-    assert found.correlation < found.least_correlation == pytest.approx(1 / np.sqrt(98))
-    assert found.prediction_powered.reasons == (Reason.WEAK,)
-    assert found.prediction_powered.is_fallback
-    assert (found.prediction_powered.low, found.prediction_powered.high) == (found.people.low, found.people.high)
+    shares = yes({(0, 0): 30, (0, 1): 30, (1, 0): 18, (1, 1): 22})
+    assert shares.correlation < shares.least_correlation == pytest.approx(1 / np.sqrt(98))
+    assert shares.prediction_powered.reasons == (Reason.WEAK,)
+    assert shares.prediction_powered.is_fallback
+    assert (shares.prediction_powered.low, shares.prediction_powered.high) == (shares.people.low, shares.people.high)
     # The correction divides by a gain of little: its interval is nearly all there is.
-    assert found.rogan_gladen.high - found.rogan_gladen.low > 0.6
+    assert shares.rogan_gladen.high - shares.rogan_gladen.low > 0.6
     # One that is wrong more often than not is not corrected; its labels tell the opposite, which the weight uses.
-    found = yes({(0, 0): 10, (0, 1): 50, (1, 0): 35, (1, 1): 5})
-    assert found.rogan_gladen.reasons == (Reason.UNINFORMATIVE,)
-    assert not found.prediction_powered.is_fallback
+    shares = yes({(0, 0): 10, (0, 1): 50, (1, 0): 35, (1, 1): 5})
+    assert shares.rogan_gladen.reasons == (Reason.UNINFORMATIVE,)
+    assert not shares.prediction_powered.is_fallback
 
 
 def test_a_label_that_nobody_read_has_people_alone_with_the_exact_end():
-    found = yes({(0, 0): 29, (1, 0): 1}, corpus=(990, 10), chance=0.03)
-    assert found.prediction_powered.reasons == found.rogan_gladen.reasons == (Reason.UNRELATED,)
-    assert found.people.value == found.people.low == 0
-    assert found.people.high == pytest.approx(0.97 * (1 - 0.025 ** (1 / (30 * 0.97))))
-    assert found.correlation is None
+    shares = yes({(0, 0): 29, (1, 0): 1}, corpus=(990, 10), chance=0.03)
+    assert shares.prediction_powered.reasons == shares.rogan_gladen.reasons == (Reason.UNRELATED,)
+    assert shares.people.value == shares.people.low == 0
+    assert shares.people.high == pytest.approx(0.97 * (1 - 0.025 ** (1 / (30 * 0.97))))
+    assert shares.correlation is None
 
 
 def test_an_item_that_the_judge_refused_is_one_to_which_it_did_not_give_the_label():
@@ -108,30 +108,30 @@ def test_an_item_that_the_judge_refused_is_one_to_which_it_did_not_give_the_labe
     )
     for way in WAYS:
         assert getattr(corpus_shares(with_refusals)[1], way) == getattr(corpus_shares(as_other)[1], way)
-    assert [each.label for each in corpus_shares(with_refusals)] == list(LABELS)
+    assert [shares.label for shares in corpus_shares(with_refusals)] == list(LABELS)
 
 
 def test_items_count_by_the_inverse_of_their_chances():
     # 20 of 800 items that the judge has as no, and 40 of 200 as yes: a stratum each.
     cells = {(0, 0): 15, (0, 1): 5, (1, 0): 10, (1, 1): 30}
     read = sample(cells, corpus=(800, 200), chance=[20 / 800] * 20 + [40 / 200] * 40)
-    found = corpus_shares(read)[1]
-    assert found.people.value == pytest.approx(0.35)
-    assert found.prediction_powered.value == pytest.approx(0.35)
+    shares = corpus_shares(read)[1]
+    assert shares.people.value == pytest.approx(0.35)
+    assert shares.prediction_powered.value == pytest.approx(0.35)
     uniform = people_alone(Counts.of(sample(cells, corpus=(800, 200), chance=0.06), 1))
-    assert found.people.high - found.people.low > uniform.high - uniform.low
+    assert shares.people.high - shares.people.low > uniform.high - uniform.low
 
 
 def test_the_items_still_to_read_are_those_that_a_larger_draw_needs():
     cells = {(0, 0): 450, (0, 1): 50, (1, 0): 50, (1, 1): 450}
-    found = yes(cells, corpus=(50_000, 50_000), chance=0.01, half_width=0.02)
+    shares = yes(cells, corpus=(50_000, 50_000), chance=0.01, half_width=0.02)
     # By the normal approximation: 1.96^2 x .25 / .02^2, corrected for a corpus of 100,000.
-    assert found.people.more == pytest.approx(2345 - 1000, abs=5)
-    assert found.prediction_powered.more == 0
-    found = yes(cells, corpus=(50_000, 50_000), chance=0.01, half_width=0.01)
+    assert shares.people.more == pytest.approx(2345 - 1000, abs=5)
+    assert shares.prediction_powered.more == 0
+    shares = yes(cells, corpus=(50_000, 50_000), chance=0.01, half_width=0.01)
     # By the same times 1 - correlation^2, which is .36.
-    assert found.prediction_powered.more == pytest.approx(3342 - 1000, abs=40)
-    assert found.prediction_powered.more < found.rogan_gladen.more < found.people.more
+    assert shares.prediction_powered.more == pytest.approx(3342 - 1000, abs=40)
+    assert shares.prediction_powered.more < shares.rogan_gladen.more < shares.people.more
 
 
 @given(
@@ -144,9 +144,9 @@ def test_every_interval_holds_its_value_within_0_and_1(rows, unread):
     corpus = np.bincount(judge, minlength=3) + np.array(unread)
     if not corpus.sum():
         return
-    for found in corpus_shares(ReadSample(("a", "b", "c"), corpus, judge, people, chances), 0.05):
+    for shares in corpus_shares(ReadSample(("a", "b", "c"), corpus, judge, people, chances), 0.05):
         for way in WAYS:
-            one = getattr(found, way)
+            one = getattr(shares, way)
             assert 0 <= one.low <= one.high <= 1
             assert one.value is None or one.low - 1e-9 <= one.value <= one.high + 1e-9
             assert 0 <= one.more <= corpus.sum() - len(rows)
@@ -179,8 +179,8 @@ def test_a_sample_that_cannot_be_is_refused(change, words):
 
 
 def coverage(rows, way, of="of_people"):
-    found = [row for row in rows if row.way == way]
-    return sum(getattr(row, of) for row in found) / len(found), sum(row.width for row in found) / len(found)
+    estimates = [row for row in rows if row.way == way]
+    return np.mean([getattr(row, of) for row in estimates]), np.mean([row.width for row in estimates])
 
 
 # Of 200 draws 91% or more cover, where the benchmark finds 94% to 98% of 2,000.
@@ -212,8 +212,8 @@ def test_a_label_that_is_rare_among_items_with_a_great_weight_is_covered():
     covered = np.zeros(3)
     for _ in range(200):
         read = np.flatnonzero(chance.random(10_000) < chances)
-        found = corpus_shares(ReadSample(LABELS, corpus, judge[read], people[read], chances[read]))[1]
-        covered += [getattr(found, way).low <= people.mean() <= getattr(found, way).high for way in WAYS]
+        shares = corpus_shares(ReadSample(LABELS, corpus, judge[read], people[read], chances[read]))[1]
+        covered += [getattr(shares, way).low <= people.mean() <= getattr(shares, way).high for way in WAYS]
     assert (covered >= 182).all()
 
 

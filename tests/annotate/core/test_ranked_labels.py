@@ -41,15 +41,15 @@ DOCUMENTS = st.lists(st.builds(Judged, GOLD, RANKINGS), min_size=1, max_size=6)
 
 def test_each_measure_is_that_of_the_published_code_worked_out_by_hand():
     # Three gold labels, found at ranks 1 and 4; one gold label, at rank 2; none found, of a short ranking.
-    found = measures_at(
+    measures = measures_at(
         [Judged({"a", "b", "c"}, ["a", "x", "y", "b", "z"]), Judged({"a"}, ["x", "a"]), Judged({"a", "b"}, ["x"])], 5
     )
-    assert found["P"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 4, 2 / 5], [0, 1 / 2, 1 / 3, 1 / 4, 1 / 5], [0] * 5]
-    assert found["R"].tolist() == [[1 / 3, 1 / 3, 1 / 3, 2 / 3, 2 / 3], [0, 1, 1, 1, 1], [0] * 5]
-    assert found["RP"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 3, 2 / 3], [0, 1, 1, 1, 1], [0] * 5]
+    assert measures["P"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 4, 2 / 5], [0, 1 / 2, 1 / 3, 1 / 4, 1 / 5], [0] * 5]
+    assert measures["R"].tolist() == [[1 / 3, 1 / 3, 1 / 3, 2 / 3, 2 / 3], [0, 1, 1, 1, 1], [0] * 5]
+    assert measures["RP"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 3, 2 / 3], [0, 1, 1, 1, 1], [0] * 5]
     second, third, fifth = 1 / log2(3), 1 / log2(4), 1 / log2(5)
     ideal = 1 + second + third
-    assert found["nDCG"] == pytest.approx(
+    assert measures["nDCG"] == pytest.approx(
         np.array(
             [
                 [1, 1 / (1 + second), 1 / ideal, (1 + fifth) / ideal, (1 + fifth) / ideal],
@@ -63,9 +63,9 @@ def test_each_measure_is_that_of_the_published_code_worked_out_by_hand():
 def test_means_are_over_documents_that_have_gold_labels_and_of_a_bucket_only_its_labels_are_kept():
     documents = [Judged({"a", "b"}, ["a", "b"]), Judged(set(), ["a"]), Judged({"b"}, ["a", "b"])]
     assert len(with_gold(documents)) == 2
-    found = means(with_gold(documents), 2)
-    assert [each.value for each in found["P"]] == [0.5, 0.75]
-    assert [each.value for each in found["RP"]] == [0.5, 1.0]
+    averages = means(with_gold(documents), 2)
+    assert [average.value for average in averages["P"]] == [0.5, 0.75]
+    assert [average.value for average in averages["RP"]] == [0.5, 1.0]
     assert means([], 1)["P"] == [UNKNOWN]
     documents = [Judged({"a", "b"}, ["x", "a", "y", "b"]), Judged({"a"}, ["b", "a"])]
     assert within(documents, {"b", "y"}) == [Judged({"b"}, ["y", "b"])]
@@ -98,10 +98,10 @@ def test_precision_recall_and_f1_are_of_all_labels_together():
         Answered(set(), {"y"}),
         Answered({"d"}, set()),
     ]
-    found = micro(documents, seed="1")
-    assert (found.hits, found.assigned, found.gold) == (2, 4, 4)
-    assert (found.precision.value, found.recall.value, found.f1.value) == (0.5, 0.5, 0.5)
-    assert found.f1.low is found.f1.high is None  # of four documents
+    measures = micro(documents, seed="1")
+    assert (measures.hits, measures.assigned, measures.gold) == (2, 4, 4)
+    assert (measures.precision.value, measures.recall.value, measures.f1.value) == (0.5, 0.5, 0.5)
+    assert measures.f1.low is measures.f1.high is None  # of four documents
     assert micro([Answered({"a"}, set())], seed="1")[:3] == ((None,) * 3, (0.0, None, None), (0.0, None, None))
 
 
@@ -118,18 +118,18 @@ PARENTS = {
 def test_with_all_ancestors_a_near_miss_is_half_right():
     assert with_ancestors(["cat"], PARENTS) == {"cat", "pet", "mammal", "animal"}
     assert with_ancestors(["one"], PARENTS) == {"one", "other"}  # a circle ends
-    (found,) = widened([Answered({"cat"}, {"dog"})], PARENTS)
-    assert micro([found], seed="1").f1.value == 0.75
+    (document,) = widened([Answered({"cat"}, {"dog"})], PARENTS)
+    assert micro([document], seed="1").f1.value == 0.75
     assert micro([Answered({"cat"}, {"dog"})], seed="1").f1.value == 0
 
 
 @given(DOCUMENTS)
 def test_every_measure_lies_between_0_and_1_and_the_r_precision_is_the_greater_of_precision_and_recall(documents):
-    found = measures_at(documents)
-    assert all(((each >= 0) & (each <= 1)).all() for each in found.values())
-    assert np.array_equal(found["RP"], np.maximum(found["P"], found["R"]))
-    assert np.array_equal(found["RP"][:, 0], found["P"][:, 0])
-    assert (np.diff(found["R"]) >= 0).all()
+    measures = measures_at(documents)
+    assert all(((values >= 0) & (values <= 1)).all() for values in measures.values())
+    assert np.array_equal(measures["RP"], np.maximum(measures["P"], measures["R"]))
+    assert np.array_equal(measures["RP"][:, 0], measures["P"][:, 0])
+    assert (np.diff(measures["R"]) >= 0).all()
 
 
 def test_systems_that_are_not_measured_on_the_same_documents_are_not_paired():
@@ -160,21 +160,21 @@ def population():
     return systems
 
 
-def is_held(found, truth):
-    return found.low <= truth <= found.high
+def is_held(interval, truth):
+    return interval.low <= truth <= interval.high
 
 
 @pytest.mark.parametrize("documents", [40, 200])
 def test_95_percent_intervals_of_means_and_of_paired_differences_hold_the_truth_in_about_95_percent_of_draws(documents):
     systems = population()
-    truth, other = ({name: each[:, 2].mean() for name, each in measures_at(side, 3).items()} for side in systems)
+    truth, other = ({name: values[:, 2].mean() for name, values in measures_at(side, 3).items()} for side in systems)
     chance = np.random.default_rng(21)
     held, apart = [], []
     for _ in range(400):
         drawn = chance.integers(len(systems[0]), size=documents)
-        first, second = ([each[place] for place in drawn] for each in systems)
-        found, between = means(first, 3), differences(first, second, 3)
-        held += [is_held(found[name][2], truth[name]) for name in truth]
+        first, second = ([system[place] for place in drawn] for system in systems)
+        averages, between = means(first, 3), differences(first, second, 3)
+        held += [is_held(averages[name][2], truth[name]) for name in truth]
         apart += [is_held(between[name][2], truth[name] - other[name]) for name in truth]
     # The four measures go together, so that chance moves a share of 400 draws by 1% or so.
     assert 0.92 <= fmean(held) <= 0.98
@@ -202,24 +202,24 @@ def test_where_values_are_dense_or_whole_hits_and_misses_the_interval_is_jeffrey
 
 
 def test_intervals_of_micro_averages_and_of_their_paired_differences_are_as_wide_as_draws_differ():
-    first, second = (first_of(each, 5) for each in population())
+    first, second = (first_of(system, 5) for system in population())
     table = np.array(
         [(len(g & a), len(a), len(g & b), len(b), len(g)) for (g, a), (_, b) in zip(first, second, strict=True)]
     )
 
     def f1(places):
-        a, said, b, other, gold = table[places].sum(axis=0)
-        return 2 * a / (said + gold), 2 * a / (said + gold) - 2 * b / (other + gold)
+        a, assigned, b, other, gold = table[places].sum(axis=0)
+        return 2 * a / (assigned + gold), 2 * a / (assigned + gold) - 2 * b / (other + gold)
 
     chance = np.random.default_rng(9)
     drawn = [chance.integers(len(first), size=100) for _ in range(2000)]
     spread = np.std([f1(places) for places in drawn], axis=0)
     widths = []
     for places in drawn[:12]:
-        ones, others = ([each[place] for place in places] for each in (first, second))
-        found = micro(ones, seed="1").f1, micro_differences(ones, others, seed="1")["f1"]
-        assert [each.value for each in found] == pytest.approx(f1(places))
-        widths.append([each.high - each.low for each in found])
+        ones, others = ([system[place] for place in places] for system in (first, second))
+        estimates = micro(ones, seed="1").f1, micro_differences(ones, others, seed="1")["f1"]
+        assert [estimate.value for estimate in estimates] == pytest.approx(f1(places))
+        widths.append([estimate.high - estimate.low for estimate in estimates])
     assert np.mean(widths, axis=0) == pytest.approx(2 * 1.96 * spread, rel=0.1)
     # Two systems on the same documents are told apart better than each on documents of its own.
     assert spread[1] < 2**0.5 * spread[0]
@@ -236,10 +236,10 @@ def test_a_p_value_is_the_share_of_all_ways_to_trade_that_lie_as_far_apart():
     assert p_values(first, first, 1, seed="1")["RP"] == 1
     assert micro_p_value([], [], seed="1") == 1
     # Intervals and p-values come again from the seed.
-    answers, others = (first_of(each[:50], 5) for each in population())
+    answers, others = (first_of(system[:50], 5) for system in population())
     assert micro(answers, seed="1") == micro(answers, seed="1") != micro(answers, seed="2")
-    found = [micro_p_value(answers, others, seed=seed) for seed in "112"]
-    assert found[0] == found[1] != found[2]
+    values = [micro_p_value(answers, others, seed=seed) for seed in "112"]
+    assert values[0] == values[1] != values[2]
 
 
 def test_of_systems_that_are_equally_good_a_twentieth_is_told_apart_at_5_percent():
@@ -249,10 +249,10 @@ def test_of_systems_that_are_equally_good_a_twentieth_is_told_apart_at_5_percent
         # Which system is called the first is tossed for each document, so that neither is better.
         drawn = [(first[n], second[n])[:: chance.choice((1, -1))] for n in chance.integers(len(first), size=60)]
         ones, others = ([pair[side] for pair in drawn] for side in (0, 1))
-        found = p_values(ones, others, 5, seed=str(draw))
-        rejected += [found["RP"] < 0.05, micro_p_value(first_of(ones, 5), first_of(others, 5), seed=str(draw)) < 0.05]
+        p = p_values(ones, others, 5, seed=str(draw))
+        rejected += [p["RP"] < 0.05, micro_p_value(first_of(ones, 5), first_of(others, 5), seed=str(draw)) < 0.05]
     assert 0.02 <= fmean(rejected) <= 0.085
-    ones, others = (each[:200] for each in population())
+    ones, others = (system[:200] for system in population())
     assert p_values(ones, others, 5, seed="1")["RP"] < 0.01
 
 
@@ -295,10 +295,10 @@ def test_grades_below_nothing_and_pages_without_a_prediction_are_refused():
 
 def test_the_mean_leaves_out_queries_of_one_page_and_counts_those_without_a_relevant_one_as_nothing():
     pages = [("a", 4, 4), ("a", 0, 0), ("b", 3, 0), ("c", 0, 2), ("c", 0, 1), ("d", 0, 4), ("d", 4, 0)]
-    found = mean_ndcg(pages, seed="1")
-    assert found.value == pytest.approx((1 + 0 + 1 / log2(3)) / 3)
-    assert (found.queries, found.single, found.irrelevant) == (3, 1, 1)
-    assert found.low is found.high is None  # of three queries
+    average = mean_ndcg(pages, seed="1")
+    assert average.value == pytest.approx((1 + 0 + 1 / log2(3)) / 3)
+    assert (average.queries, average.single, average.irrelevant) == (3, 1, 1)
+    assert average.low is average.high is None  # of three queries
     # A query that comes again later in the file is another one, as in the published script.
     assert mean_ndcg([("a", 4, 1), ("a", 0, 2), ("b", 1, 1), ("b", 1, 1), ("a", 2, 2)], seed="1").single == 1
     assert mean_ndcg([("a", 4, 4)], seed="1").value is None
@@ -307,10 +307,10 @@ def test_the_mean_leaves_out_queries_of_one_page_and_counts_those_without_a_rele
 
 def test_the_interval_is_over_queries_and_the_same_for_the_same_seed():
     pages = [(f"q{query}", grade, (grade * query) % 7) for query in range(200) for grade in range(5)]
-    found = mean_ndcg(pages, seed="1")
-    assert found == mean_ndcg(pages, seed="1") != mean_ndcg(pages, seed="2")
+    average = mean_ndcg(pages, seed="1")
+    assert average == mean_ndcg(pages, seed="1") != mean_ndcg(pages, seed="2")
     values = [ndcg(range(5), [(grade * query) % 7 for grade in range(5)]) for query in range(200)]
     spread = (mean(value**2 for value in values) - mean(values) ** 2) ** 0.5 / 200**0.5
-    assert found.value == pytest.approx(mean(values))
-    assert found.low == pytest.approx(found.value - 1.96 * spread, abs=spread / 5)
-    assert found.high == pytest.approx(found.value + 1.96 * spread, abs=spread / 5)
+    assert average.value == pytest.approx(mean(values))
+    assert average.low == pytest.approx(average.value - 1.96 * spread, abs=spread / 5)
+    assert average.high == pytest.approx(average.value + 1.96 * spread, abs=spread / 5)

@@ -59,19 +59,19 @@ def test_measures_equal_those_of_scikit_learn_with_ties_and_weights(labels, weig
     brier = metrics.brier_score_loss(truth, scores, scale_by_half=False, **every)
     assert brier_score(units).value == pytest.approx(brier, **EXACT)
     columns = np.eye(labels, dtype=int)[truth]
-    for own, theirs in ((roc_auc, metrics.roc_auc_score), (average_precision, metrics.average_precision_score)):
-        found = own(units)
+    for measure, theirs in ((roc_auc, metrics.roc_auc_score), (average_precision, metrics.average_precision_score)):
+        areas = measure(units)
         expected = [theirs(columns[:, label], scores[:, label], **how) for label in range(labels)]
-        assert [figure.value for figure in found.labels] == pytest.approx(expected, **EXACT)
-        assert found.macro.value == pytest.approx(theirs(columns, scores, average="macro", **how), **EXACT)
+        assert [figure.value for figure in areas.labels] == pytest.approx(expected, **EXACT)
+        assert areas.macro.value == pytest.approx(theirs(columns, scores, average="macro", **how), **EXACT)
 
 
 def test_the_calibration_error_is_the_mean_gap_over_bins_and_the_table_has_each_bin():
     scores = [[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
-    found = expected_calibration_error(scored_units([0, 1, 1, 0], scores, [1, 1, 2, 4]), bins=5, seed="")
+    calibration = expected_calibration_error(scored_units([0, 1, 1, 0], scores, [1, 1, 2, 4]), bins=5, seed="")
     # (0.4, 0.6]: 0.6 and right; (0.6, 0.8]: 0.8 and right; (0.8, 1]: 0.9 and half right.
-    assert found.error.value == pytest.approx((4 * 0.4 + 2 * 0.2 + 2 * 0.4) / 8)
-    rows = [(table.above, table.most, table.units, table.weight, table.confidence) for table in found.bins]
+    assert calibration.error.value == pytest.approx((4 * 0.4 + 2 * 0.2 + 2 * 0.4) / 8)
+    rows = [(table.above, table.most, table.units, table.weight, table.confidence) for table in calibration.bins]
     assert rows == [
         (0.0, 0.2, 0, 0.0, None),
         (0.2, 0.4, 0, 0.0, None),
@@ -79,10 +79,10 @@ def test_the_calibration_error_is_the_mean_gap_over_bins_and_the_table_has_each_
         (0.6, 0.8, 1, 2.0, pytest.approx(0.8)),
         (0.8, 1.0, 2, 2.0, pytest.approx(0.9)),
     ]
-    assert [table.accuracy.value for table in found.bins] == [None, None, 1.0, 1.0, 0.5]
-    assert found.bins[0].accuracy.reason == "There are no items."
+    assert [table.accuracy.value for table in calibration.bins] == [None, None, 1.0, 1.0, 0.5]
+    assert calibration.bins[0].accuracy.reason == "There are no items."
     # Of plain counts the interval is that of Jeffreys, as everywhere.
-    assert (found.bins[4].accuracy.low, found.bins[4].accuracy.high) == jeffreys(1, 2)
+    assert (calibration.bins[4].accuracy.low, calibration.bins[4].accuracy.high) == jeffreys(1, 2)
 
 
 def test_distances_to_peoples_answers_are_those_of_the_shared_tasks():
@@ -142,10 +142,10 @@ def test_peoples_answers_that_do_not_fit_are_refused(people):
 
 def test_a_label_without_units_or_without_others_has_no_figure_and_the_mean_leaves_it_out():
     scores = [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2]] * 20
-    found = roc_auc(scored_units([0, 1] * 20, scores))
-    assert found.labels[2] == Figure(None, reason="No item has this label.")
-    assert (found.macro.value, found.macro.reason) == (1.0, "The mean leaves out 1 of 3 labels.")
-    assert found.macro.low is not None
+    areas = roc_auc(scored_units([0, 1] * 20, scores))
+    assert areas.labels[2] == Figure(None, reason="No item has this label.")
+    assert (areas.macro.value, areas.macro.reason) == (1.0, "The mean leaves out 1 of 3 labels.")
+    assert areas.macro.low is not None
     nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 3)))
     for figure in (log_loss(nobody), roc_auc(nobody).labels[0], expected_calibration_error(nobody, seed="").error):
         assert figure == Figure(None, reason="There are no items.")
@@ -158,8 +158,8 @@ def test_a_label_without_units_or_without_others_has_no_figure_and_the_mean_leav
 
 def test_the_area_of_a_label_needs_enough_units_of_it_and_a_perfect_one_has_an_interval_of_the_rarer_kind():
     scores = np.random.default_rng(1).dirichlet([1, 1], 100)
-    for own, there in ((LEAST_LEFT_OUT - 1, False), (LEAST_LEFT_OUT, True)):
-        truth = np.array([1] * own + [0] * (100 - own))
+    for positives, there in ((LEAST_LEFT_OUT - 1, False), (LEAST_LEFT_OUT, True)):
+        truth = np.array([1] * positives + [0] * (100 - positives))
         figure = roc_auc(scored_units(truth, scores)).labels[1]
         assert (figure.low is not None) == there == (not figure.reason)
     truth = np.array([1] * 20 + [0] * 1000)
@@ -173,8 +173,8 @@ def test_the_area_of_a_label_needs_enough_units_of_it_and_a_perfect_one_has_an_i
 def test_an_interval_needs_enough_groups(groups):
     truth, scores, _ = random_units(2, 3)
     units = scored_units(truth, scores, groups=np.arange(len(truth)) % groups)
-    found = log_loss(units), brier_score(units), expected_calibration_error(units, seed="").error
-    for figure in found:
+    losses = log_loss(units), brier_score(units), expected_calibration_error(units, seed="").error
+    for figure in losses:
         assert figure.value is not None
         assert (figure.low is None) == (groups < LEAST_UNITS) == ("at least 20 independent items" in figure.reason)
 
@@ -184,16 +184,16 @@ def every_figure(truth, scores, weights=None, groups=None):
 
 
 @pytest.mark.parametrize(
-    "own", [_roc_auc, lambda scores, weights, has: mean_above(scores, weights, has, weights * has)]
+    "measure", [_roc_auc, lambda scores, weights, has: mean_above(scores, weights, has, weights * has)]
 )
-def test_the_influence_of_a_row_is_how_the_figure_changes_with_its_weight(own):
+def test_the_influence_of_a_row_is_how_the_figure_changes_with_its_weight(measure):
     truth, scores, weights = random_units(2, 8, count=60)
     weights += 0.1
-    value, influence = own(scores[:, 1], weights, truth == 1)
+    value, influence = measure(scores[:, 1], weights, truth == 1)
     for row in range(60):
         changed = weights.copy()
         changed[row] *= 1 + 1e-6
-        assert (own(scores[:, 1], changed, truth == 1)[0] - value) / 1e-6 == pytest.approx(influence[row], abs=1e-7)
+        assert (measure(scores[:, 1], changed, truth == 1)[0] - value) / 1e-6 == pytest.approx(influence[row], abs=1e-7)
 
 
 def test_units_repeated_within_their_group_and_larger_weights_say_no_more():
@@ -230,9 +230,9 @@ def of_confidences(confidences, right, weights=None, groups=None):
 
 
 def test_the_curve_has_a_point_for_each_confidence_and_the_area_is_the_mean_risk_over_units():
-    found = risk_coverage(of_confidences([0.9, 0.8, 0.8, 0.6], [1, 1, 0, 0]))
-    assert found.points == (Point(0.9, 0.25, 1.0), Point(0.8, 0.75, pytest.approx(2 / 3)), Point(0.6, 1.0, 0.5))
-    assert found.area.value == pytest.approx((0 + 1 / 3 + 1 / 3 + 1 / 2) / 4)
+    curve = risk_coverage(of_confidences([0.9, 0.8, 0.8, 0.6], [1, 1, 0, 0]))
+    assert curve.points == (Point(0.9, 0.25, 1.0), Point(0.8, 0.75, pytest.approx(2 / 3)), Point(0.6, 1.0, 0.5))
+    assert curve.area.value == pytest.approx((0 + 1 / 3 + 1 / 3 + 1 / 2) / 4)
     weighted = risk_coverage(of_confidences([0.9, 0.8, 0.6], [1, 0, 1], [1, 2, 3]))
     assert [point.accuracy for point in weighted.points] == pytest.approx([1, 1 / 3, 4 / 6])
     assert weighted.area.value == pytest.approx((0 * 1 + 2 / 3 * 2 + 2 / 6 * 3) / 6)
@@ -240,12 +240,12 @@ def test_the_curve_has_a_point_for_each_confidence_and_the_area_is_the_mean_risk
 
 def test_a_long_curve_is_thinned_evenly_and_keeps_both_ends():
     chance = np.random.default_rng(3)
-    found = risk_coverage(of_confidences(chance.uniform(0.5, 1, 5000), chance.random(5000) < 0.7))
-    coverage = [point.coverage for point in found.points]
+    curve = risk_coverage(of_confidences(chance.uniform(0.5, 1, 5000), chance.random(5000) < 0.7))
+    coverage = [point.coverage for point in curve.points]
     assert len(coverage) == MOST_POINTS
     assert (coverage[0], coverage[-1]) == (1 / 5000, 1.0)
     assert max(np.diff(coverage)) < 1.1 / MOST_POINTS
-    assert [point.threshold for point in found.points] == sorted((p.threshold for p in found.points), reverse=True)
+    assert [point.threshold for point in curve.points] == sorted((p.threshold for p in curve.points), reverse=True)
 
 
 def test_the_area_has_an_interval_where_enough_answers_are_wrong():
@@ -260,47 +260,47 @@ def test_the_area_has_an_interval_where_enough_answers_are_wrong():
 
 @pytest.mark.parametrize("right", [58, 59])
 def test_without_an_error_59_units_show_a_precision_of_95_percent(right):
-    found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, right), [1] * right), 0.95)
+    threshold = precision_threshold(of_confidences(np.linspace(0.99, 0.6, right), [1] * right), 0.95)
     if right < 59:
-        assert found.value is None
-        assert found.reason == "Even without errors, 59 independent items are needed, but there are 58."
-        assert found.precision == Figure(None)
+        assert threshold.value is None
+        assert threshold.reason == "Even without errors, 59 independent items are needed, but there are 58."
+        assert threshold.precision == Figure(None)
         return
-    assert (found.value, found.recall, found.coverage) == (pytest.approx(0.6), 1.0, 1.0)
-    assert found.precision.value == found.precision.high == 1.0
-    assert found.precision.low == pytest.approx(0.05 ** (1 / 59))
+    assert (threshold.value, threshold.recall, threshold.coverage) == (pytest.approx(0.6), 1.0, 1.0)
+    assert threshold.precision.value == threshold.precision.high == 1.0
+    assert threshold.precision.low == pytest.approx(0.05 ** (1 / 59))
 
 
 def test_the_bounds_are_those_of_clopper_and_pearson_and_one_early_error_does_not_end_the_search():
     right = [1] * 190 + [0] * 5 + [1] * 5
-    found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), right), 0.85)
-    assert found.coverage == 1.0
+    threshold = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), right), 0.85)
+    assert threshold.coverage == 1.0
     # Two chains of tests share the error.
     exact = binomtest(195, 200).proportion_ci(0.95)
-    assert (found.precision.low, found.precision.high) == pytest.approx((exact.low, exact.high))
-    found = precision_threshold(of_confidences(np.linspace(0.999, 0.5, 1000), [0] + [1] * 999), 0.95)
-    assert found.coverage == 1.0
+    assert (threshold.precision.low, threshold.precision.high) == pytest.approx((exact.low, exact.high))
+    threshold = precision_threshold(of_confidences(np.linspace(0.999, 0.5, 1000), [0] + [1] * 999), 0.95)
+    assert threshold.coverage == 1.0
     # Units that tie are selected together.
-    found = precision_threshold(of_confidences(np.repeat([0.9, 0.7], 100), [1] * 100 + [0, 1] * 50), 0.9)
-    assert (found.value, found.coverage) == (0.9, 0.5)
+    threshold = precision_threshold(of_confidences(np.repeat([0.9, 0.7], 100), [1] * 100 + [0, 1] * 50), 0.9)
+    assert (threshold.value, threshold.coverage) == (0.9, 0.5)
 
 
 def test_of_a_label_its_own_score_selects_and_recall_is_that_of_its_units():
     chance = np.random.default_rng(6)
-    own = np.sort(chance.uniform(0, 1, 3000))[::-1]
-    truth = (chance.random(3000) < np.where(own > 0.5, 0.97, 0.05)).astype(int)
-    found = precision_threshold(scored_units(truth, np.stack([1 - own, own], axis=1)), 0.9, label=1)
-    selected = own >= found.value
-    assert found.precision.value == pytest.approx(truth[selected].mean())
-    assert found.recall == pytest.approx(truth[selected].sum() / truth.sum())
-    assert found.coverage == pytest.approx(selected.mean())
-    assert 0.4 < found.value < 0.55
+    scores = np.sort(chance.uniform(0, 1, 3000))[::-1]
+    truth = (chance.random(3000) < np.where(scores > 0.5, 0.97, 0.05)).astype(int)
+    threshold = precision_threshold(scored_units(truth, np.stack([1 - scores, scores], axis=1)), 0.9, label=1)
+    selected = scores >= threshold.value
+    assert threshold.precision.value == pytest.approx(truth[selected].mean())
+    assert threshold.recall == pytest.approx(truth[selected].sum() / truth.sum())
+    assert threshold.coverage == pytest.approx(selected.mean())
+    assert 0.4 < threshold.value < 0.55
 
 
 def test_where_no_threshold_reaches_the_wish_it_is_said_how_far_they_come():
-    found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), [1, 0] * 100), 0.9)
-    assert found.value is None
-    assert found.reason.startswith("The lower bound of precision is at most ")
+    threshold = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), [1, 0] * 100), 0.9)
+    assert threshold.value is None
+    assert threshold.reason.startswith("The lower bound of precision is at most ")
     few = of_confidences(np.linspace(0.99, 0.6, 200), [1] * 200, groups=np.arange(200) % 9)
     assert (
         precision_threshold(few, 0.5).reason == "An interval requires at least 10 independent items, but there are 9."
@@ -359,10 +359,10 @@ def test_the_wished_precision_is_reached_in_95_percent_of_samples(population):
     for _ in range(draws):
         units = sample(population, chance).units
         for label in missed:
-            found = precision_threshold(units, wish, label)
-            if found.value is not None:
-                missed[label] += truth[label].precision(found.value) < wish
-                selected[label].append(found.coverage)
+            threshold = precision_threshold(units, wish, label)
+            if threshold.value is not None:
+                missed[label] += truth[label].precision(threshold.value) < wish
+                selected[label].append(threshold.coverage)
     assert max(missed.values()) <= 0.05 * draws
     # It is found, and not far above the lowest one that has the precision in the population.
     for label, coverages in selected.items():

@@ -104,7 +104,7 @@ def test_a_query_more_or_less_moves_hardly_more_rows_than_it_has(sizes, added, l
         Row(f"{query}-{page}", language, [f"q{query}"]) for query, pages in enumerate(sizes) for page in range(pages)
     ]
     more = [Row(f"new-{page}", language, ["another"]) for page in range(added)]
-    before, after = (split(each, THREE, seed=seed) for each in (rows, rows + more))
+    before, after = (split(table, THREE, seed=seed) for table in (rows, rows + more))
     moved = Counter((before[row.id], after[row.id]) for row in rows if before[row.id] != after[row.id])
     # Besides the rows that make room, a query of four that stands across the end of a split moves that end by three,
     # and dev begins where test ends. Both may have grown by a row.
@@ -176,7 +176,7 @@ def test_languages_without_train_share_dev_and_test_in_their_ratio():
         split([Row("a", "de", ["q"])], ratios("train=1"), seed="1")
 
 
-def test_a_split_far_from_its_share_is_told_with_what_keeps_it_there():
+def test_a_split_far_from_its_share_is_reported_with_what_keeps_it_there():
     rows = [Row(f"{language}{n}", language, [f"q{n}"]) for n in range(60) for language in ("en", "de")]
     rows += [Row(f"more{n}", "en", [f"more{n}"]) for n in range(40)]
     chosen = split(rows, THREE, seed="1")
@@ -238,10 +238,10 @@ def drawn_labels(chance, number, shares):
     return [{str(label) for label in chance.choice(len(shares), 3, replace=False, p=shares)} for _ in range(number)]
 
 
-def test_splits_by_lot_differ_as_chance_would_have_it_and_others_by_more():
+def test_random_splits_differ_as_chance_would_have_it_and_others_by_more():
     chance = np.random.default_rng(1)
     shares = np.arange(1, 31) / np.arange(1, 31).sum()
-    first, second, other = (drawn_labels(chance, 200, each) for each in (shares, shares, shares[::-1]))
+    first, second, other = (drawn_labels(chance, 200, weights) for weights in (shares, shares, shares[::-1]))
     alike, unlike = apart(first, second, seed="1"), apart(first, other, seed="1")
     assert 0 < alike.low <= alike.value <= alike.high < 0.2
     assert unlike.value > 0.3 > 0.2 > unlike.high
@@ -253,16 +253,16 @@ CLASSES = ("CCAT", "ECAT", "GCAT", "MCAT")
 
 
 def documents(number, languages=("de", "en"), classes=CLASSES, apart=lambda language, label, n: ()):
-    """So many of each class in each language."""
+    """This many documents of each class in each language."""
     return [
         Document(f"{language}-{label}-{n}", language, label, f"{label} {n}", apart(language, label, n))
         for language, label, n in product(languages, classes, range(number))
     ]
 
 
-def largest_parts(found, language):
+def largest_parts(result, language):
     """test, dev and the largest train set."""
-    sets = found.sets[language]
+    sets = result.sets[language]
     trains = sorted((name for name in sets if name.startswith("train")), key=lambda name: int(name.split(".")[1]))
     return {name: set(sets[name]) for name in ("test", "dev", *trains[-1:]) if name in sets}
 
@@ -291,13 +291,13 @@ SIZES = st.builds(
 def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, seed, fill):
     by_id = {document.id: document for document in given_documents}
     try:
-        found = balanced(given_documents, ("a", "b", "c"), sizes, seed=seed, fill=fill)
+        result = balanced(given_documents, ("a", "b", "c"), sizes, seed=seed, fill=fill)
     except BalanceError:
         return
-    short = {(each.language, each.set, each.label): each.available for each in found.short}
+    short = {(shortage.language, shortage.set, shortage.label): shortage.available for shortage in result.short}
     assert fill or not short
     held = {}
-    for language, sets in found.sets.items():
+    for language, sets in result.sets.items():
         for name, ids in sets.items():
             assert len(set(ids)) == len(ids)
             counts = Counter(by_id[key].label for key in ids)
@@ -308,7 +308,7 @@ def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, s
         trains = [set(sets[f"train.{size}"]) for size in sizes.train]
         assert all(smaller <= larger for smaller, larger in pairwise(trains))
         assert not list(faults(sets))
-        for name, ids in largest_parts(found, language).items():
+        for name, ids in largest_parts(result, language).items():
             for key in ids:
                 for value in by_id[key].apart:
                     assert held.setdefault(value, name.split(".")[0]) == name.split(".")[0]
@@ -341,7 +341,7 @@ def test_what_suffices_is_shared_out_to_the_last_document_whatever_the_seed():
 
 
 def test_a_class_that_is_too_small_or_leaves_too_few_is_refused_with_its_numbers():
-    some = [each for each in documents(10) if (each.language, each.label) != ("de", "MCAT") or each.id.endswith("-1")]
+    some = [item for item in documents(10) if (item.language, item.label) != ("de", "MCAT") or item.id.endswith("-1")]
     with pytest.raises(BalanceError, match=r"Too few documents of a class: de, MCAT: 1 available, 10 needed\. Specify"):
         balanced(some, CLASSES, Sizes(20, 8, (12,)), seed="7")
     tied = documents(4, ("de",), apart=lambda language, label, n: ("one",))
@@ -350,12 +350,12 @@ def test_a_class_that_is_too_small_or_leaves_too_few_is_refused_with_its_numbers
 
 
 def test_with_fill_the_largest_train_sets_take_what_there_is_and_say_so():
-    some = [each for each in documents(10) if (each.language, each.label) != ("de", "MCAT") or each.id[-1] in "12345"]
-    found = balanced(some, CLASSES, Sizes(8, 8, (4, 24)), seed="7", fill=(TRAIN,))
-    assert [tuple(each) for each in found.short] == [("de", "train.24", "MCAT", 6, 1)]
+    some = [item for item in documents(10) if (item.language, item.label) != ("de", "MCAT") or item.id[-1] in "12345"]
+    result = balanced(some, CLASSES, Sizes(8, 8, (4, 24)), seed="7", fill=(TRAIN,))
+    assert [tuple(shortage) for shortage in result.short] == [("de", "train.24", "MCAT", 6, 1)]
     sizes = {"test": 8, "dev": 8, "train.4": 4, "train.24": 19}
-    assert {name: len(ids) for name, ids in found.sets["de"].items()} == sizes
-    assert len(found.sets["en"]["train.24"]) == 24
+    assert {name: len(ids) for name, ids in result.sets["de"].items()} == sizes
+    assert len(result.sets["en"]["train.24"]) == 24
 
 
 def test_sizes_that_cannot_be_are_refused():
@@ -381,7 +381,7 @@ def test_equal_texts_are_one_document_and_of_two_classes_none():
     ]
     merged = distinct_documents(some, seed="7")
     assert (merged.equal, merged.differing) == ({"de": 1, "en": 0}, {"de": 3})
-    assert {(each.language, each.text.casefold().strip()[:3]) for each in merged.documents} == {
+    assert {(document.language, document.text.casefold().strip()[:3]) for document in merged.documents} == {
         ("de", "ein"),
         ("en", "ein"),
     }
