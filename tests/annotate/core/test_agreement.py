@@ -90,7 +90,7 @@ def test_alpha_of_perfect_agreement_is_1_and_of_a_single_label_unknown(truth, pe
         assert agreed.low < 1
 
 
-def test_who_always_says_the_frequent_label_agrees_much_and_has_a_kappa_of_0():
+def test_an_annotator_who_always_gives_the_frequent_label_agrees_often_and_has_a_kappa_of_0():
     rng = np.random.default_rng(3)
     truth = rng.random(500) < 0.1
     careful = [(u, who, "ba"[int(t == (rng.random() < 0.95))]) for u, t in enumerate(truth) for who in ("x", "y")]
@@ -132,7 +132,7 @@ def test_intervals_come_again_from_the_seed_and_hold_the_value():
     assert first.units == 300
 
 
-def test_the_interval_of_many_units_is_that_of_units_drawn_anew_one_by_one():
+def test_the_interval_of_many_units_is_that_of_a_bootstrap_unit_by_unit():
     counts = counts_of(crowd.rows("zencrowd_in"), "01")
     rng = np.random.default_rng(11)
     drawn = [alpha(counts[rng.integers(0, len(counts), len(counts))], seed=1, replicates=2).value for _ in range(400)]
@@ -231,7 +231,7 @@ def test_the_alpha_of_a_label_is_that_of_it_against_all_others(rows):
         assert one.units == len({unit for unit, _, answer in paired if answer == label})
 
 
-def test_what_ties_wins_together_and_a_lot_would_be_right_as_often_and_other_answers_are_refused():
+def test_tied_labels_all_win_and_share_the_credit_and_other_answers_are_refused():
     counts = np.array([[2, 2, 0], [1, 3, 0], [1, 1, 1]])
     assert winners(counts).tolist() == [[True, True, False], [False, True, False], [True, True, True]]
     assert credit(counts, np.array([1, 0, 2])).tolist() == pytest.approx([0.5, 0.0, 1 / 3])
@@ -258,7 +258,7 @@ CODERS = [
 
 
 def coded(units):
-    """The answers of people on units, each a text of labels, and the sets that there are."""
+    """The table of answers, each a text of labels, and the set of labels of each distinct answer."""
     rows = [(unit, who, answer) for unit, answers in enumerate(units) for who, answer in enumerate(answers)]
     values = sorted({answer for *_, answer in rows})
     return tabulate(rows, values), [frozenset(value.split()) for value in values]
@@ -288,7 +288,7 @@ def test_two_sets_differ_by_what_they_have_in_common_and_by_whether_one_is_a_par
 
 @pytest.mark.slow
 @given(SETS)
-def test_distances_are_0_for_the_same_set_alone_1_without_a_common_label_alone_and_masi_is_the_farther(sets):
+def test_distances_are_0_only_for_equal_sets_and_1_only_without_a_common_label_and_masi_is_the_largest(sets):
     matrices = {distance: distance(sets) for distance in (masi, jaccard, unlike)}
     same = np.array([[one == other for other in sets] for one in sets])
     apart = np.array([[one.isdisjoint(other) for other in sets] for one in sets])
@@ -358,7 +358,7 @@ def test_each_label_of_sets_has_the_alpha_of_whether_it_was_chosen():
 
 
 @pytest.mark.slow
-def test_the_sets_of_hundreds_of_units_nearly_all_of_which_differ_are_compared_too():
+def test_hundreds_of_units_with_mostly_different_sets_are_compared_too():
     chance = np.random.default_rng(3)
     units = []
     for _ in range(300):

@@ -57,7 +57,7 @@ def confused(seed, units, people, accuracy):
 
 
 def from_votes(table):
-    """The log-likelihood to which EM goes from the vote shares, without lots, heat and leaps."""
+    """The log-likelihood that EM reaches from the vote shares alone, without random starts and heat."""
     now = next(annotator_models._batches(table, ""))[0].of([0])
     return annotator_models._climb(annotator_models._table(table), MODEL, now, 3000, 1e-6, np.ones(1)).likelihood[0]
 
@@ -104,7 +104,7 @@ def test_the_likelihood_is_that_of_prior_and_confusion():
 
 @settings(max_examples=25)
 @given(answers())
-def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_a_label_that_nobody_gave_a_unit_is_not_its(rows):
+def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_labels_that_nobody_gave_have_probability_0(rows):
     table = tabulate(rows, LABELS)
     fit = fit_dawid_skene(table)
     assert fit.posterior.shape == (len(table.units), 3)
@@ -143,7 +143,7 @@ def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
     assert winners(fit_dawid_skene(tabulate(rows, "ab")).posterior).all()
 
 
-def test_where_the_rounds_run_out_it_is_said(monkeypatch):
+def test_a_fit_that_runs_out_of_rounds_has_not_converged(monkeypatch):
     monkeypatch.setattr(annotator_models, "LONGEST", 3)
     fit = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"))
     assert (fit.rounds, fit.converged) == (3, False)
@@ -168,7 +168,7 @@ FITS = [
 ]
 
 
-def test_mace_says_what_a_published_program_says():
+def test_mace_gives_the_figures_of_a_published_program():
     table = anaesthetists()
     labels, posteriors = CROWD_KIT
     fit = annotator_models.fit_mace(table)
@@ -235,7 +235,7 @@ def test_no_answers_one_answer_and_labels_that_nobody_gave_make_posteriors_that_
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_a_seed_gives_the_same_to_the_last_bit_and_the_work_is_done_in_parts(fit, monkeypatch):
+def test_a_seed_gives_the_same_to_the_last_bit_and_smaller_blocks_the_same_fit(fit, monkeypatch):
     table = tabulate(crowd.rows("cf_amt")[:1_200], "01234")
     first = fit(table, seed="one")
     assert np.array_equal(first.posterior, fit(table, seed="one").posterior)

@@ -68,7 +68,7 @@ def test_intervals_hold_the_value_of_a_large_sample(how):
     assert min(held.values()) >= 300 * 0.91, held
 
 
-def test_a_better_system_is_found_and_one_that_predicts_the_same_is_not_apart():
+def test_a_better_system_is_named_and_equal_predictions_do_not_differ():
     pairs = drawn(4)
     [(gap, p)] = apart(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
     assert gap.better == "first"
@@ -116,7 +116,7 @@ DRAWS = 1000
 
 
 def of_counts(*counts):
-    """Classes of equal weight: of each the hits and the documents."""
+    """Classes of equal weight, from the (hits, documents) of each."""
     return [Drawn(1 / len(counts), np.array([1.0] * hits + [0.0] * (of - hits))) for hits, of in counts]
 
 
@@ -137,7 +137,7 @@ def test_the_effective_count_is_that_of_the_variance_by_class():
     assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
 
 
-def test_nothing_is_known_of_no_documents_and_a_class_without_any_does_not_count():
+def test_no_documents_give_no_figure_and_a_class_without_any_does_not_count():
     assert mean([]) == UNKNOWN
     assert difference([], []) is None
     empty = Drawn(0.0, np.array([]))
@@ -221,7 +221,7 @@ def test_means_over_systems_and_their_differences_are_held_though_the_systems_er
         apart.append(is_held(difference(first, second), truth[0] - truth[1]))
     assert 0.93 <= fmean(held) <= 0.975
     assert 0.93 <= fmean(apart) <= 0.975
-    # What takes the documents of each system for others is too narrow, the more systems there are.
+    # If each system's documents count as different ones, intervals are too narrow, more so with more systems.
     assert fmean(as_others) < (0.93 if systems == 3 else 0.85)
 
 

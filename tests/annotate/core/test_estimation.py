@@ -153,8 +153,8 @@ def test_what_may_hide_in_a_large_stratum_counts_however_wide_that_makes_the_int
     assert 0 < better.low < 0.9
 
 
-def test_what_knows_as_little_as_three_posts_has_their_wide_interval_and_less_than_one_has_none():
-    """A heavy correction, beside almost nothing that was read."""
+def test_an_effective_count_of_three_has_a_wide_interval_and_one_below_1_has_none():
+    """A large stratum of which almost nothing was read has a great weight."""
     weighed = stratified([Stratum(9000, 3, 3, 2), Stratum(10, 10, 10, 10)])
     assert 3 < weighed.count < 3.1
     assert (weighed.low, weighed.high) == pytest.approx((0.178, 0.961), abs=1e-3)
@@ -206,8 +206,8 @@ def test_the_article_s_example_gives_the_interval_that_it_calls_hardly_useful():
     assert (unread.value, unread.low, unread.high) == (None, pytest.approx(0.8 / 500.8), 1.0)
 
 
-def test_of_few_posts_of_its_own_a_language_s_recall_is_no_surer_than_they_make_it():
-    """However well false triggers are known."""
+def test_reweighted_precision_is_no_surer_than_the_few_posts_of_its_language():
+    """However certain the false triggers of other languages are."""
     precision = reweighted_precision((12, 20), [(100_000, 1_000_000, 1)])
     low, high = jeffreys(12, 20)
     assert (precision.low, precision.value, precision.high) == pytest.approx(
@@ -324,7 +324,7 @@ def test_in_500_samples_the_truth_is_inside_at_every_look_of_95_percent(share):
     assert (np.minimum(*tail) >= 0.025).all(axis=1).mean() < 0.85
 
 
-def test_it_costs_half_as_much_again_of_ten_and_twice_as_much_of_ten_thousand():
+def test_intervals_for_every_look_are_half_as_wide_again_for_ten_units_and_twice_as_wide_for_ten_thousand():
     def price(hits, of):
         wide, plain = share_at_every_look(hits, of), jeffreys(hits, of)
         return (wide[1] - wide[0]) / (plain[1] - plain[0])

@@ -125,7 +125,7 @@ def test_a_system_against_itself_differs_by_nothing():
     assert p_values(examples, examples, seed="s") == dict.fromkeys(TESTED, 1)
 
 
-def test_the_better_of_two_systems_is_told_and_the_other_way_round_the_other():
+def test_the_better_of_two_systems_is_named_in_either_order():
     good = [example(str(number), ["yes", "no"], "yes", KNOWN) for number in range(30)]
     poor = [example(str(number), ["no", "yes"] if number < 20 else ["no"], "yes", KNOWN) for number in range(30)]
     there, back = differences(good, poor), differences(poor, good)

@@ -24,12 +24,12 @@ COUNTS = st.integers(0, 60).flatmap(lambda number: st.tuples(st.integers(0, numb
 
 
 @given(COUNTS, RULES)
-def test_who_is_paused_is_who_the_posterior_says_is_below(counts, rule):
+def test_people_are_paused_when_the_posterior_says_that_they_are_below(counts, rule):
     right, total = counts
     sure = beta.cdf(rule.below, right + 0.5, total - right + 0.5)
     if abs(sure - rule.confidence) > 1e-9:  # else the two ways of computing it may differ
         assert pauses(right, total, rule) == (total >= rule.least and sure >= rule.confidence)
-    # A right answer more never pauses, and a wrong one more never saves.
+    # One more right answer never pauses, and one more wrong answer never saves.
     if pauses(right, total, rule):
         assert pauses(right, total + 1, rule)
     elif total >= rule.least:
@@ -38,7 +38,7 @@ def test_who_is_paused_is_who_the_posterior_says_is_below(counts, rule):
 
 
 def by_counting(accuracy, total, rule):
-    """Every sequence of right and wrong answers with its chance; paused where any beginning of it is."""
+    """Sum the chances of all sequences of right and wrong answers; one is paused if any beginning of it is."""
     chances = [0.0] * total
     for answers in product((0, 1), repeat=total):
         chance = accuracy ** sum(answers) * (1 - accuracy) ** (total - sum(answers))
@@ -59,7 +59,7 @@ def test_the_chance_is_that_of_all_sequences_counted_one_by_one(accuracy, rule):
 
 
 @given(st.floats(0, 1), st.floats(0, 1), RULES)
-def test_who_is_better_is_paused_less_and_nobody_less_as_time_goes_on(one, other, rule):
+def test_better_people_are_paused_less_and_the_chance_never_falls_with_time(one, other, rule):
     worse = chance_of_pause(min(one, other), 30, rule)
     better = chance_of_pause(max(one, other), 30, rule)
     assert all(a >= b - 1e-9 for a, b in zip(worse, better, strict=True))

@@ -183,7 +183,7 @@ def test_the_first_side_is_counted_where_it_is_known_and_no_tie():
 
 
 @pytest.mark.slow
-def test_in_200_tasks_that_judge_is_seen_every_time_nobody_else_is_and_no_share_is_moved():
+def test_in_200_tasks_a_judge_who_always_takes_the_left_is_noticed_and_hardly_anybody_else():
     chance = np.random.default_rng(11)
     population = Population((0.45, 0.35, 0.2), alike=1, left=1)
     tasks = [judgments(population, 60, chance) for _ in range(200)]
@@ -225,7 +225,7 @@ def by_choix(wins):
 
 
 @given(st.integers(2, 6).flatmap(lambda size: st.lists(st.integers(1, 30), min_size=size**2, max_size=size**2)))
-def test_strengths_are_those_of_a_kept_library(numbers):
+def test_strengths_are_those_of_choix(numbers):
     size = int(len(numbers) ** 0.5)
     wins = np.array(numbers, float).reshape(size, size) * (1 - np.eye(size))
     assert strengths(wins) == pytest.approx(by_choix(wins), abs=1e-6)
@@ -239,7 +239,7 @@ def test_systems_are_ordered_through_others_halves_count_and_very_uneven_counts_
     assert logs[0] - logs[1] == pytest.approx(np.log(1e6))
 
 
-def test_systems_never_beaten_or_compared_in_two_rooms_have_no_strengths_and_unbeaten_groups_come_first():
+def test_systems_never_beaten_or_never_compared_have_no_strengths_and_unbeaten_groups_come_first():
     apart = np.kron(np.eye(2), [[0, 3], [3, 0]])
     for wins, parts in (
         ([[0, 2, 3], [0, 0, 2], [0, 1, 0]], [[0], [1, 2]]),

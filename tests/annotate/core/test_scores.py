@@ -297,7 +297,7 @@ def test_of_a_label_its_own_score_selects_and_recall_is_that_of_its_units():
     assert 0.4 < threshold.value < 0.55
 
 
-def test_where_no_threshold_reaches_the_wish_it_is_said_how_far_they_come():
+def test_where_no_threshold_reaches_the_precision_the_reason_says_how_far_they_come():
     threshold = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), [1, 0] * 100), 0.9)
     assert threshold.value is None
     assert threshold.reason.startswith("The lower bound of precision is at most ")
