@@ -34,7 +34,7 @@ name = "Annoyed"
 redundancy = 1
 """
 
-# 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
+# The detectors agree on German on 60 posts and on English on 20, half of each audited; 20 posts are disputed.
 VOTER = (
     (27, "de", "audited", "de", "de"),
     (2, "de", "audited", "en", "de"),
@@ -77,8 +77,8 @@ def run(subject, *folders, unfinished=False, allow_erased=False, **options):
 
 def figures(report, measure, **of):
     """Return the only row of a report, or of its comparison, with this measure and slice."""
-    [found] = [row for row in report["rows"] if (row["measure"], row["of"]) == (measure, of)]
-    return found
+    [row] = [row for row in report["rows"] if (row["measure"], row["of"]) == (measure, of)]
+    return row
 
 
 def accuracy(report, posts="with und", measure="accuracy"):

@@ -63,7 +63,7 @@ def head(folder):
 
 def test_a_set_gets_predictions_that_evaluate_measures_and_a_table_on_its_card(gold, run, capsys):
     measure(gold)
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     truth = Counter(row[3] for row in rows_in(["en"]) if row[2] == "test")
     assert head(gold)["majority"] == pytest.approx(truth["a"] / 10)
     assert head(gold)["tfidf"] == 1
@@ -73,7 +73,7 @@ def test_a_set_gets_predictions_that_evaluate_measures_and_a_table_on_its_card(g
     card = (gold / "README.md").read_text()
     assert f"| most frequent label | {100 * truth['a'] / 10:.1f}% [" in card
     assert card.index("## Files") < card.index("## Baselines") < card.index("## Origin")
-    assert "Learnt from 20 items of the split train; measured on 10 of test." in told
+    assert "Learnt from 20 items of the split train; measured on 10 of test." in output
     # The set is still whole, and its manifest has the figures of the card.
     manifest = manifest_of(gold)
     assert differing(gold, manifest["files"]) == ([], [])
@@ -115,7 +115,7 @@ def test_languages_with_train_splits_give_the_table_of_train_and_test_languages(
     assert "| de → en |" in (gold / "README.md").read_text()
 
 
-def test_without_scikit_learn_the_line_that_installs_it_is_said(gold, monkeypatch):
+def test_without_scikit_learn_the_line_that_installs_it_is_shown(gold, monkeypatch):
     monkeypatch.setattr("annotate.evaluation.text_classifiers.find_spec", lambda name: None)
     with pytest.raises(
         Exception, match="Measuring baselines requires Assay's extra baselines: pip install scikit-learn"
@@ -145,8 +145,8 @@ def test_documents_with_several_labels_get_ranked_labels(tmp_path, run):
 
 def test_replies_are_the_most_frequent_and_those_to_the_nearest_message(tmp_path, run):
     learnt = [("how are you", "fine"), ("are you well", "fine"), ("where is it", "here"), ("what time is it", "noon")]
-    asked = [("how are you today", "fine"), ("where is it now", "here")]
-    gold = reply_set(tmp_path / "talk", {"en": asked}, {"en": ["fine", "here", "noon"]})
+    pairs = [("how are you today", "fine"), ("where is it now", "here")]
+    gold = reply_set(tmp_path / "talk", {"en": pairs}, {"en": ["fine", "here", "noon"]})
     (gold / "train/en").mkdir(parents=True)
     (gold / "train/en/pairs.tsv").write_text("".join(f"{message}\t{reply}\ten\t0.99\n" for message, reply in learnt))
     (gold / "README.md").write_text(CARD)
@@ -161,8 +161,8 @@ def test_replies_are_the_most_frequent_and_those_to_the_nearest_message(tmp_path
     (gold / "valid/en").mkdir(parents=True)
     (gold / "valid/en/pairs.tsv").write_text("is it\tnoon\ten\t0.99\n")
     sign(gold)
-    said = responses_file(tmp_path / "mine", "en", [("is it", "noon", "here", "noon")])
-    assert figures(run("--gold", gold, said, "--split", "dev"), "mrr")["value"] == 0.5
+    responses = responses_file(tmp_path / "mine", "en", [("is it", "noon", "here", "noon")])
+    assert figures(run("--gold", gold, responses, "--split", "dev"), "mrr")["value"] == 0.5
 
 
 def test_tasks_of_xglue_get_files_of_labels_and_of_texts(tmp_path, run):

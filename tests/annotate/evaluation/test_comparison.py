@@ -1,4 +1,4 @@
-"""How far two predictors are apart: the interval of a difference, and whether it covers where the truth is known."""
+"""The difference of two predictors: its interval, and whether it covers where the truth is known."""
 
 from dataclasses import replace
 
@@ -23,30 +23,32 @@ CORRELATIONS = st.floats(-1, 1)
 @given(COUNTS, COUNTS, CORRELATIONS)
 def test_the_interval_holds_the_difference_and_turns_with_the_two(one, other, correlation):
     first, second = proportion(*one), proportion(*other)
-    found, turned = paired(first, second, correlation), paired(second, first, correlation)
-    assert -1 <= found.low <= found.value <= found.high <= 1
-    assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
+    difference, turned = paired(first, second, correlation), paired(second, first, correlation)
+    assert -1 <= difference.low <= difference.value <= difference.high <= 1
+    assert (turned.value, turned.low, turned.high) == pytest.approx(
+        (-difference.value, -difference.high, -difference.low)
+    )
 
 
 def test_what_is_unknown_is_not_compared_and_without_an_interval_of_both_there_is_none_of_the_difference():
     assert paired(UNKNOWN, proportion(1, 2), 0.0) is paired(proportion(1, 2), UNKNOWN, 0.0) is None
     with pytest.raises(ValueError, match=r"A correlation must be between -1 and 1, not 1\.5\."):
         paired(proportion(1, 2), proportion(1, 2), 1.5)
-    found = paired(proportion(40, 50), Estimate(0.9, 0.0, 1.0, 1.8, 2.0), 0.0)
-    assert (found.value, found.has_interval, found.better) == (pytest.approx(-0.1), False, None)
+    difference = paired(proportion(40, 50), Estimate(0.9, 0.0, 1.0, 1.8, 2.0), 0.0)
+    assert (difference.value, difference.has_interval, difference.better) == (pytest.approx(-0.1), False, None)
     low, high = jeffreys(3, 50)
     against_the_known = paired(proportion(3, 50), proportion(0, 10**12), 0.0)
     assert (against_the_known.low, against_the_known.high) == pytest.approx((low, high), abs=1e-6)
-    # But what is known of it besides holds.
-    assert (found.within(0.3).low, found.within(0.3).high, found.within(0.3).better) == (-0.3, 0.3, None)
+    # But a known limit of the difference holds.
+    assert (difference.within(0.3).low, difference.within(0.3).high, difference.within(0.3).better) == (-0.3, 0.3, None)
 
 
 def uniform(*parts):
-    """Parts: (posts, agreed, read, truth, what the first says, what the second says)."""
+    """parts: (posts, agreed label, read, truth, label of the first predictor, label of the second)."""
     cells = {}
-    for posts, agreed, read, truth, said, other in parts:
+    for posts, agreed, read, truth, label, other in parts:
         for _ in range(posts):
-            cells[str(len(cells))] = Cell(agreed, agreed, read, truth, said, other)
+            cells[str(len(cells))] = Cell(agreed, agreed, read, truth, label, other)
     return Uniform(cells)
 
 
@@ -64,9 +66,9 @@ def test_a_detector_that_voted_is_not_worse_for_the_disputed_posts_that_people_r
     )
     read = [cell for cell in both.posts.values() if cell.read]
     assert sum(cell.said == "de" for cell in read) < sum(cell.other == "de" for cell in read)
-    found = differences(both)["accuracy", "with und"]
-    assert found["value"] == pytest.approx(250 / 9_750)
-    assert found["better"] == "first"
+    difference = differences(both)["accuracy", "with und"]
+    assert difference["value"] == pytest.approx(250 / 9_750)
+    assert difference["better"] == "first"
 
 
 def test_where_two_never_differ_nothing_is_uncertain_though_few_were_read():
@@ -87,9 +89,9 @@ def alike_where_read(first_only, second_only):
 
 @pytest.mark.parametrize("alone", [(3, 1), (0, 3), (20, 3)])
 def test_no_predictor_is_better_where_both_say_the_same_of_every_post_that_was_read(alone):
-    found = differences(alike_where_read(*alone))
-    assert not any(row["better"] for row in found.values())
-    recall = found["recall", "x"]
+    rows = differences(alike_where_read(*alone))
+    assert not any(row["better"] for row in rows.values())
+    recall = rows["recall", "x"]
     assert recall["value"] != 0
     assert recall["low"] < -0.02 < 0.02 < recall["high"]
     # Nor where the shares of both vary among the posts that were read, and always together.
@@ -110,38 +112,38 @@ def sets_of_two(draw):
         is_read = not stratum or draw(st.booleans())
         word = draw(st.sampled_from(["", "read", "audited", "adjudicated"])) if is_read else ""
         first = draw(LABELS) if word in ("read", "audited") and draw(st.booleans()) else ""
-        said, other = draw(LABELS), draw(LABELS)
-        cell = Cell(stratum, stratum, is_read, truth if is_read else stratum, said, other, word, first)
+        label, other = draw(LABELS), draw(LABELS)
+        cell = Cell(stratum, stratum, is_read, truth if is_read else stratum, label, other, word, first)
         cells += [cell] * draw(st.integers(1, 60))
     slips = draw(st.none() | st.integers(0, 9).map(lambda differing: slips_of(9, differing)))
     return Uniform({str(number): cell for number, cell in enumerate(cells)}, slips=slips)
 
 
 @given(sets_of_two())
-def test_accuracies_are_no_further_apart_than_the_share_of_posts_of_which_the_two_say_otherwise(both):
-    found = differences(both)["accuracy", "with und"]
+def test_accuracies_differ_by_no_more_than_the_share_of_posts_with_different_predictions(both):
+    difference = differences(both)["accuracy", "with und"]
     most = proportion(sum(cell.said != cell.other for cell in both.posts.values()), len(both.posts)).high
-    if found["low"] is not None:
-        assert -most - 1e-9 <= found["low"] <= found["value"] <= found["high"] <= most + 1e-9
-    assert found["value"] is None or found["low"] is not None or most > 0.99
+    if difference["low"] is not None:
+        assert -most - 1e-9 <= difference["low"] <= difference["value"] <= difference["high"] <= most + 1e-9
+    assert difference["value"] is None or difference["low"] is not None or most > 0.99
 
 
 @given(sets_of_two())
 def test_a_comparison_turns_round_with_the_two(both):
     turned = differences(both.of_other)
-    for figure, found in differences(both).items():
-        if found["value"] is None:
+    for figure, row in differences(both).items():
+        if row["value"] is None:
             assert turned[figure]["value"] is None
             continue
-        ends = [None if found[end] is None else pytest.approx(-found[end], abs=1e-9) for end in ("high", "low")]
+        ends = [None if row[end] is None else pytest.approx(-row[end], abs=1e-9) for end in ("high", "low")]
         assert [turned[figure]["low"], turned[figure]["high"]] == ends
-        assert turned[figure]["value"] == pytest.approx(-found["value"], abs=1e-9)
+        assert turned[figure]["value"] == pytest.approx(-row["value"], abs=1e-9)
 
 
 @given(sets_of_two())
 def test_what_was_not_read_names_no_winner(both):
     alike = both.with_each(lambda key, cell: cell._replace(other=cell.said) if cell.read else cell)
-    assert not any(told["better"] for told in differences(alike).values())
+    assert not any(row["better"] for row in differences(alike).values())
 
 
 @given(sets_of_two(), st.data())
@@ -151,14 +153,14 @@ def test_what_is_true_where_both_say_the_same_does_not_matter_to_which_is_more_a
     in_truth = {
         key: cell._replace(truth=data.draw(LABELS)) if cell.said == cell.other else cell for key, cell in posts.items()
     }
-    one, other = (differences(Uniform(each))["accuracy", "with und"] for each in (posts, in_truth))
+    one, other = (differences(Uniform(cells))["accuracy", "with und"] for cells in (posts, in_truth))
     ends = ("value", "low", "high")
     assert [one[end] for end in ends] == [other[end] and pytest.approx(other[end]) for end in ends]
     assert one["better"] == other["better"]
 
 
 def one_reader(both, checked):
-    """The same, each label being one person's word, of which so many of a part were checked, and none was wrong."""
+    """The same set, decided by one reader; this many labels of each part were checked, and none was wrong."""
     posts, left = {}, dict.fromkeys(both.cells, checked)
     for key, cell in both.posts.items():
         left[cell] -= 1
@@ -167,31 +169,31 @@ def one_reader(both, checked):
     return Uniform(posts)
 
 
-def test_few_checks_of_one_reader_s_word_say_little_of_a_predictor_and_widen_no_comparison_of_what_two_say_alike():
+def test_few_checks_of_single_readers_widen_accuracy_but_no_comparison_of_equal_predictions():
     """Of 151 posts the first alone is right on 18, the second alone on 16."""
     parts = (97, "de", "de", "de"), (20, "ar", "ar", "ar"), (18, "de", "de", "nl"), (16, "de", "nl", "de")
     read = uniform(*((posts, "", True, *labels) for posts, *labels in parts))
-    plain, found = (differences(each) for each in (read, one_reader(read, checked=1)))
+    plain, checked = (differences(both) for both in (read, one_reader(read, checked=1)))
     alone = accuracy(one_reader(read, checked=1), with_und=True).estimate
     assert alone.high - alone.low > 0.7
-    accuracies = [each["accuracy", "with und"] for each in (plain, found)]
+    accuracies = [rows["accuracy", "with und"] for rows in (plain, checked)]
     assert accuracies[0]["value"] == pytest.approx(2 / 151)
     assert -34 / 151 - 0.08 < accuracies[1]["low"] < accuracies[0]["low"] < 0
     assert 0 < accuracies[0]["high"] < accuracies[1]["high"] < 34 / 151 + 0.08
     # On all of the Arabic both say the same.
-    assert (found["recall", "ar"]["low"], found["recall", "ar"]["high"]) == pytest.approx(
+    assert (checked["recall", "ar"]["low"], checked["recall", "ar"]["high"]) == pytest.approx(
         (plain["recall", "ar"]["low"], plain["recall", "ar"]["high"]), abs=0.01
     )
 
 
-def test_precisions_are_no_further_apart_than_the_posts_that_one_of_the_two_alone_labels_so_allow():
+def test_precisions_differ_by_no_more_than_posts_that_only_one_of_the_two_labels_so_allow():
     """Of 900 posts 30 were read, and all of them are right: what both label so may be wrong, and is so for both."""
     agreed = [(30, "de", True, "de", "de", "de"), (870, "de", False, "de", "de", "de")]
     both = uniform(*agreed, (5, "", True, "de", "de", "nl"), (50, "", True, "nl", "nl", "nl"))
-    found, one = differences(both)["precision", "de"], precision("de", both, {}, with_und=True).estimate
+    difference, one = differences(both)["precision", "de"], precision("de", both, {}, with_und=True).estimate
     assert one.low < 0.93
-    assert found["value"] == 0
-    assert (found["low"], found["high"]) == (-proportion(5, 905).high, proportion(5, 905).high)
+    assert difference["value"] == 0
+    assert (difference["low"], difference["high"]) == (-proportion(5, 905).high, proportion(5, 905).high)
 
 
 @pytest.mark.parametrize(
@@ -207,9 +209,9 @@ def test_precisions_are_no_further_apart_than_the_posts_that_one_of_the_two_alon
 def test_intervals_of_differences_cover_in_a_population_of_known_truth(world):
     rows = list(comparing_work.compare(world, 120, 8))
     for measure in ("accuracy", "recall", "precision"):
-        own = [row for row in rows if row.measure == measure and row.has_interval]
-        assert len(own) >= 120
-        assert sum(row.covers for row in own) / len(own) >= 0.92, measure
-        assert sum(row.wrongly for row in own) / len(own) <= 0.03, measure
+        estimates = [row for row in rows if row.measure == measure and row.has_interval]
+        assert len(estimates) >= 120
+        assert sum(row.covers for row in estimates) / len(estimates) >= 0.92, measure
+        assert sum(row.wrongly for row in estimates) / len(estimates) <= 0.03, measure
     # A difference of a few points is seen in some draws of many posts.
     assert any(row.named for row in rows) or world.drawn < 1_000

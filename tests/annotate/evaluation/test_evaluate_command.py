@@ -22,14 +22,14 @@ PUBLISHED = Path(settings.BASE_DIR) / "fixtures" / "twitter_langid"
 
 @pytest.fixture
 def truth():
-    """What people who follow the guidelines say: a language that is not on the list is undefined."""
+    """The labels by the guidelines: a language that is not on the list is undefined."""
     lines = (settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text().splitlines()
     labels = dict(line.split("\t")[:2] for line in lines)
     return {key: label if label in ARTICLE_LABELS else "und" for key, label in labels.items()}
 
 
 def finish(task, truth):
-    """Everybody who is asked tells the truth."""
+    """Give each unit its true label."""
     for unit in task.units.exclude(stage__in=(stages.AGREED, stages.COPIED)).select_related("item"):
         label = truth[unit.item.key]
         unit.label = label if not unit.asked or label in (unit.asked, "und") else f"not-{unit.asked}"
@@ -61,9 +61,10 @@ def test_detectors_and_imported_predictors_are_measured_on_a_stream_of_which_all
     assert len(rows) == 200
     for spelled in ("cld2", "langid", "fasttext", "majority", "mine@1", "mine"):
         predictor = find_predictor(NAME, spelled)
-        said = predicted_labels(NAME, predictor, [row["id"] for row in rows])
+        predicted = predicted_labels(NAME, predictor, [row["id"] for row in rows])
         fold = {fine: coarse for coarse, labels in predictor.mapping.items() for fine in labels}
-        right = sum(fold.get(said[row["id"]], said[row["id"]]) == fold.get(row["label"], row["label"]) for row in rows)
+        pairs = [(predicted[row["id"]], row["label"]) for row in rows]
+        right = sum(fold.get(label, label) == fold.get(gold, gold) for label, gold in pairs)
         report = run(spelled, "--gold", stream)
         assert report["predictor"]["spelled"] == str(predictor)
         assert report["predictor"]["voted"] is predictor.voted
@@ -72,7 +73,7 @@ def test_detectors_and_imported_predictors_are_measured_on_a_stream_of_which_all
         assert report["warnings"] == []
 
 
-def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_nobody_has_read(
+def test_a_report_on_a_second_predictor_counts_its_triggers_that_nobody_has_read(
     demo_corpus, stream, mine, truth, run, tmp_path
 ):
     mine, cld2 = (find_predictor(NAME, spelled) for spelled in ("mine@1", "cld2"))
@@ -107,7 +108,7 @@ def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_
     for one, other in (("mine@1", "mine"), ("cld2", "cld2"), (mine, mine)):
         itself = "cannot be compared with itself. Specify other predictions with --against"
         assert itself in refusal(one, "--gold", stream, "--against", other)
-    # A file whose name does not show the format is read as it is said to be.
+    # A file whose name does not show the format is read in the specified format.
     nameless = mine.rename(tmp_path / "mine")
     assert "does not show the format. Add --format jsonl|csv|tsv" in refusal(nameless, "--gold", stream)
     assert run(nameless, "--file-format", "tsv", "--gold", stream)["rows"] == report["rows"]
@@ -138,17 +139,17 @@ def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp
     english = sum(row["label"] == "en" for row in rows)
     assert interval(accuracy(report)) == jeffreys(english, len(rows))
     precise = json_lines(published["precision"] / "gold.jsonl")
-    found = by_label(report, "precision")["en"]
-    asked = [row for row in precise if row["label"] in ("en", "not-en", "und")]
-    ids = {row["id"] for row in asked}
+    estimate = by_label(report, "precision")["en"]
+    drawn = [row for row in precise if row["label"] in ("en", "not-en", "und")]
+    ids = {row["id"] for row in drawn}
     also = [row for row in rows if row["id"] not in ids]
-    hits = sum(row["label"] == "en" for row in asked + also)
-    assert found["count"] == len(asked) + len(also)
-    assert found["value"] == pytest.approx(hits / found["count"])
+    hits = sum(row["label"] == "en" for row in drawn + also)
+    assert estimate["count"] == len(drawn) + len(also)
+    assert estimate["value"] == pytest.approx(hits / estimate["count"])
     assert "never_shown" not in measures_of(report)  # who read what of a published stream is not known
-    told = " ".join(report["warnings"])
-    assert "does not show which labels are from detectors" in told
-    assert "drawn by a predictor that the set does not name, not by english.tsv" in told
+    warnings = " ".join(report["warnings"])
+    assert "does not show which labels are from detectors" in warnings
+    assert "drawn by a predictor that the set does not name, not by english.tsv" in warnings
     # und and not-und of a precision set measure those who say und.
     path = predictions(tmp_path / "und.tsv", published.values(), lambda row: "und")
     row = by_label(run(path, "--gold", published["precision"]), "precision")["und"]

@@ -22,7 +22,7 @@ FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("questio
 
 @pytest.fixture
 def exported(tmp_path):
-    """exported("qadsm", {"en": 40, "de": 30}) writes a set with so many test rows, as export_gold does."""
+    """exported("qadsm", {"en": 40, "de": 30}) writes a set with this many test rows, as export_gold does."""
 
     def make(kind, counts, *, finished=True, name="", refused="", **changes):
         folder = tmp_path / (name or kind)
@@ -59,10 +59,10 @@ def exported(tmp_path):
 def predict(tmp_path):
     """predict("QADSM", en=["Good", "Bad"]) writes files into the folder of predictions that it returns."""
 
-    def make(task, **said):
+    def make(task, **predictions):
         folder = tmp_path / "mine" / task
         folder.mkdir(parents=True, exist_ok=True)
-        for language, lines in said.items():
+        for language, lines in predictions.items():
             (folder / f"{language}.prediction").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return folder.parent
 
@@ -97,7 +97,7 @@ def test_each_language_has_accuracy_with_its_interval_and_f1_and_their_mean(expo
     assert (german["value"], german["units"], english["units"]) == (28 / 30, 30, 40)
     average = figures(report, "accuracy", task="QADSM")
     assert average["value"] == (28 / 30 + 0.5) / 2
-    widths = [each["high"] - each["low"] for each in (english, german)]
+    widths = [row["high"] - row["low"] for row in (english, german)]
     assert average["high"] - average["low"] == pytest.approx(sum(width**2 for width in widths) ** 0.5 / 2, rel=0.05)
     assert (average["note"], report["warnings"]) == ("mean over 2 languages", [])
     # A system that gives one label alone loses in F1.
@@ -129,14 +129,14 @@ def test_ndcg_is_over_the_queries_of_the_test_file_and_ranks_pages_by_any_finite
 def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, predict, run):
     gold = exported("qam", {"en": 60})
     confirmed = [row[0] for row in xglue.read_xglue(gold / "xglue.qg.en.tgt.test", 1)]
-    said = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
+    questions = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
     mine = predict("QAM", en=truth_of(gold, "qam", "en"))
     only_labels = run("--gold", gold, mine)
     assert figures(only_labels, "accuracy", task="QAM")["value"] == 1
     assert of_languages(only_labels, "QG", "bleu4") == []
-    report = run("--gold", gold, predict("QG", en=said))
+    report = run("--gold", gold, predict("QG", en=questions))
     [row] = of_languages(report, "QG", "bleu4")
-    assert row["value"] == pytest.approx(corpus_score(said, [[text] for text in confirmed], seed="").value)
+    assert row["value"] == pytest.approx(corpus_score(questions, [[text] for text in confirmed], seed="").value)
     assert row["low"] < row["value"] < row["high"]
     assert (row["units"], row["note"]) == (30, "")
     assert report["words"]["qg"][1].startswith("BLEU’s signature: nrefs:1|")
@@ -178,7 +178,7 @@ def test_runs_have_a_mean_and_the_one_that_is_best_on_dev_is_reported(exported, 
     assert mean["high"] == 1
     assert (report["runs"]["chosen"], report["predictor"]["spelled"]) == ("one", "one")
     assert figures(report, "accuracy", task="QADSM")["value"] == 0.5
-    assert [each["dev"] for each in report["runs"]["runs"]] == [1, 0.5, 0]
+    assert [row["dev"] for row in report["runs"]["runs"]] == [1, 0.5, 0]
     text, _, _, words = in_three_forms(tmp_path / "report", capsys, *runs, "--gold", gold)
     assert "one (best on dev)" in text
     assert all("75.0% [12.9, 100.0]" in form for form in words)
@@ -199,10 +199,10 @@ def test_two_systems_are_compared_row_by_row_query_by_query_and_text_by_text(exp
     good = predict("QG", **confirmed).rename(tmp_path / "good")
     predict("QAM", **{code: [*labels[:-20], *["1"] * 20] for code, labels in truth.items()})
     predict("WPR", en=[*truth_of(pages, "wpr", "en")[:75], *["2"] * 75])
-    some = {code: [f"the {each}" if n % 2 else each for n, each in enumerate(of)] for code, of in confirmed.items()}
+    some = {code: [f"the {text}" if n % 2 else text for n, text in enumerate(of)] for code, of in confirmed.items()}
     poor = predict("QG", **some)
-    found = run("--gold", pairs, "--gold", pages, good, "--against", poor)["comparison"]
-    rows = {(row["measure"], *row["of"].values()): row for row in found["rows"]}
+    comparison = run("--gold", pairs, "--gold", pages, good, "--against", poor)["comparison"]
+    rows = {(row["measure"], *row["of"].values()): row for row in comparison["rows"]}
     assert list(rows) == [
         *(("accuracy", "QAM", *language) for language in ((), ("de",), ("en",))),
         *(("bleu4", "QG", *language) for language in ((), ("de",), ("en",))),
@@ -212,13 +212,13 @@ def test_two_systems_are_compared_row_by_row_query_by_query_and_text_by_text(exp
     assert rows["accuracy", "QAM", "en"]["p"] == mcnemar(10, 0)
     assert rows["accuracy", "QAM"]["value"] == pytest.approx((10 / 60 + 10 / 40) / 2)
     assert rows["ndcg", "WPR", "en"]["value"] == pytest.approx((1 - ndcg([4, 3, 2, 1, 0], [2] * 5)) / 2)
-    tested = [row for row in found["rows"] if row["p"] is not None]
+    tested = [row for row in comparison["rows"] if row["p"] is not None]
     assert [row["p_holm"] for row in tested] == holm([row["p"] for row in tested])
-    assert {row["better"] for row in found["rows"]} == {"first"}
-    for row in found["rows"]:
+    assert {row["better"] for row in comparison["rows"]} == {"first"}
+    for row in comparison["rows"]:
         assert 0 < row["low"] <= row["value"] <= row["high"]
     back = run("--gold", pairs, "--gold", pages, poor, "--against", good)["comparison"]
-    assert [row["value"] for row in back["rows"]] == pytest.approx([-row["value"] for row in found["rows"]])
+    assert [row["value"] for row in back["rows"]] == pytest.approx([-row["value"] for row in comparison["rows"]])
 
 
 def test_an_average_difference_needs_every_language_and_a_comparison_a_task(exported, predict, tmp_path, run):
@@ -238,16 +238,16 @@ NO_RANKS = [{"en": ["3", value]} for value in ("nan", "inf", "Perfect", "")]
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "sentence"),
+    ("kind", "lines", "sentence"),
     [
         ("qadsm", {"en": ["Good"] * 3}, "/en.prediction has 3 lines, but xglue.qadsm.en.test has 2 rows"),
         ("qadsm", {"en": ["Good", "good"]}, "/en.prediction, line 2: 'good' is not a label of the task"),
         ("qadsm", {"de": ["Good", "Bad"]}, " has no en.prediction, but the set qadsm has 2 test rows in en"),
-        *(("wpr", said, f"/en.prediction, line 2: {said['en'][1]!r} is not a finite number") for said in NO_RANKS),
+        *(("wpr", ranks, f"/en.prediction, line 2: {ranks['en'][1]!r} is not a finite number") for ranks in NO_RANKS),
     ],
 )
-def test_predictions_that_do_not_fit_are_refused_with_file_and_line(exported, predict, kind, said, sentence):
-    gold, mine = exported(kind, {"en": 2}), predict(kind.upper(), **said)
+def test_predictions_that_do_not_fit_are_refused_with_file_and_line(exported, predict, kind, lines, sentence):
+    gold, mine = exported(kind, {"en": 2}), predict(kind.upper(), **lines)
     assert refusal("--gold", gold, mine).startswith(f"{mine}/{kind.upper()}{sentence}")
 
 
@@ -275,15 +275,15 @@ def test_folders_and_sets_that_do_not_fit_or_are_empty_say_why(exported, predict
     empty = exported("qadsm", {}, name="empty")
     assert refusal("--gold", empty, mine).startswith(f"The gold set empty in {empty} has no labelled")
     refused = "XGLUE's files contain the texts of the records, which must not be published, so they are not written."
-    kept = exported("qadsm", {"en": 1}, refused=refused)
-    assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no test files. {refused}"
+    restricted = exported("qadsm", {"en": 1}, refused=refused)
+    assert refusal("--gold", restricted, mine) == f"The set qadsm in {restricted} has no test files. {refused}"
     for name, published in (("none", None), ("other", {"format": "Other", "files": {}})):
         unpublished = exported("qadsm", {"en": 1}, name=name, published=published)
         assert refusal("--gold", unpublished, mine) == f"{mine} is a folder. Specify the files in it instead."
-        assert "are sets of different kinds" in refusal("--gold", kept, "--gold", unpublished, mine)
+        assert "are sets of different kinds" in refusal("--gold", restricted, "--gold", unpublished, mine)
 
 
-def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict, run):
+def test_an_unfinished_set_is_measured_only_with_the_option(exported, predict, run):
     gold, mine = exported("qadsm", {"en": 2}, finished=False), predict("QADSM", en=["Good", "Good"])
     assert "is unfinished: some records have no label yet" in refusal("--gold", gold, mine)
     report = run("--gold", gold, mine, "--unfinished")

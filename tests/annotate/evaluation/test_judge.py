@@ -23,7 +23,7 @@ def erring(share, seed):
 
 @pytest.fixture
 def certified(reviews, tmp_path, run):
-    """certified(.1): the report on a judge that errs in so many of 240 records, of which three people read 90."""
+    """certified(.1): the report on a judge that errs in this share of 240 records, of which three people read 90."""
 
     def make(wrong, *options):
         slip = erring(0.05, 1)
@@ -57,9 +57,9 @@ def test_a_judge_narrows_shares_that_are_estimated_in_three_ways_but_a_poor_one_
     gold, _, report = certified(0.1, "--half-width", "4")
     widths = {}
     for way in ("people alone", "Rogan-Gladen", "prediction-powered"):
-        found = figures(report, "corpus_share", label="3", way=way)
-        assert found["low"] < 1 / 3 < found["high"]
-        widths[way] = found["high"] - found["low"]
+        share = figures(report, "corpus_share", label="3", way=way)
+        assert share["low"] < 1 / 3 < share["high"]
+        widths[way] = share["high"] - share["low"]
         assert figures(report, "answers_needed", label="3", needed=way)["value"] > 0
     assert widths["prediction-powered"] < widths["people alone"]
     for name, label_of in (("poor", erring(1.0, 2)), ("one", lambda key: "1")):
@@ -103,9 +103,9 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
 
 def test_a_refusal_of_the_judge_is_a_wrong_answer_in_agreement_and_no_label_in_shares(certified, tmp_path, run):
     gold, judge, report = certified(0.05)
-    said = dict(line.split("\t") for line in judge.read_text().splitlines())
-    refused = [key for key in said if said[key] == truth_of(key) == "3" and int(key[1:]) % 4 == 0]
-    path = written(tmp_path / "refusing.tsv", [(key, "" if key in refused else label) for key, label in said.items()])
+    labels = dict(line.split("\t") for line in judge.read_text().splitlines())
+    refused = [key for key in labels if labels[key] == truth_of(key) == "3" and int(key[1:]) % 4 == 0]
+    path = written(tmp_path / "refusing.tsv", [(key, "" if key in refused else label) for key, label in labels.items()])
     certificate = run("--judge", path, "--gold", gold)
     read = {row["id"] for row in rows_of(gold)}
     hidden = len(read & set(refused))
@@ -113,17 +113,18 @@ def test_a_refusal_of_the_judge_is_a_wrong_answer_in_agreement_and_no_label_in_s
     assert f"The judge refused {len(refused)} of them." in certificate["words"]["shares"][0]
     assert figures(certificate, "refused")["note"] == f"{hidden} of {len(read)}"
     before, after = (
-        figures(each, "pairwise_agreement", answers="judge with people")["value"] for each in (report, certificate)
+        figures(evaluation, "pairwise_agreement", answers="judge with people")["value"]
+        for evaluation in (report, certificate)
     )
     lost = sum(
-        sum(answer["label"] == said[row["id"]] for answer in row["judgments"]) / len(row["judgments"])
+        sum(answer["label"] == labels[row["id"]] for answer in row["judgments"]) / len(row["judgments"])
         for row in rows_of(gold)
         if row["id"] in refused
     )
     assert after == pytest.approx(before - lost / len(read))
     for way in ("people alone", "Rogan-Gladen", "prediction-powered"):
-        found = figures(certificate, "corpus_share", label="3", way=way)
-        assert found["low"] < 1 / 3 < found["high"]
+        share = figures(certificate, "corpus_share", label="3", way=way)
+        assert share["low"] < 1 / 3 < share["high"]
 
 
 def test_a_predictor_of_the_corpus_may_be_the_judge(certified, run):

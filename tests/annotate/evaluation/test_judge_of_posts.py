@@ -40,10 +40,10 @@ def judged(world, tmp_path):
         # The second part was added after the draw.
         for name, ids in (("1.parquet", [*keys, *others]), ("2.parquet", ["later"])):
             pq.write_table(pa.table({"id": ids}), parts / name)
-        found = (Part("1.parquet", 2 * len(keys), "0"), Part("2.parquet", 1, "0"))
-        write_manifest("corpus", replace(manifest_of("corpus"), parts=found))
-        said = [world.said[key] for key in keys]
-        return gold, written(tmp_path / "judge.tsv", zip([*keys, *others], said * 2, strict=True))
+        entries = (Part("1.parquet", 2 * len(keys), "0"), Part("2.parquet", 1, "0"))
+        write_manifest("corpus", replace(manifest_of("corpus"), parts=entries))
+        labels = [world.said[key] for key in keys]
+        return gold, written(tmp_path / "judge.tsv", zip([*keys, *others], labels * 2, strict=True))
 
     return make
 
@@ -83,9 +83,9 @@ def test_a_predictor_of_the_corpus_may_be_the_judge_of_posts(judged, run):
 def test_posts_on_which_no_judge_can_be_certified_are_refused(judged, world, tmp_path):
     unread = [(posts, *row) for posts, *row in TABLE if row[:2] != ["en", "audited"]]
     gold, judge = judged(unread)
-    told = refusal("--judge", judge, "--gold", gold)
-    assert "People read too few posts of the gold set stream on which the detectors agree (en (0 of 90))" in told
-    assert told.endswith("Audit more posts with assay audit TASK --add N, and export the set again.")
+    message = refusal("--judge", judge, "--gold", gold)
+    assert "People read too few posts of the gold set stream on which the detectors agree (en (0 of 90))" in message
+    assert message.endswith("Audit more posts with assay audit TASK --add N, and export the set again.")
     recall, _ = world.verify("recall", "de", [(30, "de", "de")])
     assert refusal("--judge", judge, "--gold", recall).startswith(
         "A judge's certificate requires exactly one uniform set"

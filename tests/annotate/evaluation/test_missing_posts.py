@@ -23,9 +23,9 @@ from tests.annotate.evaluation.figures import written
 pytestmark = pytest.mark.slow
 
 
-def stream(missing: dict[str, Cell], *, found: str = "") -> Uniform:
-    """Detectors agree on English of 1,000 posts. A predictor says und of 100, of which the audit of a tenth has lost
-    all, and English of the others. found: the truth of what was lost, had people found it.
+def stream(missing: dict[str, Cell], *, truth: str = "") -> Uniform:
+    """The detectors agree on English on 1,000 posts. A predictor labels 100 of them und. Ten of these were audited, but
+    nobody could label them. truth: the label of these ten, had people found it.
     """
     posts = {f"agreed {n}": Cell("en", "en", False, "en", "en", "en") for n in range(810)}
     posts |= {f"read {n}": Cell("en", "en", True, "en", "en", "en") for n in range(90)}
@@ -33,8 +33,8 @@ def stream(missing: dict[str, Cell], *, found: str = "") -> Uniform:
     posts |= {f"disputed {n}": Cell("", "", True, "de", "de", "de") for n in range(200)}
     posts |= {f"undefined {n}": Cell("", "", True, UND, UND, UND) for n in range(100)}
     lost = {f"lost {n}": cell for n, cell in enumerate(missing.values())}
-    if found:
-        return Uniform(posts | {key: cell._replace(read=True, truth=found) for key, cell in lost.items()})
+    if truth:
+        return Uniform(posts | {key: cell._replace(read=True, truth=truth) for key, cell in lost.items()})
     return Uniform(posts, lost)
 
 
@@ -51,21 +51,21 @@ def test_bounds_hold_all_that_an_interval_would_hold_if_people_had_found_any_lab
         yield recall("en", uniform, {})
         yield precision(UND, uniform, {}, with_und=True)
 
-    for unknown, known in zip(figures(stream(missing)), figures(stream(LOST, found=truth)), strict=True):
-        low, high = unknown.bounds
-        assert low <= known.estimate.low + 1e-9
-        assert high >= known.estimate.high - 1e-9
+    for bounded, resolved in zip(figures(stream(missing)), figures(stream(LOST, truth=truth)), strict=True):
+        low, high = bounded.bounds
+        assert low <= resolved.estimate.low + 1e-9
+        assert high >= resolved.estimate.high - 1e-9
     # So do the bounds of how far two predictors are apart.
     low, high = bounds_of(_accuracy(stream(missing), with_und=True)[2])
-    known, _, extremes = _accuracy(stream(LOST, found=truth), with_und=True)
+    resolved, _, extremes = _accuracy(stream(LOST, truth=truth), with_und=True)
     assert extremes == ()
-    assert low <= known.low + 1e-9 <= known.high <= high + 1e-9
+    assert low <= resolved.low + 1e-9 <= resolved.high <= high + 1e-9
 
 
 def test_value_and_interval_are_those_of_what_people_could_label():
     without = Uniform(stream(LOST).posts)
     assert accuracy(stream(LOST), with_und=True).estimate == accuracy(without, with_und=True).estimate
-    one, other = (differences(each)["accuracy", "with und"] for each in (stream(LOST), without))
+    one, other = (differences(uniform)["accuracy", "with und"] for uniform in (stream(LOST), without))
     assert [one[key] for key in ("value", "low", "high")] == [other[key] for key in ("value", "low", "high")]
     assert one["note"].endswith("depending on the posts without a label")
     assert other["note"] == ""
@@ -81,15 +81,15 @@ def test_two_audits_in_a_hundred_that_are_lost_leave_recalls_their_intervals():
     world = World(labels=10, drawn=6_000, wrong=0.03, lost=(0.02, 0.02), posts=100_000)
     chance = np.random.default_rng(7)
     population = populate(world, chance)
-    is_right, found = population.second == population.truth, []
+    is_right, covered = population.second == population.truth, []
     for _ in range(40):
         uniform = of_second(draw(population, world, chance).both)
         assert uniform.missing
         for label in (0, 3, 6):
             estimate = recall(str(label), uniform, {}).estimate
             assert estimate.has_interval
-            found.append(estimate.low <= is_right[population.truth == label].mean() <= estimate.high)
-    assert np.mean(found) >= 0.92
+            covered.append(estimate.low <= is_right[population.truth == label].mean() <= estimate.high)
+    assert np.mean(covered) >= 0.92
 
 
 # Half of the wrong audits and 5% of the right ones are unresolved: these are wrong 12.8 times as often as the others.
@@ -101,7 +101,7 @@ def drawn_by(world, seed, draws):
     chance = np.random.default_rng(seed)
     population = populate(world, chance)
     both = (draw(population, world, chance).both for _ in range(draws))
-    sets = [each.with_each(lambda _, cell: cell._replace(other="")) for each in both]
+    sets = [uniform.with_each(lambda _, cell: cell._replace(other="")) for uniform in both]
     return (population.first == population.truth).mean(), sets
 
 
@@ -110,9 +110,9 @@ def test_a_range_of_rates_holds_the_truth_where_unresolved_audits_are_wrong_more
 
     def measured(*rates):
         """The figures of all draws, how many cover the truth, and how far their mean is from it."""
-        found = [accuracy(replace(each, rates=rates), with_und=True) for each in sets]
-        covers = [each.estimate.low <= true <= each.estimate.high for each in found]
-        return found, np.mean(covers), np.mean([each.estimate.value for each in found]) - true
+        figures = [accuracy(replace(uniform, rates=rates), with_und=True) for uniform in sets]
+        covers = [figure.estimate.low <= true <= figure.estimate.high for figure in figures]
+        return figures, np.mean(covers), np.mean([figure.estimate.value for figure in figures]) - true
 
     at_random, covers, apart = measured(1.0, 1.0)
     assert covers < 0.5
@@ -122,10 +122,10 @@ def test_a_range_of_rates_holds_the_truth_where_unresolved_audits_are_wrong_more
     assert abs(apart) < 0.005
     ranged, covers, _ = measured(1.0, 15.0)
     assert covers >= 0.95
-    for one, known, both in zip(at_random, exact, ranged, strict=True):
+    for one, at_rate, both in zip(at_random, exact, ranged, strict=True):
         assert both.estimate.value == one.estimate.value
-        assert both.estimate.low <= min(one.estimate.low, known.estimate.low)
-        assert both.estimate.high >= max(one.estimate.high, known.estimate.high) - 1e-9
+        assert both.estimate.low <= min(one.estimate.low, at_rate.estimate.low)
+        assert both.estimate.high >= max(one.estimate.high, at_rate.estimate.high) - 1e-9
         assert both.bounds[0] <= both.estimate.low
         assert sum(both.estimate.sources.values()) == pytest.approx(1)
         assert both.estimate.sources[UNRESOLVED] > 0.3
@@ -143,19 +143,19 @@ def test_an_interval_by_rates_lies_within_the_bounds_whatever_missing_posts_are(
     for missing in (uniform.missing, few):
         plain = replace(uniform, missing=missing)
 
-        def figures(each):
-            yield accuracy(each, with_und=True)
+        def figures(posts):
+            yield accuracy(posts, with_und=True)
             for label in sorted(uniform.drawn)[1:4]:
-                yield from (recall(label, each, {}), precision(label, each, {}, with_und=True))
+                yield from (recall(label, posts, {}), precision(label, posts, {}, with_und=True))
 
-        for known, ranged in zip(figures(plain), figures(replace(plain, rates=rates)), strict=True):
-            assert ranged.bounds == known.bounds
-            low, high = known.bounds
+        for at_random, ranged in zip(figures(plain), figures(replace(plain, rates=rates)), strict=True):
+            assert ranged.bounds == at_random.bounds
+            low, high = at_random.bounds
             assert low <= ranged.estimate.low <= ranged.estimate.value <= ranged.estimate.high <= high
     both = replace(stream(LOST), rates=rates)
-    found, _, extremes = _accuracy(both, with_und=True)
+    difference, _, extremes = _accuracy(both, with_und=True)
     low, high = bounds_of(extremes)
-    assert low <= found.low <= found.high <= high
+    assert low <= difference.low <= difference.high <= high
     assert extremes == _accuracy(stream(LOST), with_und=True)[2]
 
 
@@ -166,7 +166,7 @@ def test_a_difference_of_two_holds_what_each_rate_of_the_range_gives():
     read |= {f"en {n}": Cell("en", "en", True, "en", UND, "en") for n in range(5)}
     both = replace(both, posts={**both.posts, **read})
     ranges = (1.0, 1.0), (1.0, 9.0), (9.0, 9.0)
-    plain, ranged, most = (differences(replace(both, rates=each))["accuracy", "with und"] for each in ranges)
+    plain, ranged, most = (differences(replace(both, rates=rates))["accuracy", "with und"] for rates in ranges)
     assert ranged["value"] == plain["value"] < most["value"]
     assert (ranged["low"], ranged["high"]) == (min(plain["low"], most["low"]), max(plain["high"], most["high"]))
 
@@ -180,10 +180,10 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
     lost.update(stage=stages.DISCARDED, label="")
     shutil.rmtree(folder)
     folder = world.export(lost[0].task)
-    said = written(tmp_path / "said.tsv", [(key, world.said[key]) for key in world.said])
+    predictions = written(tmp_path / "mine.tsv", [(key, world.said[key]) for key in world.said])
 
     def report(**options):
-        return evaluate(str(said), [folder], **options)
+        return evaluate(str(predictions), [folder], **options)
 
     plain, ranged = report(), report(missing_rate="1:3")
     assert accuracy_in(ranged)["value"] == accuracy_in(plain)["value"]
@@ -209,6 +209,6 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
         (whole, {"missing_rate": "1:3"}, "applies to unresolved audits, but the gold set whole has none"),
     ):
         with pytest.raises(EvaluationError, match=sentence):
-            evaluate(str(said), [gold], **options)
+            evaluate(str(predictions), [gold], **options)
     with pytest.raises(EvaluationError, match="--missing-rate cannot be used with --judge"):
-        evaluate("", [folder], judge=str(said), missing_rate="1:3")
+        evaluate("", [folder], judge=str(predictions), missing_rate="1:3")

@@ -39,14 +39,14 @@ def test_a_models_votes_on_records_are_measured_like_any_predictor_and_its_rejec
         assert len(server.asked) == 90
         assert server.asked[0].endswith("Only write one of 3, 2, 1.")
     report = run(predictor, "--gold", gold)
-    said = {f"r{n}": answer(f"Review {n} of it.", 1) for n in range(90)}
+    answers = {f"r{n}": answer(f"Review {n} of it.", 1) for n in range(90)}
     keys = [row["id"] for row in rows_of(gold)]
-    assert figures(report, "accuracy")["value"] == pytest.approx(sum(said[k] == truth_of(k) for k in keys) / 60)
+    assert figures(report, "accuracy")["value"] == pytest.approx(sum(answers[k] == truth_of(k) for k in keys) / 60)
     assert len(keys) == 60
-    refusals = sum(said[key] == PROSE for key in keys)
+    refusals = sum(answers[key] == PROSE for key in keys)
     assert 0 < refusals < 9
     # The same labels in a file, with empty ones for refusals, are measured equally.
-    labels = [(key, "" if label == PROSE else label) for key, label in said.items()]
+    labels = [(key, "" if label == PROSE else label) for key, label in answers.items()]
     file = written(tmp_path / "same.tsv", labels)
     assert run(file, "--gold", gold)["rows"] == report["rows"]
     assert Task.objects.get().labels == ["3", "2", "1"]

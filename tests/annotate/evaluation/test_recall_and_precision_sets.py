@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 ENGLISH = Stratum(20, 10, 0, 0, Guess(0, 0, (Turn(1, 0, 20, 10, 0),)))
 
 
-def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_its_authors_alone(world, stream):
+def test_a_recall_set_with_an_unknown_reach_represents_only_the_posts_of_its_authors(world, stream):
     shared = [("stream-0", "de"), ("stream-1", "de"), ("stream-86", "de")]  # two audited, one disputed that is missed
     folder, _ = world.verify("recall", "de", [(15, "de", "de"), (5, "de", "nl"), (2, "not-de", "de")], shared=shared)
     alone = run(world.subject(), folder)
@@ -55,35 +55,35 @@ def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_it
 
 
 def stream_of(inside, outside):
-    """A uniform set in which all was read. inside, outside: (posts in German, found) by the authors, and by others."""
+    """A uniform set in which all was read. inside, outside: (posts in German, hits) by the authors, and by others."""
     posts = {}
-    for place, (german, found) in (("inside", inside), ("outside", outside)):
+    for place, (german, hits) in (("inside", inside), ("outside", outside)):
         for number in range(german):
-            posts[f"{place}-{number}"] = Cell("", "", True, "de", "de" if number < found else "nl")
+            posts[f"{place}-{number}"] = Cell("", "", True, "de", "de" if number < hits else "nl")
     return Uniform(posts), {key for key in posts if key.startswith("inside")}
 
 
-def set_of(posts, found):
-    return {f"set-{number}": "de" if number < found else "nl" for number in range(posts)}
+def set_of(posts, hits):
+    return {f"set-{number}": "de" if number < hits else "nl" for number in range(posts)}
 
 
-def recall_of_both(inside, outside, found=950):
+def recall_of_both(inside, outside, hits=950):
     """Recall of German on a uniform set and on a recall set of 1,000 posts, and its parts."""
     uniform, reached = stream_of(inside, outside)
-    both = metrics.recall("de", uniform, {"de": set_of(1000, found)}, {"de": reached})
-    return both, metrics.two_frames("de", uniform, set_of(1000, found), reached)
+    both = metrics.recall("de", uniform, {"de": set_of(1000, hits)}, {"de": reached})
+    return both, metrics.two_frames("de", uniform, set_of(1000, hits), reached)
 
 
 def test_recall_is_that_of_both_sets_within_the_reach_and_of_the_uniform_one_elsewhere():
-    found, parts = recall_of_both((60, 57), (40, 32))
-    assert found.estimate.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
-    assert found.posts == 1100
-    assert found.estimate.low < 0.85 < 0.9 < found.estimate.high < 0.94
-    assert tuple(each.estimate.value for each in (parts.part, parts.inside, parts.outside)) == (0.6, 0.95, 0.8)
+    recall, parts = recall_of_both((60, 57), (40, 32))
+    assert recall.estimate.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
+    assert recall.posts == 1100
+    assert recall.estimate.low < 0.85 < 0.9 < recall.estimate.high < 0.94
+    assert tuple(figure.estimate.value for figure in (parts.part, parts.inside, parts.outside)) == (0.6, 0.95, 0.8)
     # What nobody knows of posts out of reach is anything, and sets that differ within it give no estimate.
-    found, parts = recall_of_both((30, 29), (0, 0))
+    recall, parts = recall_of_both((30, 29), (0, 0))
     assert parts.part.estimate.value == 1
-    assert found.estimate.low <= parts.part.estimate.low * 0.95 + 0.001
+    assert recall.estimate.low <= parts.part.estimate.low * 0.95 + 0.001
     assert recall_of_both((60, 30), (40, 32))[0].estimate.value is None
 
 
@@ -119,10 +119,10 @@ def test_false_yes_moves_the_ends_of_recall_and_of_precision():
     share = false_among(100, 5, 1000, 500)
     rate = jeffreys(5, 100)[1]
     assert share == pytest.approx(rate / (1 - rate) / 2)
-    plain, found = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
-    assert found.estimate.value == plain.estimate.value
-    assert found.estimate.low < (0.9 - share) / (1 - share) + 0.001
-    assert found.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high
+    plain, widened = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
+    assert widened.estimate.value == plain.estimate.value
+    assert widened.estimate.low < (0.9 - share) / (1 - share) + 0.001
+    assert widened.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high
     shown = {"de": {str(number): "de" if number < 90 else "not-de" for number in range(100)}}
     surer, unsure = (
         metrics.precision("de", None, shown, with_und=True, false_yes=false).estimate for false in (0.0, 0.1)
@@ -145,10 +145,10 @@ def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
         judged(reader, unit, "de" if unit.item.key == keys[-1] else "not-de")
     shutil.rmtree(folder)
     report = run(world.subject(), world.export(task))
-    found = by_label(report, "recall")["de"]
-    assert found["value"] == plain["value"]
-    assert found["low"] < plain["low"]
-    assert "of its Yes answers may be false" in found["note"]
+    corrected = by_label(report, "recall")["de"]
+    assert corrected["value"] == plain["value"]
+    assert corrected["low"] < plain["low"]
+    assert "of its Yes answers may be false" in corrected["note"]
     assert not [row for row in report["rows"] if "false_yes" in row["of"]]
     # Without decoys the same set does not seem surer: beside its interval stands what false Yes would make of it.
     assert plain["note"] == "the rate of false Yes answers is unknown because no decoy was answered"
@@ -195,7 +195,7 @@ def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world
 
 
 def never_shown(report):
-    """Label -> posts that it labels so, of which never shown, their share, and those outside the other's."""
+    """Label -> (posts with that label, those never shown, their share, those outside the other predictor's)."""
     shares, posts, outside = (by_label(report, name) for name in ("never_shown", "posts_never_shown", "outside"))
     return {
         label: (row["units"], posts[label]["value"], row["value"], outside[label]["value"])
@@ -203,14 +203,14 @@ def never_shown(report):
     }
 
 
-def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_read(world, stream, monkeypatch):
+def test_a_report_on_another_predictor_warns_and_counts_its_triggers_that_nobody_has_read(world, stream, monkeypatch):
     shared = [("stream-30", "de")]  # agreed on and not audited, but read in the other set
     folder, _ = world.verify("precision", "de", [(12, "de", "de"), (3, "not-de", "de")], shared=shared)
     # It finds German in two English posts, one of which was read.
-    said = {"stream-60": "de", "stream-79": "de"}
+    labels = {"stream-60": "de", "stream-79": "de"}
     first = world.subject("cld2", built_in=True)
     monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
-    report = run(world.subject("mine", "2", said=said), stream, folder)
+    report = run(world.subject("mine", "2", said=labels), stream, folder)
     assert report["words"]["unseen"][0].endswith("counted in the uniform set.")
     assert never_shown(report) == {"de": (68, 30, close("30/68"), 2)}
     assert report["names"]["de"] == "German"
@@ -286,9 +286,9 @@ def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_on
     alone = [run(subject, stream) for subject in (first, other)]
     for posts in ("with und", "without und"):
         apart = accuracy(alone[0], posts)["value"] - accuracy(alone[1], posts)["value"]
-        found = accuracy(comparison, posts)
-        assert found["value"] == pytest.approx(apart, abs=0.005)
-        assert found["low"] < apart < found["high"]
+        row = accuracy(comparison, posts)
+        assert row["value"] == pytest.approx(apart, abs=0.005)
+        assert row["low"] < apart < row["high"]
     rows = by_label(comparison, "recall")
     # On the recall set: the other one alone finds six of its eleven posts.
     assert rows["de"]["units"] == 11
@@ -298,7 +298,7 @@ def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_on
     assert accuracy(comparison)["p"] is None
 
 
-def test_a_recall_set_alone_tells_whose_recall_is_better(world):
+def test_a_recall_set_alone_shows_whose_recall_is_better(world):
     folder, _ = world.verify("recall", "de", [(60, "de", "nl"), (60, "de", "de")])
     other = world.subject("mine", "2", said={f"recall-de-{n}": "de" for n in range(60)})
     comparison = run(world.subject("mine", "1"), folder, against=other)["comparison"]
@@ -324,6 +324,6 @@ def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
     coarse = world.subject("coarse", said=dict.fromkeys(world.said, "zh"), mapping={"zh": ("zh-CN", "zh-TW")})
     report = run(world.subject("fine"), folder, against=coarse)
     assert values(report, "recall") == {"zh-CN": 0, "zh-TW": 1}
-    found = accuracy(report["comparison"])
-    assert (found["value"], found["p"]) == (0, 1)
-    assert found["note"] == "of 10 posts, only A is right on 0 and only B on 0"
+    row = accuracy(report["comparison"])
+    assert (row["value"], row["p"]) == (0, 1)
+    assert row["note"] == "of 10 posts, only A is right on 0 and only B on 0"

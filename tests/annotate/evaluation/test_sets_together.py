@@ -31,7 +31,7 @@ from tests.annotate.evaluation.figures import (
 )
 
 
-def test_a_set_whose_posts_have_all_vanished_measures_nothing_and_is_said_to_be_nothing_else(world):
+def test_a_set_whose_posts_have_all_vanished_measures_nothing_and_gets_no_warning(world):
     folder, keys = world.uniform(VOTER)
     report = run(world.subject("cld2", built_in=True), folder, vanished=set(keys))
     assert "listed as vanished: 100 posts." in report["told"][-1]
@@ -94,7 +94,7 @@ def test_an_unfinished_set_is_refused_without_leave_and_warned_of_with_it(world)
 
 
 @pytest.mark.parametrize(
-    ("designs", "options", "told"),
+    ("designs", "options", "message"),
     [
         (["recall"], {"measures": ["accuracy"]}, "Accuracy requires a uniform set, but none was specified"),
         (["precision"], {"measures": ["recall"]}, "Recall requires a recall-oriented or a uniform set, but none"),
@@ -107,11 +107,11 @@ def test_an_unfinished_set_is_refused_without_leave_and_warned_of_with_it(world)
         (["precision"], {"against": True}, "--against requires a uniform or recall-oriented set"),
     ],
 )
-def test_what_the_sets_cannot_tell_and_sets_that_tell_nothing_asked_for_are_refused(world, designs, options, told):
+def test_measures_without_a_set_and_sets_without_a_selected_measure_are_refused(world, designs, options, message):
     folders = [world.verify(design, "de", [(4, "de", "de")])[0] for design in designs]
     if "against" in options:
         options = {"against": world.subject("other")}
-    with pytest.raises(EvaluationError, match=told):
+    with pytest.raises(EvaluationError, match=message):
         run(world.subject(), *folders, **options)
 
 
@@ -163,19 +163,19 @@ def southern(world):
     """A stream whose Croatian and Serbian are told apart, and a set that asked about both together."""
     table = [(6, "", "disputed", "hr", "hr"), (2, "", "disputed", "hr", "sr"), (4, "", "disputed", "sr", "sr")]
     stream, _ = world.uniform([*table, (1, "", "disputed", "de", "hr")])
-    asked = [(3, "sh", "hr"), (2, "sh", "sr"), (1, "not-sh", "bs"), (4, "not-sh", "sl")]
-    drawn, _ = world.verify("precision", "sh", asked, predictor="fasttext")
+    verified = [(3, "sh", "hr"), (2, "sh", "sr"), (1, "not-sh", "bs"), (4, "not-sh", "sl")]
+    drawn, _ = world.verify("precision", "sh", verified, predictor="fasttext")
     return stream, drawn
 
 
 def test_a_set_that_asked_about_a_coarse_code_changes_no_figure_of_posts_that_others_read(world, southern):
     stream, drawn = southern
     alone, both = run(world.subject(), stream), run(world.subject(), stream, drawn)
-    asked = [row for row in both["rows"] if row["of"].get("label") == "sh"]
-    assert [row for row in both["rows"] if row not in asked] == alone["rows"]
+    coarse = [row for row in both["rows"] if row["of"].get("label") == "sh"]
+    assert [row for row in both["rows"] if row not in coarse] == alone["rows"]
     assert both["confusion"] == alone["confusion"]
     rows = by_label(both, "precision")
-    assert {row["measure"] for row in asked} == {"precision", "precision_without_und", *UNSEEN}
+    assert {row["measure"] for row in coarse} == {"precision", "precision_without_und", *UNSEEN}
     assert interval(rows["sh"]) == jeffreys(5, 6)
     assert "includes bs, hr, sr, but only on posts where people used sh" in rows["sh"]["note"]
     assert not [warning for warning in both["warnings"] if "merges labels" in warning]
@@ -197,10 +197,10 @@ def test_a_coarse_code_in_a_balanced_stream_is_taken_for_any_of_its_labels(world
     south, _ = world.verify("recall", "sh", [(9, "sh", "hr"), (1, "sh", "sl")])
     croatian, _ = world.verify("recall", "hr", [(10, "hr", "sr")])
     german, _ = world.verify("recall", "de", [(9, "de", "de"), (1, "de", "sr")])
-    found = values(run(world.subject(), south, croatian, german, balanced=True), "balanced_precision")
+    precisions = values(run(world.subject(), south, croatian, german, balanced=True), "balanced_precision")
     # All ten Croatian posts are found as such: 19 of 20, against one of ten German ones.
-    assert found["sh"] == close("19/21")
-    assert found["de"] == 1
+    assert precisions["sh"] == close("19/21")
+    assert precisions["de"] == 1
 
 
 def test_a_comparison_takes_labels_together_for_itself_alone_and_says_so(world, southern):
@@ -227,7 +227,7 @@ def test_a_label_of_two_classes_is_refused(world, stream):
 
 
 def record_set(folder, labels, chances=(1.0,), *, finished=True, names=("yes", "no")):
-    """A set of records: labels: of each in turn; chances: likewise, in a circle."""
+    """A set of records. labels: the label of each; chances: their chances, repeated in turn."""
     folder.mkdir()
     name = "gold.jsonl" if finished else "gold.unfinished.jsonl"
     rows = [
@@ -272,10 +272,10 @@ def test_predictions_that_do_not_fit_are_refused_in_one_sentence(records, tmp_pa
     gold, rows = records
     made, sentence = UNFIT[fault]
     path = written(tmp_path / "judge.tsv", made(rows))
-    told = refusal(path, "--gold", gold, "--out", tmp_path / "out")
-    assert sentence in told
-    assert str(path) in told
-    assert len(told.split(". ")) <= 2
+    message = refusal(path, "--gold", gold, "--out", tmp_path / "out")
+    assert sentence in message
+    assert str(path) in message
+    assert len(message.split(". ")) <= 2
     assert not (tmp_path / "out").exists()
 
 
@@ -293,10 +293,10 @@ def test_a_set_on_which_nothing_can_be_measured_is_refused(tmp_path):
         assert sentence in refusal(right, "--gold", folder)
 
 
-def test_a_set_that_is_all_of_its_corpus_says_of_what_its_intervals_are(tmp_path, run):
-    said = written(tmp_path / "said.tsv", [(f"u{n}", "yes") for n in range(30)])
+def test_a_set_of_its_whole_corpus_says_what_its_intervals_apply_to(tmp_path, run):
+    predictions = written(tmp_path / "mine.tsv", [(f"u{n}", "yes") for n in range(30)])
     whole, part = (
-        run(said, "--gold", record_set(tmp_path / f"set{chance}", ["yes", "no"] * 15, chances=(chance,)))["told"]
+        run(predictions, "--gold", record_set(tmp_path / f"set{chance}", ["yes", "no"] * 15, chances=(chance,)))["told"]
         for chance in (1.0, 0.5)
     )
     assert whole == ["The set contains every item of the corpus; intervals apply to other items like these."]
@@ -306,9 +306,12 @@ def test_a_set_that_is_all_of_its_corpus_says_of_what_its_intervals_are(tmp_path
 def test_predictions_for_another_version_of_the_set_are_refused_on_either_side(records, tmp_path):
     gold, rows = records
     mine, older = (written(tmp_path / f"{name}.tsv", part) for name, part in (("mine", rows), ("older", rows[3:])))
-    for told in (refusal(mine, "--gold", gold, "--against", older), refusal(older, "--gold", gold, "--against", mine)):
-        assert told.startswith(f"{older} has no prediction for 3 of the 30 items of the set")
-        assert told.endswith("or predict this version of the set.")
+    for message in (
+        refusal(mine, "--gold", gold, "--against", older),
+        refusal(older, "--gold", gold, "--against", mine),
+    ):
+        assert message.startswith(f"{older} has no prediction for 3 of the 30 items of the set")
+        assert message.endswith("or predict this version of the set.")
 
 
 def test_labels_may_be_called_like_the_columns_of_a_table(tmp_path, run):
@@ -317,8 +320,8 @@ def test_labels_may_be_called_like_the_columns_of_a_table(tmp_path, run):
     plain = written(tmp_path / "plain.tsv", [("id", "label"), *((key, "id") for key in keys)])
     assert run(plain, "--gold", gold)["rows"][0]["value"] == 0.5
     table = [("id", "id", "label"), *((key, 0.8, 0.2) for key in keys)]
-    told = refusal(written(tmp_path / "scored.tsv", table), "--gold", gold)
-    assert "contains the ids, but the set has a label with the same name. Rename the column" in told
+    message = refusal(written(tmp_path / "scored.tsv", table), "--gold", gold)
+    assert "contains the ids, but the set has a label with the same name. Rename the column" in message
     unit = written(tmp_path / "unit.tsv", [("unit", "id", "label"), *table[1:]])
     assert run(unit, "--gold", gold, "--column", "id=unit")["rows"][0]["value"] == 0.5
     other = record_set(tmp_path / "other", ["label", "other"] * 15, names=("label", "other"))

@@ -117,12 +117,12 @@ def test_lines_are_joined_by_message_and_reference_and_all_others_are_reported(g
     responses_file(file.parent, "fr", [("Qui ?", "Moi.", "Toi.")])
     report = run("--gold", gold, file.parent)
     assert report["rows"] == plain["rows"]
-    told = " ".join(report["told"])
-    assert "2 lines were ignored (no test pair, or a repeated pair)" in told
-    assert "fr_model_responses.txt was ignored, because the set has no test pairs in fr." in told
+    notes = " ".join(report["told"])
+    assert "2 lines were ignored (no test pair, or a repeated pair)" in notes
+    assert "fr_model_responses.txt was ignored, because the set has no test pairs in fr." in notes
 
 
-def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold, tmp_path, run):
+def test_fewer_than_three_suggestions_are_reported_and_the_best_of_them_counts(gold, tmp_path, run):
     fewer = {**SUGGESTED, "Are you coming?": ["Yes, I am.", ""], "Did it cost much?": []}
     report = run("--gold", gold, responses_file(tmp_path / "few", "en", rows_of(ENGLISH, fewer)))
     assert (
@@ -133,7 +133,7 @@ def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold,
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda rows: rows[1:], "has no line for 1 of the 6 test pairs in en. The first is 'Are you"),
         (
@@ -147,11 +147,11 @@ def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold,
         (lambda rows: [], "has no line for 6 of the 6 test pairs in en"),
     ],
 )
-def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, change, said):
+def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, change, message):
     file = responses_file(tmp_path / "bad", "en", change(rows_of(ENGLISH)))
     sentence = refusal("--gold", gold, file, "--out", tmp_path / "out")
     assert str(file) in sentence
-    assert said in sentence
+    assert message in sentence
     assert not (tmp_path / "out").exists()
 
 
@@ -172,7 +172,7 @@ def test_files_of_another_name_or_language_and_sets_without_pairs_or_with_change
 
 @pytest.fixture
 def many(tmp_path):
-    """A set of forty messages, and a system that is right in so many of them."""
+    """A set of forty messages, and a system that is right in this many of them."""
     pairs = [(f"Is it {number}?", "Yes, it is.") for number in range(40)]
     gold = reply_set(tmp_path / "many", {"en": pairs}, {"en": ["Yes, it is."]})
 
@@ -193,9 +193,9 @@ def test_two_systems_are_compared_by_example_and_the_better_one_is_named(many, r
     for name in ("weighted_rouge", "rouge1", "p1", "mrr", "dist1"):
         whole = figures(report, name)
         assert whole["low"] < whole["value"] < whole["high"]
-    found = report["comparison"]
-    assert values(found, "weighted_rouge", "p1") == pytest.approx((24 / 40, 24 / 40), abs=1e-7)
-    tested = [row for row in found["rows"] if row["p"] is not None]
+    comparison = report["comparison"]
+    assert values(comparison, "weighted_rouge", "p1") == pytest.approx((24 / 40, 24 / 40), abs=1e-7)
+    tested = [row for row in comparison["rows"] if row["p"] is not None]
     assert [(row["measure"], row["better"]) for row in tested] == [
         ("weighted_rouge", "first"),
         ("p1", "first"),
@@ -203,19 +203,19 @@ def test_two_systems_are_compared_by_example_and_the_better_one_is_named(many, r
     ]
     assert [row["p_holm"] for row in tested] == holm([row["p"] for row in tested])
     back = figures(run("--gold", gold, poor.parent, "--against", good.parent)["comparison"], "weighted_rouge")
-    assert (back["better"], back["p"]) == ("second", figures(found, "weighted_rouge")["p"])
+    assert (back["better"], back["p"]) == ("second", figures(comparison, "weighted_rouge")["p"])
 
 
 def test_two_systems_are_compared_in_the_languages_that_both_have(gold, english, tmp_path, run):
     responses_file(tmp_path / "mine", "de", rows_of(GERMAN))
     other = responses_file(tmp_path / "other", "en", rows_of(ENGLISH, {key: ["No."] for key in SUGGESTED}))
-    found = run("--gold", gold, english.parent, "--against", other)
-    assert {tuple(row["of"]) for row in found["rows"]} == {(), ("language",)}
-    assert {tuple(row["of"]) for row in found["comparison"]["rows"]} == {()}
-    assert found["words"]["comparison"] == [
+    report = run("--gold", gold, english.parent, "--against", other)
+    assert {tuple(row["of"]) for row in report["rows"]} == {(), ("language",)}
+    assert {tuple(row["of"]) for row in report["comparison"]["rows"]} == {()}
+    assert report["words"]["comparison"] == [
         "Only one system has predictions for de, so these languages are not compared."
     ]
-    assert figures(found["comparison"], "rouge1")["note"] == "fewer than 20 messages"
+    assert figures(report["comparison"], "rouge1")["note"] == "fewer than 20 messages"
     german = responses_file(tmp_path / "german", "de", rows_of(GERMAN))
     assert "no language in common: one has predictions for en, the other for de" in refusal(
         "--gold", gold, other, "--against", german

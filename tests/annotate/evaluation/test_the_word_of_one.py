@@ -1,4 +1,4 @@
-"""Labels that one reader or one adjudicator gave, and what the checks of these make of a figure."""
+"""Labels from one reader or one adjudicator, and how checks of them change the figures."""
 
 from dataclasses import replace
 from math import hypot, sqrt
@@ -29,10 +29,10 @@ EXACTLY = Estimate(0.01, 0.01, 0.01, 1.0, 100.0)
 
 
 def read_by_one(*table, chance=0.2):
-    """table: rows of (posts, label, what the predictor says, what the reader had said if that was checked)."""
+    """table: rows of (posts, label, the predictor's label, the reader's label if it was checked)."""
     posts = {}
-    for number, truth, said, first in table:
-        cell = Cell("", "", True, truth, said, word="read", first=first, chance=chance)
+    for number, truth, label, first in table:
+        cell = Cell("", "", True, truth, label, word="read", first=first, chance=chance)
         posts |= {f"{len(posts) + n}": cell for n in range(number)}
     return posts
 
@@ -44,11 +44,11 @@ def checked(*, wrong, word="read"):
 
 
 def test_a_label_that_a_check_found_wrong_stands_for_as_many_as_its_chance_says():
-    found = Uniform(checked(wrong=4)).errors(None)["read"]
-    assert found.gained.value == pytest.approx(4 / 200)
+    error = Uniform(checked(wrong=4)).errors(None)["read"]
+    assert error.gained.value == pytest.approx(4 / 200)
     rare = {key: cell._replace(chance=1.0 if cell.first == "nl" else 0.2) for key, cell in checked(wrong=4).items()}
     assert Uniform(rare).errors(None)["read"].gained.value == pytest.approx(4 / (4 + 5 * 196))
-    assert found.lost.value == 0
+    assert error.lost.value == 0
     assert Uniform(read_by_one((10, "de", "de", ""))).errors(None) == {}
 
 
@@ -59,9 +59,9 @@ def test_a_predictor_is_not_blamed_for_what_readers_got_wrong_and_is_lowered_whe
     uniform = Uniform(posts)
     naive = Uniform({key: cell._replace(word="", first="") for key, cell in posts.items()})
     assert accuracy(naive, with_und=True).estimate.high < 0.95
-    found = accuracy(uniform, with_und=True).estimate
-    assert found.value == pytest.approx(1, abs=0.001)
-    assert found.low < 0.99
+    estimate = accuracy(uniform, with_und=True).estimate
+    assert estimate.value == pytest.approx(1, abs=0.001)
+    assert estimate.low < 0.99
     assert precision("de", uniform, {}, with_und=True).estimate.value == pytest.approx(1, abs=0.001)
     repeats = Uniform(read_by_one((800, "nl", "nl", ""), (180, "nl", "nl", "nl"), (20, "de", "nl", "nl")))
     assert accuracy(repeats, with_und=True).estimate.value == pytest.approx(0.9, abs=0.001)
@@ -88,13 +88,13 @@ def test_adjudicators_labels_are_wrong_as_often_as_they_slip():
     """Where the predictor says otherwise than they do, it is right as often as it is in all."""
     posts = {key: cell._replace(word="adjudicated", first="") for key, cell in checked(wrong=0).items()}
     missed = posts | {f"missed {n}": Cell("", "", True, "nl", "de", word="adjudicated") for n in range(50)}
-    plain, known = (accuracy(Uniform(missed, slips=slips), with_und=True).estimate for slips in (None, EXACTLY))
-    assert known.value == pytest.approx((1000 + 0.01 * 1000) / 1050)
-    assert known.low - plain.low == pytest.approx(known.value - plain.value, abs=0.002)
+    plain, exact = (accuracy(Uniform(missed, slips=slips), with_und=True).estimate for slips in (None, EXACTLY))
+    assert exact.value == pytest.approx((1000 + 0.01 * 1000) / 1050)
+    assert exact.low - plain.low == pytest.approx(exact.value - plain.value, abs=0.002)
     perhaps = replace(EXACTLY, value=0.0, low=0.0)
     unsure = accuracy(Uniform(missed, slips=perhaps), with_und=True).estimate
     assert (unsure.value, unsure.low) == (plain.value, pytest.approx(plain.low, abs=1e-4))
-    assert plain.high < unsure.high < known.high
+    assert plain.high < unsure.high < exact.high
 
 
 def test_accuracy_is_covered_where_adjudicators_slip():
@@ -104,29 +104,30 @@ def test_accuracy_is_covered_where_adjudicators_slip():
     population = populate(world, chance)
     true = (population.first == population.truth).mean()
     drawn = (draw(population, world, chance).both for _ in range(60))
-    found = [
-        accuracy(each.with_each(lambda _, cell: cell._replace(other="")), with_und=True).estimate for each in drawn
+    estimates = [
+        accuracy(uniform.with_each(lambda _, cell: cell._replace(other="")), with_und=True).estimate
+        for uniform in drawn
     ]
-    assert np.mean([each.low <= true <= each.high for each in found]) >= 0.93
-    assert abs(np.mean([each.value for each in found]) - true) < 0.009
+    assert np.mean([estimate.low <= true <= estimate.high for estimate in estimates]) >= 0.93
+    assert abs(np.mean([estimate.value for estimate in estimates]) - true) < 0.009
 
 
 def test_the_width_is_that_of_its_sources():
-    """Squared and added up, their distances are those of the ends, so that each tells what it is worth to remove it."""
+    """Their squared distances add up to that of the end, so each shows what removing it is worth."""
     world = World(labels=10, drawn=6_000, wrong=0.03, slips=0.03, confirmed=0.03, adjudicators=0.02, posts=100_000)
     chance = np.random.default_rng(5)
     both = draw(populate(world, chance), world, chance).both
-    for each in (both, both.of_other):
-        for found in (
-            accuracy(each, with_und=True).estimate,
-            recall("1", each, {}).estimate,
-            precision("1", each, {}, with_und=True).estimate,
+    for uniform in (both, both.of_other):
+        for estimate in (
+            accuracy(uniform, with_und=True).estimate,
+            recall("1", uniform, {}).estimate,
+            precision("1", uniform, {}, with_und=True).estimate,
         ):
-            assert [part.source for part in found.parts] == [DRAW, UNREAD, RECHECKS, CHECKS, SECONDS]
-            assert hypot(*(part.down for part in found.parts)) == pytest.approx(found.value - found.low)
-            assert hypot(*(part.up for part in found.parts)) == pytest.approx(found.high - found.value)
-            assert sum(found.sources.values()) == pytest.approx(1)
-            assert all(share > 0 for share in found.sources.values())
+            assert [part.source for part in estimate.parts] == [DRAW, UNREAD, RECHECKS, CHECKS, SECONDS]
+            assert hypot(*(part.down for part in estimate.parts)) == pytest.approx(estimate.value - estimate.low)
+            assert hypot(*(part.up for part in estimate.parts)) == pytest.approx(estimate.high - estimate.value)
+            assert sum(estimate.sources.values()) == pytest.approx(1)
+            assert all(share > 0 for share in estimate.sources.values())
     exactly = accuracy(
         replace(both, slips=replace(both.slips, low=both.slips.value, high=both.slips.value)), with_und=True
     )
@@ -137,7 +138,7 @@ def test_the_width_is_that_of_its_sources():
 
 def read_and_settled(make_task, person, votes, **options):
     """A task whose posts one reader and then one adjudicator call German."""
-    entries = [{"votes": each, "key": f"post-{n}"} for n, each in enumerate(votes)]
+    entries = [{"votes": labels, "key": f"post-{n}"} for n, labels in enumerate(votes)]
     task = make_task(entries, audit_least=0, audit_limit=1.0, **options)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     while lease := take(ann, task):
@@ -152,7 +153,7 @@ def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task,
     task = read_and_settled(make_task, person, [AGREED] * 60, audit_share=0.5, audit_recheck=0.3)
     world.said |= {f"post-{n}": "nl" if n % 10 == 0 else "de" for n in range(60)}
     report = run(world.subject(), world.export(task))
-    notes = {each["of"]["source"]: each["note"] for each in report["rows"] if each["measure"] == "width_share"}
+    notes = {row["of"]["source"]: row["note"] for row in report["rows"] if row["measure"] == "width_share"}
     assert notes.keys() == {DRAW, UNREAD, RECHECKS}
     assert notes[RECHECKS] == "narrower with more audited posts, some of them checked"
     [commands] = [words for words in report["words"]["commands"] if words.startswith("Work that narrows")]
@@ -211,7 +212,7 @@ def test_the_options_are_named_by_which_such_labels_would_be_checked(
     task = read_and_settled(make_task, person, [AGREED, DISPUTED] * 5, **checks)
     world.said |= {f"post-{n}": "de" for n in range(10)}
     report = run(world.subject(), world.export(task))
-    assert [each for each in report["warnings"] if "single reader" in each and "--" not in each]
+    assert [warning for warning in report["warnings"] if "single reader" in warning and "--" not in warning]
     assert any(f"open the next task with {options}, and name" in note for note in report["words"]["commands"])
 
 
@@ -231,14 +232,14 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
     unsure = report("unchecked", check_share=0.0)
     assert unsure["warnings"][0].startswith("40 labels of the gold set unchecked come from a single reader")
     assert "accuracy could be 1 point lower or higher" in unsure["warnings"][0]
-    found = report("checked", check_share=0.5)
-    assert found["warnings"] == []
-    assert accuracy_in(found)["low"] < accuracy_in(unsure)["low"]
+    checked = report("checked", check_share=0.5)
+    assert checked["warnings"] == []
+    assert accuracy_in(checked)["low"] < accuracy_in(unsure)["low"]
     # All 40 posts were read, so nothing of the width is that of unread ones.
-    assert not [each for each in unsure["rows"] if each["measure"] == "width_share"]
-    sources = {each["of"]["source"]: each["value"] for each in found["rows"] if each["measure"] == "width_share"}
+    assert not [row for row in unsure["rows"] if row["measure"] == "width_share"]
+    sources = {row["of"]["source"]: row["value"] for row in checked["rows"] if row["measure"] == "width_share"}
     assert sources.keys() - {"second opinions"} == {"draw", "checks of disputed posts"}
     assert sum(sources.values()) == pytest.approx(1)
-    assert accuracy_in(found)["width_sources"] == sources
-    assert "more checks: `assay audit TASK --add N --checks`" in " ".join(as_text(found).split())
-    assert "each kind of further work, run `assay audit checked`" in found["words"]["commands"][1]
+    assert accuracy_in(checked)["width_sources"] == sources
+    assert "more checks: `assay audit TASK --add N --checks`" in " ".join(as_text(checked).split())
+    assert "each kind of further work, run `assay audit checked`" in checked["words"]["commands"][1]

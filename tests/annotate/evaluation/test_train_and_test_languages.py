@@ -25,19 +25,19 @@ SOURCES = {"de": "de", "en": "en", "fr": "fr", "ja": "ja", "es": "de", "it": "en
 
 @pytest.fixture(scope="module")
 def made(django_db_setup, django_db_blocker, tmp_path_factory):
-    """Exported sets: `gold`, and `kept`, whose texts may not leave, with published lists of unequal classes."""
+    """Exported sets: `gold`, and `kept`, whose texts must not be published, with published lists of unequal classes."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "sentence_topic.toml").write_text(SENTENCES, encoding="utf-8")
     files = []
     for code, source in SOURCES.items():
         lines = (ROOT / f"fixtures/topics/sib200.{source}.jsonl").read_text(encoding="utf-8").splitlines()
-        told = [
+        rows = [
             row | {"id": f"{code}-{row['id']}", "language": code}
             for row in map(json.loads, lines)
             if row["topic"] in CLASSES
         ]
         files.append(folder / f"{code}.jsonl")
-        files[-1].write_text("".join(f"{json.dumps(row)}\n" for row in told), encoding="utf-8")
+        files[-1].write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     fixed = {"fields": "body sentence", "column": ["body=text"], "labels": "topic"}
     drawn = {"kind": str(folder / "sentence_topic.toml"), "labels": " ".join(CLASSES), "design": "balanced"}
     with (
@@ -78,8 +78,8 @@ def gold(made):
 
 @pytest.fixture
 def predict(tmp_path):
-    """predict(gold, "mine", {"de-en": (9, 5, 10)}) writes predictions of which so many of each class are right, and of
-    a class the first ones in the test's order, or the last where a number is below nought; another class for the rest.
+    """predict(gold, "mine", {"de-en": (9, 5, 10)}) writes predictions of which this many of each class are right: the
+    first ones in the order of the test, or the last ones if the number is negative. The rest get another class.
     """
 
     def make(gold, name, pairs):
@@ -89,8 +89,8 @@ def predict(tmp_path):
             truth = labels(gold, next(code for code in SOURCES if pair.endswith(f"-{code}")))
             lines = dict(truth)
             for number, (label, right) in enumerate(zip(CLASSES, hits, strict=True)):
-                own = [key for key, true in truth.items() if true == label]
-                wrong = own[right:] if right >= 0 else own[:right]
+                keys = [key for key, true in truth.items() if true == label]
+                wrong = keys[right:] if right >= 0 else keys[:right]
                 lines |= dict.fromkeys(wrong, CLASSES[number - 1])
             (folder / f"{pair}.prediction").write_text("".join(f"{line}\n" for line in lines.values()))
         return folder
@@ -207,13 +207,13 @@ def test_translations_count_once_in_a_mean_over_test_languages(gold, tmp_path, r
     (tmp_path / "mine").mkdir()
     for language in SOURCES:
         tested = [rows[key] for key in labels(gold, language)]
-        said = [
+        predicted = [
             row["label"] if sentences.index(row["apart"][0]) % 2 else CLASSES[CLASSES.index(row["label"]) - 1]
             for row in tested
         ]
-        (tmp_path / f"mine/{language}-{language}.prediction").write_text("".join(f"{label}\n" for label in said))
+        (tmp_path / f"mine/{language}-{language}.prediction").write_text("".join(f"{label}\n" for label in predicted))
     report = run("--gold", gold, tmp_path / "mine")
-    width = {pair: made["high"] - made["low"] for pair, made in pairs_of(report).items()}
+    width = {pair: row["high"] - row["low"] for pair, row in pairs_of(report).items()}
     mean = figures(report, "mean_accuracy")
     assert mean["high"] - mean["low"] > 0.7 * min(width.values())
     assert mean["count"] < 80  # and not the 240 of as many documents
@@ -222,8 +222,8 @@ def test_translations_count_once_in_a_mean_over_test_languages(gold, tmp_path, r
 def test_two_files_for_one_pair_are_refused(gold, predict):
     mine = predict(gold, "mine", {"de-zh-CN": (5, 5, 5)})
     (mine / "de-zh.prediction").write_bytes((mine / "de-zh-CN.prediction").read_bytes())
-    told = f"{mine} contains two files for de-zh-CN. Remove de-zh.prediction or the other file."
-    assert refusal("--gold", gold, mine) == told
+    message = f"{mine} contains two files for de-zh-CN. Remove de-zh.prediction or the other file."
+    assert refusal("--gold", gold, mine) == message
 
 
 def test_names_have_the_codes_of_the_set_or_of_the_published_files_and_joint_is_in_no_mean(gold, predict, run):
@@ -252,16 +252,14 @@ def test_one_pair_or_joint_alone_is_the_headline(gold, predict, capsys, pair, he
     assert shown.endswith(f", {headline}.")
 
 
-def test_sets_whose_texts_may_not_leave_are_measured_and_the_shares_of_their_classes_are_told(
-    made, predict, run, capsys
-):
-    kept = made / "kept"
-    assert [path.name for path in kept.iterdir() if path.is_dir()] == ["mldoc-indices"]
-    assert not {"body", "apart"} & json.loads((kept / "gold.jsonl").read_text().splitlines()[0]).keys()
-    assert Counter(labels(kept, "de").values()) == {"sports": 8, "health": 4, "travel": 2}
-    mine = predict(kept, "mine", {"de-de": (8, 2, 0)})
-    assert pairs_of(run("--gold", kept, mine))["de", "de"]["value"] == pytest.approx(10 / 14)
-    call_command("evaluate", "--gold", str(kept), str(mine))
+def test_sets_without_published_texts_are_measured_and_the_sizes_of_their_classes_reported(made, predict, run, capsys):
+    gold = made / "kept"
+    assert [path.name for path in gold.iterdir() if path.is_dir()] == ["mldoc-indices"]
+    assert not {"body", "apart"} & json.loads((gold / "gold.jsonl").read_text().splitlines()[0]).keys()
+    assert Counter(labels(gold, "de").values()) == {"sports": 8, "health": 4, "travel": 2}
+    mine = predict(gold, "mine", {"de-de": (8, 2, 0)})
+    assert pairs_of(run("--gold", gold, mine))["de", "de"]["value"] == pytest.approx(10 / 14)
+    call_command("evaluate", "--gold", str(gold), str(mine))
     assert "Each class has 2 to 8 test documents, so accuracy applies" in " ".join(capsys.readouterr().out.split())
 
 
@@ -269,8 +267,8 @@ def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and
     mine = predict(gold, "mine", {"de-en": (9, 9, 9), "en-en": (8, 8, 8), "fr-en": (5, 5, 5), "ja-en": (1, 1, 1)})
     other = predict(gold, "other", {"de-en": (2, 3, 4), "en-en": (8, 8, 8), "fr-en": (-5, -5, -5), "en-ja": (1, 1, 1)})
     report = run("--gold", gold, mine, "--against", other)
-    found = report["comparison"]
-    rows = {tuple(row["of"].values()): row for row in found["rows"] if row["of"]}
+    comparison = report["comparison"]
+    rows = {tuple(row["of"].values()): row for row in comparison["rows"] if row["of"]}
     assert list(rows) == [("de", "en"), ("en", "en"), ("fr", "en")]
     alone = {("de", "en"): (18, 0), ("en", "en"): (0, 0), ("fr", "en"): (15, 15)}
     for pair, (ones, others) in alone.items():
@@ -280,10 +278,10 @@ def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and
     assert [row["p_holm"] for row in rows.values()] == holm(p_values)
     assert [row["value"] for row in rows.values()] == pytest.approx([0.6, 0, 0])
     assert [row["better"] for row in rows.values()] == ["first", None, None]
-    mean = figures(found, "mean_accuracy")
+    mean = figures(comparison, "mean_accuracy")
     assert (mean["value"], mean["better"]) == (pytest.approx(0.2), "first")
-    assert figures(found, "transfer")["value"] == pytest.approx(0.3)
-    assert found["other"]["spelled"] == "other"
+    assert figures(comparison, "transfer")["value"] == pytest.approx(0.3)
+    assert comparison["other"]["spelled"] == "other"
     assert report["told"] == ["2 language pairs have predictions from only one system and cannot be compared."]
     back = figures(run("--gold", gold, other, "--against", mine)["comparison"], "mean_accuracy")
     assert (back["value"], back["better"]) == (pytest.approx(-0.2), "second")

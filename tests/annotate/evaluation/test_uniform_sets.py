@@ -69,21 +69,23 @@ def test_recall_precision_f1_and_confusions_are_taken_by_stratum_from_a_uniform_
         Stratum(20, 20, 8, 6),
     ]
     assert interval(by_label(report, "recall")["de"]) == interval(stratified(strata).as_dict())
-    harmonic = {label: 2 * recalls[label] * each / (recalls[label] + each) for label, each in precisions.items()}
+    harmonic = {
+        label: 2 * recalls[label] * precision / (recalls[label] + precision) for label, precision in precisions.items()
+    }
     f1 = {label: value or 0 for label, value in values(report, "f1").items()}
     assert f1 == pytest.approx({**harmonic, "und": 0})
     macro = [row for row in report["rows"] if row["measure"].startswith("mean_")]
     assert {row["measure"] for row in macro} == {"mean_recall", "mean_precision", "mean_f1"}
     assert all(row["low"] < row["value"] < row["high"] or row["value"] == row["high"] for row in macro)
-    assert {each["measure"] for each in report["head"]} >= {row["measure"] for row in macro}
+    assert {figure["measure"] for figure in report["head"]} >= {row["measure"] for row in macro}
     [mean] = [row for row in macro if row["measure"] == "mean_f1" and row["of"]["labels"] == "all labels"]
     assert mean["value"] == pytest.approx(sum(f1.values()) / 3)
     assert report["confusion"]["labels"] == ["de", "en", "und"]
-    assert {(truth, said): weight for truth, said, weight in report["confusion"]["cells"]} == {
+    assert {(truth, predicted): weight for truth, predicted, weight in report["confusion"]["cells"]} == {
         **{("de", "de"): 60, ("en", "de"): 4, ("und", "de"): 2},
         **{("de", "en"): 2, ("en", "en"): 28, ("und", "en"): 4},
     }
-    # Who voted labels nothing alone.
+    # A predictor that voted labels no unread post alone.
     assert values(report, "if_wrong") == {}
 
 
@@ -96,22 +98,22 @@ def test_contested_posts_count_as_read_in_the_stratum_of_their_language(world):
             (30, "en", "agreed", "", "en"),
         ]
     )
-    found = accuracy(run(world.subject("cld2", built_in=True), folder))
+    figure = accuracy(run(world.subject("cld2", built_in=True), folder))
     # All 20 on which they agree on German were read; 10 audited English stand for 40.
-    assert found["value"] == close("50/60")
-    assert found["units"] == 30
+    assert figure["value"] == close("50/60")
+    assert figure["units"] == 30
 
 
 def test_labels_that_nobody_confirmed_are_no_truth_and_bounds_allow_for_any(world):
-    known = [(80, "", "disputed", "de", "de"), (10, "", "disputed", "de", "en")]
-    folder, _ = world.uniform([*known, (10, "", "unconfirmed", "da", "de")])
+    read = [(80, "", "disputed", "de", "de"), (10, "", "disputed", "de", "en")]
+    folder, _ = world.uniform([*read, (10, "", "unconfirmed", "da", "de")])
     report = run(world.subject(), folder)
-    found = accuracy(report)
-    assert found["value"] == close("80/90")
-    assert interval(found) == jeffreys(80, 90)
-    assert found["bounds"][0] <= jeffreys(80, 100)[0] + 1e-9
-    assert found["bounds"][1] >= jeffreys(90, 100)[1] - 1e-9
-    assert "depending on the posts without a label" in found["note"]
+    figure = accuracy(report)
+    assert figure["value"] == close("80/90")
+    assert interval(figure) == jeffreys(80, 90)
+    assert figure["bounds"][0] <= jeffreys(80, 100)[0] + 1e-9
+    assert figure["bounds"][1] >= jeffreys(90, 100)[1] - 1e-9
+    assert "depending on the posts without a label" in figure["note"]
     assert "da" not in by_label(report, "recall")
     assert any("10 labels of the gold set stream are not confirmed" in warning for warning in report["warnings"])
 
@@ -145,28 +147,28 @@ def test_a_second_mean_is_of_the_languages_with_thirty_posts_and_says_how_many_t
         ("with und", close("9/10"), "1 language and und"),
         ("without und", close("8/10"), "1 language"),
     ]
-    # German was said of 25 posts, so of the languages none; und is right wherever it is said.
+    # Only 25 posts are labelled German, so no language counts; und is right wherever it is predicted.
     assert means(report, "precision", "30+ posts") == []
     for form in (as_text, as_markdown, as_html):
-        told = " ".join(form(report).split())
-        assert "30+ posts" in told
-        assert "mean over 1 language and und" in told
-        # Of a mean over no language nothing is said.
-        assert "over 0 languages" not in told
+        text = " ".join(form(report).split())
+        assert "30+ posts" in text
+        assert "mean over 1 language and und" in text
+        assert "over 0 languages" not in text
 
 
 @pytest.mark.parametrize("size", [100, None])
-def test_a_set_that_is_all_of_its_corpus_tells_no_more_of_the_stream_than_one_of_many_more_posts(world, size):
+def test_a_set_of_its_whole_corpus_has_the_figures_of_one_from_a_larger_corpus(world, size):
     folder, _ = world.uniform(VOTER)
     (gold,) = read_sets([folder], unfinished=False, allow_erased=False)
-    found, plain = (
-        evaluate(world.subject("cld2", built_in=True), [each]) for each in (replace(gold, frame_size=size), gold)
+    sized, plain = (
+        evaluate(world.subject("cld2", built_in=True), [gold_set])
+        for gold_set in (replace(gold, frame_size=size), gold)
     )
-    assert found["gold"][0]["frame"] == size
-    assert found | {"gold": None} == plain | {"gold": None}
+    assert sized["gold"][0]["frame"] == size
+    assert sized | {"gold": None} == plain | {"gold": None}
     for form in (as_text, as_markdown, as_html):
-        told = " ".join(form(found).split())
-        assert "the stream from which the posts come, even if the set contains all posts of its corpus" in told
+        text = " ".join(form(sized).split())
+        assert "the stream from which the posts come, even if the set contains all posts of its corpus" in text
 
 
 def test_a_mean_over_well_measured_languages_is_not_called_with_und_where_und_is_not_among_them(world):
@@ -182,8 +184,8 @@ SHORT = ((4, "de", "audited", "de", "de"), (50, "de", "agreed", "", "de"), (9, "
 @pytest.mark.parametrize("name", ["cld2", "majority"])
 def test_a_predictor_that_voted_is_refused_where_too_few_agreed_posts_of_a_label_were_read(world, name):
     folder, _ = world.uniform(SHORT)
-    told = rf"{name} voted in the gold set stream, .* at least 5 posts .* 30 posts in total, .* de \(4 of 54\): open"
-    with pytest.raises(EvaluationError, match=told):
+    message = rf"{name} voted in the gold set stream, .* at least 5 posts .* 30 posts in total, .* de \(4 of 54\): open"
+    with pytest.raises(EvaluationError, match=message):
         run(world.subject(name, built_in=True), folder)
 
 
@@ -223,7 +225,7 @@ def test_the_form_refuses_a_voter_on_a_small_audit_from_the_manifest_alone(world
 
 
 def test_a_predictor_that_did_not_vote_has_naive_figures_alone_where_too_little_was_read(world):
-    """They have names of their own, and none is in the headline: who audits less is told less."""
+    """They have names of their own, and none is in the headline, so a smaller audit shows less."""
     folder, _ = world.uniform(SHORT)
     report = run(world.subject(), folder)
     assert report["predictor"]["voted"] is False
@@ -250,7 +252,7 @@ def test_what_another_predictor_says_of_agreed_posts_that_nobody_read_counts_by_
     # None of the ten misses was read.
     assert accuracy(report)["value"] == close("120/130")
     assert values(report, "recall") == {"de": close("90/100"), "en": 1}
-    # One of ten that were read is wrong, and so are eight of the other 80 that the predictor labels likewise.
+    # One of ten that were read is wrong, and so are eight of the other 80 with the same predicted label.
     wrong = [(9, "de", "audited", "de", "de"), (1, "de", "audited", "en", "de"), *table[1:], *many]
     folder, _ = world.uniform(wrong, "wrong")
     report = run(world.subject(), folder)
@@ -259,7 +261,7 @@ def test_what_another_predictor_says_of_agreed_posts_that_nobody_read_counts_by_
     assert values(report, "recall") == {"de": close("81/91"), "en": close("30/40")}
 
 
-def test_the_precision_of_who_did_not_vote_stands_beside_its_bounds(world):
+def test_the_precision_of_a_predictor_that_did_not_vote_stands_beside_its_bounds(world):
     agreed = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de"), (5, "de", "agreed", "", "nl")]
     folder, _ = world.uniform([*agreed, (38, "", "disputed", "nl", "nl"), (2, "", "disputed", "de", "nl")])
     report = run(world.subject(), folder)
@@ -271,7 +273,7 @@ def test_the_precision_of_who_did_not_vote_stands_beside_its_bounds(world):
     assert "| nl | Dutch | 84.4% | 95.6% | 5 |" in as_markdown(report)
 
 
-def test_audited_posts_that_nobody_could_label_have_bounds_beside_the_figures_and_are_told(world):
+def test_audited_posts_that_nobody_could_label_have_bounds_beside_the_figures_and_a_warning(world):
     table = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de"), (40, "", "disputed", "en", "en")]
     whole, _ = world.uniform(table, "whole")
     whole = run(world.subject(), whole)
@@ -296,7 +298,7 @@ def test_unresolved_audits_of_a_language_that_people_read_in_full_are_counted_an
 
 
 def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_bounds(world, tmp_path):
-    """It says German there, as the detectors, so none of it tells of the posts on which it alone says Dutch."""
+    """It calls them German, as the detectors do, so none is among the posts that it alone calls Dutch."""
     agreed = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de")]
     agreed += [(10, "de", "audited", "de", "nl"), (30, "de", "agreed", "", "nl")]
     folder, keys = world.uniform([*agreed, (40, "", "disputed", "en", "en"), (8, "de", "audited", "de", "de")], "lost")
@@ -304,19 +306,19 @@ def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_bounds(wo
     sets = read_sets([folder], allow_erased=False, unfinished=False)
     assert sets[0].unresolved_ids == dict.fromkeys(keys[-8:], "de")
 
-    def measured(said):
-        path = tmp_path / "said.tsv"
-        path.write_text("".join(f"{key}\t{world.said[key]}\n" for key in said))
+    def measured(keys):
+        path = tmp_path / "mine.tsv"
+        path.write_text("".join(f"{key}\t{world.said[key]}\n" for key in keys))
         report = run(of_file(path, {}, sets=sets), folder)
         assert not [warning for warning in report["warnings"] if "outside the gold sets" in warning]
         return accuracy(report)
 
-    told, untold = measured(keys), measured(keys[:-8])
-    assert told["value"] == untold["value"]
-    assert told["bounds"][1] < untold["bounds"][1] - 0.01
+    named, unnamed = measured(keys), measured(keys[:-8])
+    assert named["value"] == unnamed["value"]
+    assert named["bounds"][1] < unnamed["bounds"][1] - 0.01
 
 
-def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
+def test_a_recall_with_too_many_possible_misses_elsewhere_has_no_interval(world):
     table = [(5, "de", "audited", "de", "de"), (895, "de", "agreed", "", "de"), (50, "en", "audited", "en", "en")]
     folder, _ = world.uniform([*table, (6, "", "disputed", "nl", "nl")])
     dutch = by_label(run(world.subject(), folder), "recall")["nl"]
@@ -327,7 +329,7 @@ def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
     assert "on which the detectors agree, run `assay audit TASK --add N`" in as_markdown(report)
 
 
-def test_a_predictor_that_names_nothing_has_a_recall_of_nought_and_no_precision(world, stream):
+def test_a_predictor_that_names_nothing_has_a_recall_of_0_and_no_precision(world, stream):
     nothing = world.subject(said=dict.fromkeys(world.said, "und"))
     report = run(nothing, stream)
     assert values(report, "recall") == {"de": 0, "en": 0, "und": 1}
@@ -355,9 +357,9 @@ def test_in_100_draws_the_interval_of_a_macro_mean_holds_the_truth():
         astray = np.where(chance.random(number) < 0.5, agreed, guess)
         return truth, agreed, np.where(chance.random(number) < 0.93, truth, astray), chance.random(number)
 
-    truth, _, said, _ = posts(np.random.default_rng(0), 1_000_000)
+    truth, _, predicted, _ = posts(np.random.default_rng(0), 1_000_000)
     recalls, precisions = (
-        np.array([(truth == said)[side == label].mean() for label in range(12)]) for side in (truth, said)
+        np.array([(truth == predicted)[side == label].mean() for label in range(12)]) for side in (truth, predicted)
     )
     truths = {"recall": recalls.mean(), "precision": precisions.mean()}
     truths["f1"] = (2 * recalls * precisions / (recalls + precisions)).mean()
@@ -365,8 +367,8 @@ def test_in_100_draws_the_interval_of_a_macro_mean_holds_the_truth():
     for seed in range(100):
         columns = zip(*(column.tolist() for column in posts(np.random.default_rng(seed + 1), 2_000)), strict=True)
         cells = {}
-        for number, (true, agreed, label, lot) in enumerate(columns):
-            stratum, read = "" if lot < 0.25 else f"l{agreed}", lot < 0.36
+        for number, (true, agreed, label, draw) in enumerate(columns):
+            stratum, read = "" if draw < 0.25 else f"l{agreed}", draw < 0.36
             cells[str(number)] = Cell(stratum, stratum, read, f"l{true if read else agreed}", f"l{label}")
         joined = Joined({}, {}, {}, uniform=Uniform(cells), labelled=Uniform(cells))
         rows = [*measures.recall(joined), *measures.precision(joined)]
@@ -380,13 +382,13 @@ def test_in_100_draws_the_interval_of_a_macro_mean_holds_the_truth():
 
 def test_errors_are_the_posts_that_people_read_and_the_predictor_labels_otherwise(world, stream):
     report = run(world.subject(), stream)
-    # Who did not vote is measured by stratum too, where enough was read.
+    # A predictor that did not vote is measured by stratum too, where enough was read.
     assert accuracy(report)["value"] == close("88/100")
     assert report["warnings"] == []
     assert (report["error_count"], report["error_base"]) == (len(report["errors"]), 60)
-    pairs = Counter((each["gold"], each["predicted"]) for each in report["errors"])
+    pairs = Counter((error["gold"], error["predicted"]) for error in report["errors"])
     assert pairs == {("en", "de"): 2, ("und", "de"): 1, ("de", "en"): 2, ("und", "en"): 4}
-    assert all(each["fields"]["text"] for each in report["errors"])
+    assert all(error["fields"]["text"] for error in report["errors"])
     assert "The prediction differs from the gold label in 9 of 60 posts that people read." in " ".join(
         as_text(report).split()
     )

@@ -37,9 +37,9 @@ def test_a_judge_on_imported_judgments_has_the_figures_that_are_counted_by_hand(
     predicted = dict(judged(crowd))
     report = run(written(tmp_path / "judge.tsv", predicted.items()), "--gold", crowd)
     right = sum(truth[key]["label"] == label for key, label in predicted.items())
-    found = figures(report, "accuracy")
-    assert (found["value"], *interval(found)) == (right / len(predicted), *jeffreys(right, len(predicted)))
-    assert (found["units"], found["note"]) == (len(predicted), "")
+    figure = figures(report, "accuracy")
+    assert (figure["value"], *interval(figure)) == (right / len(predicted), *jeffreys(right, len(predicted)))
+    assert (figure["units"], figure["note"]) == (len(predicted), "")
     assert report["warnings"] == [
         "5 of 390 items of zc have no label (no majority 5). These items are harder than the others, and no "
         "figure in this report covers them."
@@ -52,14 +52,14 @@ def test_a_judge_on_imported_judgments_has_the_figures_that_are_counted_by_hand(
     assert figures(report, "f1", label="1")["value"] == pytest.approx(2 * hits / (len(ones) + len(called)))
     assert {tuple(cell[:2]): cell[2] for cell in report["confusion"]["cells"]}["1", "1"] == hits
     # Where all people agree is a slice, and an error has the answers of people.
-    alike = [key for key, row in truth.items() if max(each["votes"] for each in row["soft_labels"]) == 1]
-    found = figures(report, "accuracy", people="all agree")
-    assert found["units"] == len(alike)
-    assert found["value"] == sum(predicted[key] == truth[key]["label"] for key in alike) / len(alike)
+    alike = [key for key, row in truth.items() if max(answer["votes"] for answer in row["soft_labels"]) == 1]
+    figure = figures(report, "accuracy", people="all agree")
+    assert figure["units"] == len(alike)
+    assert figure["value"] == sum(predicted[key] == truth[key]["label"] for key in alike) / len(alike)
     assert len(report["errors"]) == len(predicted) - right
-    for each in report["errors"]:
-        votes = {answer["label"]: answer["votes"] for answer in truth[each["id"]]["soft_labels"] if answer["votes"]}
-        assert each["people"] == votes
+    for error in report["errors"]:
+        votes = {answer["label"]: answer["votes"] for answer in truth[error["id"]]["soft_labels"] if answer["votes"]}
+        assert error["people"] == votes
 
 
 def test_scores_are_measured_where_they_are_given(crowd, tmp_path, run):
@@ -73,7 +73,7 @@ def test_scores_are_measured_where_they_are_given(crowd, tmp_path, run):
     truth = {row["id"]: int(row["label"]) for row in rows_of(crowd)}
     by_hand = -sum(math.log(row[1 + truth[row[0]]]) for row in scored) / len(scored)
     assert figures(report, "log_loss")["value"] == pytest.approx(by_hand)
-    assert sum(each["units"] for each in report["reliability"]) == len(scored)
+    assert sum(row["units"] for row in report["reliability"]) == len(scored)
     assert figures(report, "accuracy_there", coverage="100%")["value"] == pytest.approx(
         figures(report, "accuracy")["value"]
     )
@@ -89,7 +89,7 @@ def test_a_notebook_has_the_errors_and_confusions_of_a_report_and_refuses_what_t
     predicted = dict(judged(crowd))
     by_command = run(written(tmp_path / "judge.tsv", predicted.items()), "--gold", crowd)
     report = assay.report(predicted, [assay.gold(crowd)])
-    assert [*report.to_pandas("errors").id] == [each["id"] for each in by_command["errors"]]
+    assert [*report.to_pandas("errors").id] == [error["id"] for error in by_command["errors"]]
     assert report.to_pandas("confusion").units.sum() == len(predicted)
     with pytest.raises(
         assay.AssayError, match=r"The report has no table 'comparison'. Its tables are: rows, errors, confusion"
@@ -117,27 +117,27 @@ def test_errors_are_shown_pair_by_pair_without_a_script(crowd, tmp_path, new_pag
 
 
 def refusing(gold, every):
-    """(id, label) of a system that is right, and gives no label to one unit in so many."""
+    """(id, label) of a system that is right, and gives no label to one unit in `every`."""
     return [(row["id"], "" if place % every == 0 else row["label"]) for place, row in enumerate(rows_of(gold))]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_an_empty_label_is_a_refusal_and_counts_as_a_wrong_answer(crowd, tmp_path, run, suffix):
-    said = refusing(crowd, 10)
-    number, refused = len(said), sum(not label for _, label in said)
-    path = tmp_path / f"said.{suffix}"
+    predictions = refusing(crowd, 10)
+    number, refused = len(predictions), sum(not label for _, label in predictions)
+    path = tmp_path / f"mine.{suffix}"
     if suffix == "jsonl":
-        path.write_text("".join(json.dumps({"id": key, "label": label or None}) + "\n" for key, label in said))
+        path.write_text("".join(json.dumps({"id": key, "label": label or None}) + "\n" for key, label in predictions))
     else:
-        written(path, [("id", "label"), *said])
+        written(path, [("id", "label"), *predictions])
     report = run(path, "--gold", crowd)
     assert figures(report, "accuracy")["value"] == pytest.approx(1 - refused / number)
-    found = figures(report, "refused")
-    assert (found["value"], found["note"]) == (pytest.approx(refused / number), f"{refused} of {number}")
-    told = f"said.{suffix}: {refused} of {number} items have no label (a refusal), which counts as a wrong answer."
-    assert told in report["told"]
+    figure = figures(report, "refused")
+    assert (figure["value"], figure["note"]) == (pytest.approx(refused / number), f"{refused} of {number}")
+    message = f"mine.{suffix}: {refused} of {number} items have no label (a refusal), which counts as a wrong answer."
+    assert message in report["told"]
     ones = [row for row in rows_of(crowd) if row["label"] == "1"]
-    answered = sum(dict(said)[row["id"]] == "1" for row in ones)
+    answered = sum(dict(predictions)[row["id"]] == "1" for row in ones)
     assert figures(report, "recall", label="1")["value"] == pytest.approx(answered / len(ones))
     assert figures(report, "precision", label="1")["value"] == 1
     # Nor is a refusal a label of which a macro mean is taken.
@@ -147,46 +147,46 @@ def test_an_empty_label_is_a_refusal_and_counts_as_a_wrong_answer(crowd, tmp_pat
     assert report["confusion"]["labels"][-1] == "(refused)"
     cells = {tuple(cell[:2]): cell[2] for cell in report["confusion"]["cells"]}
     assert cells["1", "(refused)"] == len(ones) - answered
-    assert {each["predicted"] for each in report["errors"]} == {"(refused)"}
+    assert {error["predicted"] for error in report["errors"]} == {"(refused)"}
     assert len(report["errors"]) == report["error_count"] == refused
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_row_without_any_score_is_a_refusal(crowd, tmp_path, run, suffix):
-    said = [(key, *(scores(label, 0.8) if label else ("", ""))) for key, label in refusing(crowd, 10)]
-    path = tmp_path / f"said.{suffix}"
+    rows = [(key, *(scores(label, 0.8) if label else ("", ""))) for key, label in refusing(crowd, 10)]
+    path = tmp_path / f"mine.{suffix}"
     if suffix == "jsonl":
-        path.write_text("".join(f'{{"id": "{key}", "0": {a or "NaN"}, "1": {b or "null"}}}\n' for key, a, b in said))
+        path.write_text("".join(f'{{"id": "{key}", "0": {a or "NaN"}, "1": {b or "null"}}}\n' for key, a, b in rows))
     else:
-        written(path, [("id", "0", "1"), *said])
+        written(path, [("id", "0", "1"), *rows])
     report = run(path, "--gold", crowd)
     labels = run(written(tmp_path / "labels.csv", [("id", "label"), *refusing(crowd, 10)]), "--gold", crowd)
     assert [row for row in report["rows"] if row["measure"] == "accuracy"] == [
         row for row in labels["rows"] if row["measure"] == "accuracy"
     ]
     refused = sum(not label for _, label in refusing(crowd, 10))
-    lost = refused * math.log(2) - (len(said) - refused) * math.log(0.8)
-    assert figures(report, "log_loss")["value"] == pytest.approx(lost / len(said))
-    assert not [each for each in report["told"] if "several labels" in each]
+    lost = refused * math.log(2) - (len(rows) - refused) * math.log(0.8)
+    assert figures(report, "log_loss")["value"] == pytest.approx(lost / len(rows))
+    assert not [note for note in report["told"] if "several labels" in note]
 
 
 def test_a_refused_grade_counts_as_the_farthest_one(reviews, tmp_path, run):
     gold = reviews(60, lambda name, key: "321"[int(key[1:]) % 3])
     rows = {row["id"]: row["label"] for row in rows_of(gold)}
     refused = {key: label for place, (key, label) in enumerate(sorted(rows.items())) if place % 4 == 0}
-    said = written(tmp_path / "said.tsv", [(key, "" if key in refused else label) for key, label in rows.items()])
+    blank = written(tmp_path / "mine.tsv", [(key, "" if key in refused else label) for key, label in rows.items()])
     farthest = {"3": "1", "2": "1", "1": "3"}
     far = written(
         tmp_path / "far.tsv", [(key, farthest[label] if key in refused else label) for key, label in rows.items()]
     )
-    report, other = (run(path, "--gold", gold) for path in (said, far))
+    report, other = (run(path, "--gold", gold) for path in (blank, far))
     off = sum(abs(int(label) - int(farthest[label])) for label in refused.values())
     assert figures(report, "mae")["value"] == pytest.approx(off / len(rows))
     for measure in ("mae", "weighted_kappa"):
-        mine, theirs = (figures(each, measure)["value"] for each in (report, other))
+        mine, theirs = (figures(evaluation, measure)["value"] for evaluation in (report, other))
         assert mine == pytest.approx(theirs)
     assert figures(report, "kappa")["value"] > figures(other, "kappa")["value"]
-    compared = run(said, "--gold", gold, "--against", far)["comparison"]["rows"]
+    compared = run(blank, "--gold", gold, "--against", far)["comparison"]["rows"]
     apart = {row["measure"]: row["value"] for row in compared if not row["of"]}
     assert (apart["accuracy"], apart["weighted_kappa"]) == (0, 0)
     near = run(written(tmp_path / "near.tsv", rows.items()), "--gold", gold, "--against", far)["comparison"]
@@ -197,33 +197,33 @@ def test_a_refused_grade_counts_as_the_farthest_one(reviews, tmp_path, run):
     call_command("import_predictions", "reviews", path, name="mine", version="1", verbosity=0)
     imported = run("mine@1", "--gold", gold)
     assert (imported["rows"], figures(imported, "refused")["note"]) == (report["rows"], f"{len(refused)} of 60")
-    assert any(told.startswith(f"mine@1: {len(refused)} of 60 items have no label") for told in imported["told"])
+    assert any(note.startswith(f"mine@1: {len(refused)} of 60 items have no label") for note in imported["told"])
 
 
 def test_two_systems_are_compared_by_label_and_in_their_scores(crowd, tmp_path, run):
     good, poor = judged(crowd, 0.1), judged(crowd, 0.3)
     sides = [
-        written(tmp_path / f"{name}.csv", [("id", "0", "1"), *((key, *scores(label, sure)) for key, label in said)])
-        for name, said, sure in (("a", good, 0.9), ("b", poor, 0.7))
+        written(tmp_path / f"{name}.csv", [("id", "0", "1"), *((key, *scores(label, sure)) for key, label in labels)])
+        for name, labels, sure in (("a", good, 0.9), ("b", poor, 0.7))
     ]
     report = run(sides[0], "--gold", crowd, "--against", sides[1])
-    found, other = report["comparison"], run(sides[1], "--gold", crowd)
+    comparison, other = report["comparison"], run(sides[1], "--gold", crowd)
     for measure in ("precision", "recall", "f1"):
         for label in "01":
-            row = figures(found, measure, label=label)
-            values = [figures(each, measure, label=label)["value"] for each in (report, other)]
+            row = figures(comparison, measure, label=label)
+            values = [figures(evaluation, measure, label=label)["value"] for evaluation in (report, other)]
             assert row["value"] == pytest.approx(values[0] - values[1])
             assert row["low"] < row["value"] < row["high"]
             assert (row["p"] is None) == (measure != "f1")
     for measure in ("log_loss", "brier"):
-        row = figures(found, measure)
-        values = [figures(each, measure)["value"] for each in (report, other)]
+        row = figures(comparison, measure)
+        values = [figures(evaluation, measure)["value"] for evaluation in (report, other)]
         assert row["value"] == pytest.approx(values[0] - values[1])
-        [beside] = [row for row in found["other_rows"] if row["measure"] == measure]
+        [beside] = [row for row in comparison["other_rows"] if row["measure"] == measure]
         assert beside["value"] == values[1]
         # The smaller loss is the better one.
         assert (row["better"], row["value"] < 0) == ("first", True)
-    assert {row["of"].get("people") for row in found["rows"]} >= {"all agree", "most agree"}
+    assert {row["of"].get("people") for row in comparison["rows"]} >= {"all agree", "most agree"}
 
 
 def scores(label, sure):
@@ -238,9 +238,9 @@ def test_differences_of_coefficients_and_losses_have_a_sign_and_no_percent(crowd
 
 
 def test_every_figure_that_is_withheld_has_its_reason(crowd, tmp_path, run):
-    said = judged(crowd)
-    always = written(tmp_path / "always.csv", [("id", "0", "1"), *((key, 0.9, 0.1) for key, _ in said)])
-    scored = [(key, *scores(label, 0.8)) for key, label in said]
+    predictions = judged(crowd)
+    always = written(tmp_path / "always.csv", [("id", "0", "1"), *((key, 0.9, 0.1) for key, _ in predictions)])
+    scored = [(key, *scores(label, 0.8)) for key, label in predictions]
     report = run(written(tmp_path / "judge.csv", [("id", "0", "1"), *scored]), "--gold", crowd, "--against", always)
     alone = run(always, "--gold", crowd)
     exact = {"recall_there", "coverage_there", "least_score", "accuracy_there", "threshold"}
@@ -254,7 +254,7 @@ def test_where_too_few_groups_were_drawn_that_is_the_reason():
     random_labels = np.random.default_rng(1)
     gold, first, second = random_labels.integers(0, 3, (3, 60))
     groups = np.arange(60) // 5
-    sides = [Measures(Paired(gold, said, 4, np.ones(60), groups), "321") for said in (first, second)]
+    sides = [Measures(Paired(gold, predicted, 4, np.ones(60), groups), "321") for predicted in (first, second)]
     compared = [row for row in sides[0].compared(sides[1], ()) if row["note"] != "fewer than 20 items"]
     withheld = [row for row in sides[0].rows() if row["low"] is None and row["measure"] != "ndcg"]
     assert {row["measure"] for row in withheld} == {"kappa", "mcc", "mae", "weighted_kappa"}
@@ -281,7 +281,7 @@ def test_a_report_is_written_with_its_errors_digests_and_dots_in_the_order_of_th
     assert "The file errors.jsonl lists all errors." in (out / "report.md").read_text()
     errors = [json.loads(line) for line in (out / "errors.jsonl").read_text().splitlines()]
     assert errors
-    assert all(each["gold"] != each["predicted"] for each in errors)
+    assert all(error["gold"] != error["predicted"] for error in errors)
     assert json.loads((out / "report.json").read_text())["rows"]
     assert r"accuracy & " in (out / "report.tex").read_text()
     assert json.loads((out / "manifest.json").read_text())["evaluated"] == {
@@ -311,9 +311,9 @@ def test_intervals_that_hold_at_every_look_are_wider_and_name_winners_themselves
         assert (one["measure"], one["value"], one["units"]) == (other["measure"], other["value"], other["units"])
         if one["low"] is not None:
             assert other["low"] <= one["low"] <= one["high"] <= other["high"]
-    found = figures(always, "accuracy")
-    hits = round(found["value"] * found["units"])
-    assert interval(found) == pytest.approx(share_at_every_look(hits, found["units"]))
+    figure = figures(always, "accuracy")
+    hits = round(figure["value"] * figure["units"])
+    assert interval(figure) == pytest.approx(share_at_every_look(hits, figure["units"]))
     # They end where the measure does.
     assert figures(always, "kappa")["high"] == figures(always, "mcc")["high"] == 1
     whole = always["comparison"]["rows"][0]
@@ -329,7 +329,7 @@ def half_read(reviews, tmp_path):
     def make(**read):
         gold = reviews(120, lambda name, key: "123"[int(key[1:]) % 3], size=30, read=read)
         labels = [(f"r{n}", "123"[(n + (n % 2 == 0)) % 3]) for n in range(120)]
-        return gold, written(tmp_path / "said.tsv", labels)
+        return gold, written(tmp_path / "mine.tsv", labels)
 
     return make
 
@@ -337,20 +337,21 @@ def half_read(reviews, tmp_path):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("how", [(), ("--sequential",)])
 def test_a_language_that_is_read_faster_does_not_count_for_more(half_read, run, how):
-    gold, said = half_read(en=30, de=6)
-    report = run(said, "--gold", gold, "--unfinished", *how)
+    gold, predictions = half_read(en=30, de=6)
+    report = run(predictions, "--gold", gold, "--unfinished", *how)
     assert figures(report, "accuracy")["value"] == pytest.approx(0.5)
     assert figures(report, "accuracy", language="de")["value"] == 0
-    assert any(told.startswith("In each language, and each part") for told in report["warnings"])
-    assert not any("These items are harder than the others" in told for told in report["warnings"])
+    assert any(warning.startswith("In each language, and each part") for warning in report["warnings"])
+    assert not any("These items are harder than the others" in warning for warning in report["warnings"])
 
 
 @pytest.mark.django_db(transaction=True)
 def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read, run):
-    gold, said = half_read(en=30, de=4)
-    told = refusal(said, "--gold", gold, "--unfinished", "--sequential")
-    assert "at least 5 labelled items in each language" in told
-    assert any("Fewer than 5 items in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"])
+    gold, predictions = half_read(en=30, de=4)
+    message = refusal(predictions, "--gold", gold, "--unfinished", "--sequential")
+    assert "at least 5 labelled items in each language" in message
+    report = run(predictions, "--gold", gold, "--unfinished")
+    assert any("Fewer than 5 items in de" in warning for warning in report["warnings"])
 
 
 IGNORED = {

@@ -23,11 +23,11 @@ TRIGGERS = slice(90, 100)
 def verified(world):
     """verified(["de", "not-de"]) exports the stream, and a set of its unread triggers that got these labels."""
 
-    def make(labels, table=STREAM, triggers=TRIGGERS, asked="de", predictor="mine@1"):
+    def make(labels, table=STREAM, triggers=TRIGGERS, label="de", predictor="mine@1"):
         stream, keys = world.uniform(table)
         shared = list(zip(keys[triggers], labels, strict=False))
-        told, _ = world.verify("triggers", asked, [], shared=shared, predictor=predictor, of="stream")
-        return stream, told
+        folder, _ = world.verify("triggers", label, [], shared=shared, predictor=predictor, of="stream")
+        return stream, folder
 
     return make
 
@@ -37,16 +37,16 @@ def width(estimate):
 
 
 def test_what_was_verified_counts_in_the_precision_and_recall_of_its_label_and_in_accuracy(world, verified):
-    stream, told = verified(["de"] * 4 + ["not-de"] * 6)
-    alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
+    stream, triggers = verified(["de"] * 4 + ["not-de"] * 6)
+    alone, both = run(world.subject(), stream), run(world.subject(), stream, triggers)
     assert values(alone, "precision")["de"] == close("60/70")
     assert values(both, "precision")["de"] == close("64/70")
     assert accuracy(both)["value"] == close("154/160")
     assert values(both, "recall")["de"] == 1
     for before, after in (
         (accuracy(alone), accuracy(both)),
-        *((by_label(each, "precision")["de"] for each in (alone, both)),),
-        *((by_label(each, "recall")["de"] for each in (alone, both)),),
+        *((by_label(report, "precision")["de"] for report in (alone, both)),),
+        *((by_label(report, "recall")["de"] for report in (alone, both)),),
     ):
         assert width(after) < width(before)
         assert after["units"] > before["units"]
@@ -60,7 +60,7 @@ def test_what_was_verified_counts_in_the_precision_and_recall_of_its_label_and_i
     assert by_label(both, "precision").keys() == {"de", "en"}
 
 
-def test_five_drawn_by_lot_stand_for_all_ten_of_them(world, verified):
+def test_five_drawn_at_random_stand_for_all_ten_of_them(world, verified):
     sets = verified(["de"] * 2 + ["not-de"] * 3)
     report = run(world.subject(), *sets)
     assert values(report, "precision")["de"] == close("64/70")
@@ -83,9 +83,9 @@ def test_the_bounds_meet_where_all_triggers_were_read(world, verified):
         (8, "en", "agreed", "", "nl"),
         (12, "", "disputed", "nl", "nl"),
     )
-    stream, told = verified(["nl"] * 3 + ["not-nl"] * 5, table, slice(52, 60), "nl")
+    stream, triggers = verified(["nl"] * 3 + ["not-nl"] * 5, table, slice(52, 60), "nl")
     wide = by_label(run(world.subject(), stream), "precision")["nl"]
-    full = by_label(run(world.subject(), stream, told), "precision")["nl"]
+    full = by_label(run(world.subject(), stream, triggers), "precision")["nl"]
     assert wide["value"] == close("12/20")
     assert wide["high"] > 0.9
     plain = proportion(15, 20)
@@ -101,8 +101,8 @@ def test_audited_triggers_stand_for_themselves_and_those_that_were_verified_for_
         (20, "en", "agreed", "", "de"),
         (30, "de", "audited", "de", "de"),
     )
-    stream, told = verified(["de"] + ["not-de"] * 9, table, slice(280, 290))
-    report = run(world.subject(), stream, told)
+    stream, triggers = verified(["de"] + ["not-de"] * 9, table, slice(280, 290))
+    report = run(world.subject(), stream, triggers)
     # 30 of the agreed, two audited, and two of twenty.
     assert values(report, "precision")["de"] == close("34/52")
 
@@ -110,46 +110,46 @@ def test_audited_triggers_stand_for_themselves_and_those_that_were_verified_for_
 def test_a_post_that_was_audited_since_counts_as_the_audit_found_it(world):
     stream, keys = world.uniform([(30, "en", "audited", "en", "en"), (5, "en", "audited", "de", "de")])
     shared = [(key, "not-de") for key in keys[30:]]
-    told, _ = world.verify("triggers", "de", [], shared=shared, predictor="mine@1", of="stream")
-    assert values(run(world.subject(), stream, told), "precision")["de"] == 1
+    triggers, _ = world.verify("triggers", "de", [], shared=shared, predictor="mine@1", of="stream")
+    assert values(run(world.subject(), stream, triggers), "precision")["de"] == 1
 
 
-def test_the_set_alone_is_refused_and_so_is_it_beside_another_uniform_set(world, verified):
-    _, told = verified(["de"] * 10)
+def test_the_set_is_refused_alone_and_with_another_uniform_set(world, verified):
+    _, triggers = verified(["de"] * 10)
     why = r"triggers-de contains only the posts of the uniform set stream on which a predictor disagrees .* Add the"
     with pytest.raises(EvaluationError, match=why):
-        run(world.subject(), told)
+        run(world.subject(), triggers)
     other, _ = world.uniform(STREAM, "other")
     with pytest.raises(EvaluationError, match=why):
-        run(world.subject(), other, told)
+        run(world.subject(), other, triggers)
 
 
 def test_triggers_of_another_predictor_are_reported_and_left_out(world, verified):
-    stream, told = verified(["de"] * 10, predictor="mine@2")
-    alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
+    stream, triggers = verified(["de"] * 10, predictor="mine@2")
+    alone, both = run(world.subject(), stream), run(world.subject(), stream, triggers)
     [warning] = both["warnings"]
     assert warning.startswith("The gold set triggers-de contains unread triggers of mine@2")
     assert both["rows"] == alone["rows"]
 
 
-def test_of_a_file_that_may_be_the_predictor_it_is_told_to_name_that(world, verified, tmp_path):
-    stream, told = verified(["de"] * 10)
+def test_a_file_that_may_be_the_predictor_gets_a_warning_to_name_the_predictor(world, verified, tmp_path):
+    stream, triggers = verified(["de"] * 10)
     path = tmp_path / "mine.tsv"
     rows = [json.loads(line) for line in (stream / "gold.jsonl").read_text().splitlines()]
     path.write_text("id\tlabel\n" + "".join(f"{row['id']}\tde\n" for row in rows))
-    sets = read_sets([stream, told], allow_erased=False, unfinished=False)
-    [warning] = run(of_file(path, {}, sets=sets), stream, told)["warnings"]
+    sets = read_sets([stream, triggers], allow_erased=False, unfinished=False)
+    [warning] = run(of_file(path, {}, sets=sets), stream, triggers)["warnings"]
     assert warning.endswith(
         "do not measure mine.tsv. If mine.tsv was imported as mine@1, specify mine@1 instead of the file."
     )
 
 
-def test_those_that_the_uniform_set_did_not_hold_yet_are_told(world):
+def test_triggers_that_the_uniform_set_did_not_contain_yet_are_reported(world):
     stream, keys = world.uniform(STREAM)
     _, later = world.uniform(((2, "en", "agreed", "", "de"),), "later")
     shared = [*zip(keys[TRIGGERS], ["de"] * 4 + ["not-de"] * 6, strict=True), *((key, "de") for key in later)]
-    told, _ = world.verify("triggers", "de", [], shared=shared, predictor="mine@1", of="stream")
-    report = run(world.subject(), stream, told)
+    triggers, _ = world.verify("triggers", "de", [], shared=shared, predictor="mine@1", of="stream")
+    report = run(world.subject(), stream, triggers)
     assert values(report, "precision")["de"] == close("64/70")
     assert report["warnings"] == [
         "The uniform set lacks 2 posts that people verified as unread triggers, because it was exported before "
@@ -157,16 +157,16 @@ def test_those_that_the_uniform_set_did_not_hold_yet_are_told(world):
     ]
 
 
-def test_they_do_not_count_where_the_uniform_set_is_naive(world, verified):
+def test_triggers_do_not_count_where_the_uniform_set_is_naive(world, verified):
     table = ((4, "en", "audited", "en", "en"), (40, "en", "agreed", "", "de"))
-    stream, told = verified(["de"] * 40, table, slice(4, 44))
-    report = run(world.subject(), stream, told)
+    stream, triggers = verified(["de"] * 40, table, slice(4, 44))
+    report = run(world.subject(), stream, triggers)
     assert report["warnings"][-1] == "For the same reason, the unread triggers that people verified do not count."
     assert values(report, "precision") == values(run(world.subject(), stream), "precision")
 
 
-def test_two_are_compared_without_them(world, verified):
-    stream, told = verified(["de"] * 10)
+def test_two_predictors_are_compared_without_triggers(world, verified):
+    stream, triggers = verified(["de"] * 10)
     subjects = world.subject(), world.subject("cld2", built_in=True)
     alone = run(subjects[0], stream, against=subjects[1])["comparison"]
-    assert run(subjects[0], stream, told, against=subjects[1])["comparison"] == alone
+    assert run(subjects[0], stream, triggers, against=subjects[1])["comparison"] == alone
