@@ -46,10 +46,10 @@ def run(command: Sequence[str], **how: object) -> tuple[int, float]:
 
 
 def check(name: str) -> tuple[str, int, float, str]:
-    with tempfile.TemporaryFile("w+") as said:
-        status, seconds = run(CHECKS[name], stdout=said, stderr=subprocess.STDOUT)
-        said.seek(0)
-        return name, status, seconds, said.read()
+    with tempfile.TemporaryFile("w+") as output:
+        status, seconds = run(CHECKS[name], stdout=output, stderr=subprocess.STDOUT)
+        output.seek(0)
+        return name, status, seconds, output.read()
 
 
 def slowest(reports: Path, number: int = 10) -> list[tuple[float, str, str]]:
@@ -82,11 +82,11 @@ def main(arguments: list[str]) -> int:
             times.append((name, seconds))
             ran = ran or status != NOTHING_COLLECTED
             failed += [name] if status not in (0, NOTHING_COLLECTED) else []
-        for name, status, seconds, said in checks:
+        for name, status, seconds, output in checks:
             times.append((name, seconds))
             if status:
                 failed.append(name)
-                print(f"== {name}\n{said}")
+                print(f"== {name}\n{output}")
         print("\nThe slowest ten:")
         for seconds, part, test in slowest(Path(folder)):
             print(f"{seconds:7.1f} s  {part}: {test}")

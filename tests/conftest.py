@@ -173,14 +173,14 @@ def pytest_collection_modifyitems(config, items):
         item.fixturenames.insert(0, "_ends_as_migrated")
     name = "sqlite_only" if ON_POSTGRES else "postgres_only"
     part, tier = config.getoption("part"), config.getoption("tier")
-    kept = [item for item in items if _tier_on(item, part) in ([tier] if tier else TIERS)]
-    config.hook.pytest_deselected(items=list(set(items).difference(kept)))
-    for item in kept:
+    selected = [item for item in items if _tier_on(item, part) in ([tier] if tier else TIERS)]
+    config.hook.pytest_deselected(items=list(set(items).difference(selected)))
+    for item in selected:
         if item.get_closest_marker(name):
             item.add_marker(pytest.mark.skip(reason=OTHER_DATABASE[name]))
         if "crowd" in item.fixturenames:  # created only if a test needs it
             item.add_marker(pytest.mark.django_db)
-    items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
+    items[:] = sorted(selected, key=lambda item: not item.module.__name__.startswith(LONG))
 
 
 def pytest_collection_finish():

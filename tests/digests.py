@@ -33,27 +33,27 @@ def files(folder: Path, but: Iterable[str] = ()) -> dict[str, str]:
 def tables() -> dict[str, str]:
     """Return a digest of all columns of each table's rows, by table."""
     with connection.cursor() as cursor:
-        found = {}
+        digests = {}
         for table in connection.introspection.table_names(cursor):
             rows = cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}").fetchall()
-            found[table] = _digest(sorted(map(repr, rows)))
-    return found
+            digests[table] = _digest(sorted(map(repr, rows)))
+    return digests
 
 
 def meaning() -> dict[str, str]:
     """Return the number of rows of each model, and their digest without primary keys, times and random values. A
     reference to another row is replaced with the digest of that row."""
-    known = [model for model in apps.get_models(include_auto_created=True) if model._meta.app_label != "sessions"]
-    rows = {model: {row["pk"]: row for row in _rows(model)} for model in known}
+    classes = [model for model in apps.get_models(include_auto_created=True) if model._meta.app_label != "sessions"]
+    rows = {model: {row["pk"]: row for row in _rows(model)} for model in classes}
     digests: dict[tuple[type[models.Model], Any], str] = {}
 
     def digest_of(model: type[models.Model], pk: Any) -> str:
         if (model, pk) not in digests:
-            said = [_said(model, field, rows[model][pk][field.attname]) for field in _fields(model)]
-            digests[model, pk] = _digest(said)
+            values = [_value(model, field, rows[model][pk][field.attname]) for field in _fields(model)]
+            digests[model, pk] = _digest(values)
         return digests[model, pk]
 
-    def _said(model: type[models.Model], field: models.Field, value: Any) -> str:
+    def _value(model: type[models.Model], field: models.Field, value: Any) -> str:
         if isinstance(field, models.ForeignKey) and value is not None and field.related_model in rows:
             return digest_of(field.related_model, value)
         if isinstance(value, datetime):
@@ -62,11 +62,11 @@ def meaning() -> dict[str, str]:
             return "a moment"  # the digest of a closed task's outcomes contains the time
         return json.dumps(value, sort_keys=True, default=str)
 
-    found = {}
+    summary = {}
     for model, of in rows.items():
         if of:
-            found[model._meta.label] = f"{len(of)} {_digest(sorted(digest_of(model, pk) for pk in of))}"
-    return found
+            summary[model._meta.label] = f"{len(of)} {_digest(sorted(digest_of(model, pk) for pk in of))}"
+    return summary
 
 
 def _rows(model: type[models.Model]) -> Iterable[dict[str, Any]]:

@@ -82,19 +82,19 @@ class Hub:
             return "validate", lambda: (200, {})
         if path == "/api/repos/create":
             return "create", lambda: self.create(json.loads(content))
-        if found := re.fullmatch(r"/upload/(\w+)", path):
-            return "upload", lambda: self.upload(found[1], content)
-        if found := re.fullmatch(r"/datasets/(.+?)\.git/info/lfs/objects/batch", path):
+        if match := re.fullmatch(r"/upload/(\w+)", path):
+            return "upload", lambda: self.upload(match[1], content)
+        if match := re.fullmatch(r"/datasets/(.+?)\.git/info/lfs/objects/batch", path):
             return "batch", lambda: self.batch(json.loads(content))
-        found = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(/\w+)?(/main)?", path)
-        if found and found[1] not in self.repos:
+        match = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(/\w+)?(/main)?", path)
+        if match and match[1] not in self.repos:
             return "info", lambda: (404, {"error": "Repository not found"})
-        if found and method == "GET":
-            return "info", lambda: (200, self.info(found[1]))
-        if found and found[2] == "/preupload":
+        if match and method == "GET":
+            return "info", lambda: (200, self.info(match[1]))
+        if match and match[2] == "/preupload":
             return "preupload", lambda: self.preupload(json.loads(content))
-        if found and found[2] == "/commit":
-            return "commit", lambda: self.commit(found[1], content)
+        if match and match[2] == "/commit":
+            return "commit", lambda: self.commit(match[1], content)
         raise AssertionError(f"{method} {path}")
 
 

@@ -14,13 +14,17 @@ def faults(page, *, but=()):
     """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(
+    violations = page.evaluate(
         """but => axe.run(document, {
             resultTypes: ["violations"], rules: Object.fromEntries(but.map(rule => [rule, {enabled: false}])),
-        }).then(found => found.violations)""",
+        }).then(results => results.violations)""",
         list(but),
     )
-    return [f"{each['id']}: {node['target']} {node['html'][:120]}" for each in found for node in each["nodes"]]
+    return [
+        f"{violation['id']}: {node['target']} {node['html'][:120]}"
+        for violation in violations
+        for node in violation["nodes"]
+    ]
 
 
 def set_look(page, look):

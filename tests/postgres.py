@@ -31,8 +31,8 @@ full_page_writes = off
 
 def find_binaries() -> Path | None:
     """Return the folder of initdb and pg_ctl. On Debian, it is outside of PATH, and the newest version is used."""
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
+    if program := shutil.which("initdb"):
+        return Path(program).resolve().parent
     folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     return max(folders, key=lambda path: int(re.sub(r"\D", "", path.parent.name) or 0), default=None)
 

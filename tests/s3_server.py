@@ -66,9 +66,9 @@ class Bucket:
     def listing(self, prefix, delimiter):
         keys, folders = [], set()
         for key in sorted(key for key in self.objects if key.startswith(prefix)):
-            head, found, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
-            folders |= {f"{prefix}{head}{delimiter}"} if found else set()
-            keys += [] if found else [key]
+            head, separator, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+            folders |= {f"{prefix}{head}{delimiter}"} if separator else set()
+            keys += [] if separator else [key]
         entries = [
             f"<Contents><Key>{escape(key)}</Key><Size>{len(self.objects[key])}</Size>"
             "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"

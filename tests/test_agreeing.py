@@ -13,10 +13,10 @@ pytestmark = pytest.mark.slow
 def test_of_very_many_units_every_interval_is_short_and_near_the_truth(world):
     kinds, shares = populate(world)
     chance = np.random.default_rng(5)
-    found = measures(kinds, chance.multinomial(300_000, shares), chance)
+    intervals = measures(kinds, chance.multinomial(300_000, shares), chance)
     true = truths(kinds, shares)
-    assert found.keys() == true.keys()
-    for measure, (low, high) in found.items():
+    assert intervals.keys() == true.keys()
+    for measure, (low, high) in intervals.items():
         assert high - low < 0.05
         assert low - 0.01 < true[measure] < high + 0.01, measure
 
@@ -28,8 +28,8 @@ def test_answers_by_chance_have_an_alpha_of_0_in_every_population():
 
 
 def test_with_a_rare_label_the_interval_of_alpha_covers_and_the_bootstrap_it_had_does_not():
-    found = {row.measure: row for row in rows(World(2, 0.01, "3", "miss 20%, by mistake 1%"), (50,), 100, "1")}
-    alpha, bootstrap = found["alpha"], found["alpha, percentile bootstrap"]
+    by_measure = {row.measure: row for row in rows(World(2, 0.01, "3", "miss 20%, by mistake 1%"), (50,), 100, "1")}
+    alpha, bootstrap = by_measure["alpha"], by_measure["alpha, percentile bootstrap"]
     assert alpha.covers > 0.9 * alpha.given
     assert bootstrap.covers < 0.6 * bootstrap.given
 

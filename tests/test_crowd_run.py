@@ -32,7 +32,7 @@ NAME = benchmark.NAME
 SPAMMER = Labeler("spammer", accuracy=0.0, tested=1.0, spams=True)
 # And this one does not even pass the test.
 GUESSER = Labeler("guesser", accuracy=0.0, tested=0.0)
-LABELERS = [*(replace(each, tested=1.0) for each in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
+LABELERS = [*(replace(labeler, tested=1.0) for labeler in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
 GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
 
 
@@ -57,21 +57,21 @@ def world(tmp_path, transactional_db, monkeypatch):
 
 @pytest.fixture
 def tokens(world):
-    add_annotators([Row(each.name, "", {LANGUAGE: 5}) for each in LABELERS])
-    return {each: AuthToken.objects.create(User.objects.get(username=each.name))[1] for each in LABELERS}
+    add_annotators([Row(labeler.name, "", {LANGUAGE: 5}) for labeler in LABELERS])
+    return {labeler: AuthToken.objects.create(User.objects.get(username=labeler.name))[1] for labeler in LABELERS}
 
 
 def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spammers(live_server, world, tokens):
-    told, log = Told(), Log()
+    results, log = Told(), Log()
     task = Task.objects.get(name=NAME)
-    let_loose(live_server.url, NAME, tokens, world, told, log, tested=True, pause=0.1)
+    let_loose(live_server.url, NAME, tokens, world, results, log, tested=True, pause=0.1)
     first = json.loads(json.dumps(facts(task)))
 
     # who knows nothing stays out; the spammer, honest in the test, was found by the gold answers among the work
-    assert told.passed == {each.name: each is not GUESSER for each in LABELERS}
-    assert len(told.tests[GUESSER.name]) == GUARD.test.tries
+    assert results.passed == {labeler.name: labeler is not GUESSER for labeler in LABELERS}
+    assert len(results.tests[GUESSER.name]) == GUARD.test.tries
     assert SPAMMER.name in first["paused"]
-    assert SPAMMER.name in told.paused
+    assert SPAMMER.name in results.paused
     # with what was answered before, each unit has its three answers
     assert not first["faults"]
     assert first["stages"] == {"LABELLED": UNITS}
@@ -80,10 +80,10 @@ def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spamme
     while reopened := void_paused(task):
         assert sum(reopened.values()) > 0
         assert Counter(task.units.filter(honeypot=False).values_list("stage", flat=True))["QUEUED"] > 0
-        let_loose(live_server.url, NAME, tokens, world, told, log, pause=0.1)
+        let_loose(live_server.url, NAME, tokens, world, results, log, pause=0.1)
 
     then = json.loads(json.dumps(facts(task)))
-    assert benchmark.wrong(benchmark.Outcome(told, log, then, []), UNITS) == []
+    assert benchmark.wrong(benchmark.Outcome(results, log, then, []), UNITS) == []
     assert then["voided"] > 0
     assert not Judgment.objects.filter(
         annotator__user__username=SPAMMER.name, unit__task=task, voided_at=None, kind="answer"

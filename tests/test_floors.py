@@ -54,8 +54,8 @@ def imported(name):
 
 
 def room_of(module):
-    found = [room for floor in FLOORS for room in floor if f"{module}.".startswith(f"{room}.")]
-    return max(found, key=len, default=None)
+    rooms = [room for floor in FLOORS for room in floor if f"{module}.".startswith(f"{room}.")]
+    return max(rooms, key=len, default=None)
 
 
 FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
@@ -72,16 +72,16 @@ def test_an_import_goes_down_only():
         f"{module} imports {name}"
         for module in MODULES
         for name in imported(module)
-        if (own := room_of(module)) and (other := room_of(name)) and own != other and FLOOR[other] >= FLOOR[own]
+        if (room := room_of(module)) and (other := room_of(name)) and room != other and FLOOR[other] >= FLOOR[room]
     ]
     assert upwards == []
 
 
 @pytest.mark.parametrize("room", [room for floor in FLOORS for room in floor])
 def test_inside_a_room_no_module_needs_itself(room):
-    own = {name: set(imported(name)) for name in MODULES if room_of(name) == room}
+    imports = {name: set(imported(name)) for name in MODULES if room_of(name) == room}
     # A room's own __init__ may name what is in it.
-    graph = {name: needs & own.keys() - {room} for name, needs in own.items() if name != room}
+    graph = {name: needs & imports.keys() - {room} for name, needs in imports.items() if name != room}
     TopologicalSorter(graph).prepare()
 
 
@@ -98,8 +98,8 @@ def test_inside_a_room_no_module_needs_itself(room):
 def test_a_room_does_not_import_what_is_outside_of_its_floor(room, others):
     inside = [module for module in MODULES if f"{module}.".startswith(f"{room}.")]
     assert inside
-    found = [f"{module} imports {name}" for module in inside for name in imported(module)]
-    assert [line for line in found if line.split()[-1].partition(".")[0] in others.split()] == []
+    imports = [f"{module} imports {name}" for module in inside for name in imported(module)]
+    assert [line for line in imports if line.split()[-1].partition(".")[0] in others.split()] == []
 
 
 @pytest.mark.parametrize(("engine", "owner"), [("duckdb", "corpora.engines"), ("pyspark", "corpora.engines.spark")])

@@ -32,13 +32,13 @@ def committed_files():
 
 
 def test_no_file_names_a_path_of_a_machine_or_a_registry():
-    found = [
+    places = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in committed_files()
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1)
         if FORBIDDEN.search(line)
     ]
-    assert found == []
+    assert places == []
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def prose(path):
 
 
 def test_no_sentence_has_a_who_without_somebody_before_it():
-    found = [
+    stumbles = [
         f"{path.relative_to(ROOT)}:{number}: {stumble.group()}"
         for path in committed_files()
         if path.relative_to(ROOT).parts[0] in ("annotate", "corpora", "deploy")
@@ -184,7 +184,7 @@ def test_no_sentence_has_a_who_without_somebody_before_it():
         for number, text in prose(path)
         if (stumble := STUMBLES.search(text))
     ]
-    assert found == []
+    assert stumbles == []
 
 
 def test_what_a_browser_waits_for_is_a_function():

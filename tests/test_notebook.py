@@ -225,8 +225,8 @@ for folder in ({there!r}, {there!r}, {other!r}, {missing!r}):
 
 def test_another_installation_is_used_if_that_is_said_first(installation, tmp_path):
     missing = tmp_path / "missing"
-    told = script(USE.format(there=str(installation), other=str(tmp_path), missing=str(missing)), tmp_path)
-    assert told.splitlines() == [
+    output = script(USE.format(there=str(installation), other=str(tmp_path), missing=str(missing)), tmp_path)
+    assert output.splitlines() == [
         "1",
         "1",
         f"{installation} is already in use. Restart the kernel and call assay.use before any other function.",
@@ -235,9 +235,9 @@ def test_another_installation_is_used_if_that_is_said_first(installation, tmp_pa
 
 
 def test_wrong_settings_are_a_sentence(installation):
-    told = script(
+    output = script(
         "import assay\ntry:\n    assay.tasks\nexcept assay.AssayError as error:\n    print(error)",
         installation,
         ASSAY_TIME_ZONE="Berlin",
     )
-    assert told.startswith("The settings are not valid: ASSAY_TIME_ZONE is 'Berlin'")
+    assert output.startswith("The settings are not valid: ASSAY_TIME_ZONE is 'Berlin'")

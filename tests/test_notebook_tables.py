@@ -170,11 +170,11 @@ def test_a_task_tells_how_far_it_is_and_what_people_said(make_task, person):  # 
     skip(ann, take(ann, task).pk)
     (listed,) = assay.tasks()
     assert (listed["name"], listed["units"], listed["done"]) == ("task", 3, 2)
-    found = assay.task("task")
-    assert (found.title, found.kind, found.labels) == (task.title, "language", tuple(task.labels))
-    by_language = {row["language"]: row for row in found.progress()}
+    loaded = assay.task("task")
+    assert (loaded.title, loaded.kind, loaded.labels) == (task.title, "language", tuple(task.labels))
+    by_language = {row["language"]: row for row in loaded.progress()}
     assert by_language["de"]["labelled"] == 1
-    answer, skipped = found.judgments()
+    answer, skipped = loaded.judgments()
     assert {name: answer[name] for name in ("id", "kind", "label", "comment", "annotator", "voided_at")} == {
         "id": task.units.get(position=1).item.key,
         "kind": "answer",
@@ -234,10 +234,10 @@ def test_a_gold_set_has_rows_and_the_figures_of_the_command_whatever_the_predict
 
 
 def test_an_evaluation_is_a_frame_and_a_report_a_table_and_a_text(measured):
-    folder, _, said = measured
-    evaluation = assay.gold(folder).report(said)
+    folder, _, labels = measured
+    evaluation = assay.gold(folder).report(labels)
     report = evaluation.to_dict()
-    frame = assay.gold(folder).evaluate(said)
+    frame = assay.gold(folder).evaluate(labels)
     pd.testing.assert_frame_equal(frame, evaluation.to_pandas())
     assert [*frame.columns[[0, -5, -4, -3, -2, -1]]] == ["measure", "value", "low", "high", "units", "note"]
     assert len(frame) == len(report["rows"])
@@ -253,13 +253,13 @@ def test_an_evaluation_is_a_frame_and_a_report_a_table_and_a_text(measured):
 
 
 def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured):
-    folder, path, said = measured
+    folder, path, labels = measured
     gold = assay.gold(folder)
-    first = next(iter(said))
+    first = next(iter(labels))
     for predictions, options, sentence in (
         ({first: "de"}, {}, r"^This classifier has no label for 49 of 50 posts .* with vanished\.$"),
-        (said | {first: "xx"}, {}, r"^This classifier contains unknown labels.* map xx=LABEL"),
-        (said | {first: None}, {"name": "mine"}, r"^mine, line 1: The label is missing\."),
+        (labels | {first: "xx"}, {}, r"^This classifier contains unknown labels.* map xx=LABEL"),
+        (labels | {first: None}, {"name": "mine"}, r"^mine, line 1: The label is missing\."),
         ([1, 2], {}, r"^The predictions have the type list\. They must be the path of a file, the name of"),
         ("nothing.tsv", {}, r"^nothing\.tsv does not exist"),
         (path, {"measure": "speed"}, r"^measure is 'speed'\. It must be one of accuracy"),

@@ -55,8 +55,8 @@ class Installed:
 
     @property
     def env(self) -> dict[str, str]:
-        kept = ("PYTHON", "ASSAY_", "DATABASE_URL", "DJANGO_", "XDG_", "GUNICORN_", "VIRTUAL_ENV")
-        return {name: value for name, value in os.environ.items() if not name.startswith(kept)} | {
+        prefixes = ("PYTHON", "ASSAY_", "DATABASE_URL", "DJANGO_", "XDG_", "GUNICORN_", "VIRTUAL_ENV")
+        return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)} | {
             "HOME": str(self.home),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
@@ -85,16 +85,16 @@ class Installed:
             command, cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as server:
             try:
-                said = []
+                lines = []
                 for line in server.stdout:
-                    said.append(line)
+                    lines.append(line)
                     if line.startswith("Serving "):
                         break
                 address = f"http://localhost:{port}"
                 while server.poll() is None and not answers(address):
                     time.sleep(0.05)
-                assert server.poll() is None, "".join(said) + server.stdout.read()
-                yield server, address, "".join(said)
+                assert server.poll() is None, "".join(lines) + server.stdout.read()
+                yield server, address, "".join(lines)
             finally:
                 server.kill()
 
@@ -165,9 +165,9 @@ def test_the_wheel_holds_every_file_of_the_program_and_what_the_demo_needs(wheel
     left_out = {f"deploy/{name}" for name in FOR_THE_SOURCE}
     wanted = committed("annotate", "corpora", "deploy", "assay.py") - left_out
     needed = re.findall(r'"\./(\S+?)"', (ROOT / "fixtures/demo.toml").read_text(encoding="utf-8"))
-    found = in_wheel(wheel)
-    assert wanted - found == set()
-    assert {f"annotate/demo/{name}" for name in ("demo.toml", "README.md", *needed)} - found == set()
+    packed = in_wheel(wheel)
+    assert wanted - packed == set()
+    assert {f"annotate/demo/{name}" for name in ("demo.toml", "README.md", *needed)} - packed == set()
 
 
 def test_the_wheel_puts_nothing_of_a_name_that_is_not_its_own_among_the_packages(wheel):
@@ -178,8 +178,8 @@ def test_the_wheel_puts_nothing_of_a_name_that_is_not_its_own_among_the_packages
 
 
 def test_what_is_installed_is_run_and_not_the_checkout(installed):
-    said = installed.run("assay", "--version")
-    assert (said.stdout, said.stderr, said.returncode) == (f"Assay {VERSION}\n", "", 0)
+    process = installed.run("assay", "--version")
+    assert (process.stdout, process.stderr, process.returncode) == (f"Assay {VERSION}\n", "", 0)
     assert installed.says("from importlib.metadata import version; print(version('assay'))") == VERSION
     for package in ("annotate", "corpora", "deploy"):
         assert installed.says(f"import {package}; print({package}.__file__)") == str(
@@ -201,18 +201,18 @@ def test_data_lie_where_a_users_programs_keep_theirs_unless_another_folder_is_na
 
 
 def test_an_empty_installation_says_how_to_make_a_manager_who_can_then_log_in(installed):
-    with installed.serving() as (server, address, said):
-        link = re.search(r"There is no manager yet\. Open (\S+/welcome/\S+/) to create", said)[1]
+    with installed.serving() as (server, address, output):
+        link = re.search(r"There is no manager yet\. Open (\S+/welcome/\S+/) to create", output)[1]
         assert link.startswith(address)
         assert "Welcome to Assay" in urllib.request.urlopen(link).read().decode()
-        assert f"with the data in {installed.home}/.local/share/assay. Press Ctrl-C to stop.\n" in said
+        assert f"with the data in {installed.home}/.local/share/assay. Press Ctrl-C to stop.\n" in output
         server.send_signal(signal.SIGINT)
         assert server.wait() == 0
     made = installed.run("assay", "add_manager", "meg")
     assert f"Log in at {address}/ (" in made.stdout
     password = re.search(r"the password  (\S+)  \(", made.stdout)[1]
-    with installed.serving() as (server, address, said):
-        assert "manager" not in said
+    with installed.serving() as (server, address, output):
+        assert "manager" not in output
         browser = log_in(address, "meg", password)
         assert f"Assay {VERSION}" in browser.open(f"{address}/manage/").read().decode()
         server.terminate()
@@ -224,8 +224,8 @@ def test_the_demo_is_served_by_what_is_installed_and_nothing_of_the_checkout_is_
     for name in ("deploy.py", "corpora.py", "gunicorn.conf.py"):
         (installed.folder / name).write_text("raise Exception('This is not the program.')\n")
     before = listing(installed.packages), listing(installed.folder)
-    with installed.serving("--demo") as (server, address, said):
-        password = re.search(r"the password  (\S+)  as", said)[1]
+    with installed.serving("--demo") as (server, address, output):
+        password = re.search(r"the password  (\S+)  as", output)[1]
         browser = log_in(address, "anna", password)
         while "Which language is this post in?" not in (home := browser.open(f"{address}/").read().decode()):
             time.sleep(0.2)
@@ -234,7 +234,7 @@ def test_the_demo_is_served_by_what_is_installed_and_nothing_of_the_checkout_is_
         assert browser.open(f"{address}/tasks/demo/").status == 200
         server.terminate()
         assert server.wait() == 0
-        assert "Traceback" not in said + server.stdout.read()
+        assert "Traceback" not in output + server.stdout.read()
     assert (listing(installed.packages), listing(installed.folder)) == before
     assert not installed.read_of_checkout.exists(), installed.read_of_checkout.read_text()
     assert (installed.home / ".local/share/assay/corpora/demo/manifest.json").is_file()

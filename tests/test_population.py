@@ -46,11 +46,11 @@ def pools():
     """Language -> the texts of the demo."""
     fixtures = django_settings.BASE_DIR / "fixtures"
     truth = dict(line.split("\t") for line in (fixtures / "demo_truth.tsv").read_text(encoding="utf-8").splitlines())
-    found = {}
+    texts = {}
     for line in (fixtures / "demo_posts.jsonl").read_text(encoding="utf-8").splitlines():
         post = json.loads(line)
-        found.setdefault(truth[post["id"]], []).append(post["text"])
-    return found
+        texts.setdefault(truth[post["id"]], []).append(post["text"])
+    return texts
 
 
 def stream_of(pools, seed="small", posts=POSTS):
@@ -80,22 +80,22 @@ def corpus(made, settings):
 
 
 def test_the_intervals_cover_what_is_true_of_the_frames_and_are_printed(made, corpus, capsys):
-    known = json.loads(json.dumps(truths(made.population, made.drawn, PREDICTOR)))
+    truth = json.loads(json.dumps(truths(made.population, made.drawn, PREDICTOR)))
     counted = [cells(made.population, corpus, made.drawn, PREDICTOR, SIZES, seed) for seed in SEEDS]
-    found = list(cells_of(known, counted))
-    plain = [cell for cell in found if cell.plain]
+    all_cells = list(cells_of(truth, counted))
+    plain = [cell for cell in all_cells if cell.plain]
     assert {cell.design for cell in plain} == {"uniform", "recall", "precision"}
     assert len(plain) > 250
     covered = sum(cell.covers(cell.truth) for cell in plain) / len(plain)
     assert 0.92 <= covered <= 0.985
-    others = [cell for cell in found if not cell.plain]
+    others = [cell for cell in all_cells if not cell.plain]
     assert sum(cell.covers(cell.truth) for cell in others) / len(others) >= 0.93
     # and an interval can fail: those of counts a sixth lower, as of a detector that is worse, do not cover
     worse = [cell._replace(hits=round(cell.hits * 5 / 6)) for cell in plain]
     assert sum(cell.covers(cell.truth) for cell in worse) / len(worse) < 0.75
     with pytest.raises(BenchmarkFailed, match="instead of 93%-97%"):
         population_report.check(worse)
-    population_report.report(known, list(cells_of(known, counted[:1])), PREDICTOR, detail=True)
+    population_report.report(truth, list(cells_of(truth, counted[:1])), PREDICTOR, detail=True)
     printed = capsys.readouterr().out
     assert "under a tenth drawn, truth between 0 and 1" in printed
     assert "recall recall es majority" in printed
@@ -120,10 +120,10 @@ def test_the_recall_frame_holds_chosen_authors_posts_of_the_later_window_only(ma
     assert {row["id"] for row in sample.rows} == frame
     assert {by_id[key].label for key in frame} > {"es", "en", UND}
     # A frame that is not the one worked out stops the benchmark.
-    known = made.drawn["recall", "es"]
-    assert len(population_work.places_of(made.population, sample, known)) == len(frame)
+    places = made.drawn["recall", "es"]
+    assert len(population_work.places_of(made.population, sample, places)) == len(frame)
     with pytest.raises(BenchmarkFailed, match="has a frame of"):
-        population_work.places_of(made.population, sample, known[1:])
-    elsewhere = np.setdiff1d(np.arange(POSTS), known)[: len(known)]
+        population_work.places_of(made.population, sample, places[1:])
+    elsewhere = np.setdiff1d(np.arange(POSTS), places)[: len(places)]
     with pytest.raises(BenchmarkFailed, match="not in its frame"):
         population_work.places_of(made.population, replace(sample, frame_size=len(elsewhere)), elsewhere)

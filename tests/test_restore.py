@@ -21,13 +21,13 @@ FIXTURES = DOCS.parents[1] / "fixtures"
 
 def commands_under(heading: str) -> list[str]:
     """The fences of the page between this heading and the next one."""
-    found, under = [], ""
+    commands, under = [], ""
     for what, text in steps(DOCS / "how-to" / "server.md"):
         if what == "heading":
             under = text
         elif what.startswith("sh") and under == heading:
-            found.append(text)
-    return found
+            commands.append(text)
+    return commands
 
 
 def shell(place: Place, folder, commands: str) -> None:
@@ -55,8 +55,8 @@ def test_a_backup_that_is_restored_into_an_empty_installation_gives_the_same_tab
         place.manage("add_manager", "maria", "--yes")
 
         commands = commands_under(f"With {place.database}")
-        back_up = next(each for each in commands if "tar --create" in each)
-        restore = next(each for each in commands if "tar --extract" in each)
+        back_up = next(command for command in commands if "tar --create" in command)
+        restore = next(command for command in commands if "tar --extract" in command)
         shell(place, tmp_path, back_up)
         (other.folder / "data").mkdir()
         shell(other, tmp_path, restore)

@@ -83,10 +83,10 @@ def get(address, headers):
 def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path, migrated):
     """Each address is asked for, which logs a request and that there is no such page, and is named as a Referer."""
     invite, reset = reverse("invite", args=[TOKEN]), reverse("reset", args=["MQ", TOKEN])
-    asked = [invite, reset, f"{invite}?next=/", invite.replace("i", "%69"), reset.replace("f", "%66")]
+    addresses = [invite, reset, f"{invite}?next=/", invite.replace("i", "%69"), reset.replace("f", "%66")]
     with serving(tmp_path, migrated) as ask:
-        assert [ask(address) for address in asked] == [404] * len(asked)
-        assert {ask("/login/", Referer=f"http://localhost{address}") for address in asked} == {200}
+        assert [ask(address) for address in addresses] == [404] * len(addresses)
+        assert {ask("/login/", Referer=f"http://localhost{address}") for address in addresses} == {200}
     log = (tmp_path / "log").read_text()
     assert TOKEN not in log
     assert [log.count(f'"GET {address} HTTP/1.1" 404') for address in (INVITE, RESET)] == [3, 2]
@@ -119,13 +119,13 @@ def test_an_address_is_cut_off_where_a_secret_follows_and_all_else_stays(line, s
 
 def processes(folder, words):
     """Those that work on the data in the folder, by what their command lines contain."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
+    pids = []
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            ours = f"ASSAY_DATA_DIR={folder / DATA}".encode() in (each / "environ").read_bytes().split(b"\0")
-            if ours and words.encode() in (each / "cmdline").read_bytes():
-                found.append(int(each.name))
-    return found
+            ours = f"ASSAY_DATA_DIR={folder / DATA}".encode() in (process / "environ").read_bytes().split(b"\0")
+            if ours and words.encode() in (process / "cmdline").read_bytes():
+                pids.append(int(process.name))
+    return pids
 
 
 def answers(port):
@@ -151,11 +151,11 @@ def test_a_killed_watcher_is_started_again_and_a_killed_server_at_once(tmp_path,
         until(lambda: began[1].poll() is not None or (answers(port) and not workers & set(processes(tmp_path, ""))))
         assert began[1].poll() is None, began[1].stderr.read()
     finally:
-        for each in began:
-            each.terminate()
-            each.wait()
-            if each.stderr:
-                each.stderr.close()
+        for process in began:
+            process.terminate()
+            process.wait()
+            if process.stderr:
+                process.stderr.close()
     until(lambda: not processes(tmp_path, ""))
 
 

@@ -96,5 +96,5 @@ def test_styles_and_scripts_are_sent_without_comments_and_nothing_else_is_lost(p
     whole = path.read_text(encoding="utf-8")
     assert not [line for line in whole.splitlines() if line.count("`") % 2]
     assert not re.search(r"""(["'`])(?:(?!\1).)*/\*""", re.sub(r"/\*.*?\*/", "", whole, flags=re.DOTALL))
-    kept = [line.strip() for line in whole.splitlines() if not re.match(r"\s*(//|/\*|$)", line)]
-    assert all(line in sent for line in kept if "/*" not in line and "*/" not in line)
+    lines = [line.strip() for line in whole.splitlines() if not re.match(r"\s*(//|/\*|$)", line)]
+    assert all(line in sent for line in lines if "/*" not in line and "*/" not in line)

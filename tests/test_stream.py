@@ -45,14 +45,14 @@ def _printed(truth, arguments, capsys):
 
 
 def test_the_intervals_of_two_reports_and_of_the_audit_cover_the_truth_and_nothing_of_a_seed_is_left(done):
-    [found] = done("300", "0.015", "0.02", "", "confirmed", "1")
-    figures = [Figure(*row) for row in found["figures"]]
+    [report] = done("300", "0.015", "0.02", "", "confirmed", "1")
+    figures = [Figure(*row) for row in report["figures"]]
     assert {figure.kind for figure in figures} == {
         "error of agreement, in all",
         "error of agreement, by language",
         *(f"{who}, {figure}" for who in ("voted", "did not vote") for figure in ABOUT),
     }
-    assert found["judgments"] > found["seconded"] > 0
+    assert report["judgments"] > report["seconded"] > 0
     assert not any(model.objects.exists() for model in (Task, Annotator, Judgment))
     intervals = held(figures)
     assert len(intervals) > 100
@@ -67,18 +67,18 @@ def test_the_audit_covers_the_error_of_agreement_and_the_naive_accuracy_flatters
     task = open_task("audited", demo_corpus, 400, "1", audit_least=5, audit_limit=1.0).task
     work(task, Crew(truth, slip=0.015, adjudicator_slip=0.0, seed="1"))
     assert not task.units.exclude(stage__in=stages.FINISHED).exists()
-    found = measured(task, Frame(task, truth))
+    report = measured(task, Frame(task, truth))
 
     def covered(row, way):
         return row[way]["low"] <= row["truth"] <= row[way]["high"]
 
-    cells = found["languages"]
+    cells = report["languages"]
     assert len(cells) > 30
     assert sum(covered(row, "blind") for row in cells) / len(cells) >= 0.93
     # Readers slip: their word alone finds errors where there are none.
     assert sum(covered(row, "not adjudicated") for row in cells) <= sum(covered(row, "blind") for row in cells)
-    assert covered(found["overall"], "blind")
-    for row in found["accuracy"].values():
+    assert covered(report["overall"], "blind")
+    for row in report["accuracy"].values():
         assert covered(row, "by stratum")
         # Against its own labels a detector looks better than it is.
         assert row["naive"]["value"] > row["by stratum"]["value"]

@@ -65,7 +65,7 @@ def agreed_by_votes(row, policy):
     """The label on which the exported votes agree by the task's policy, or None; said anew, apart from routing."""
     first = {vote["detector"]: vote["language"] for vote in row["votes"] if vote["rank"] == 1}
     code = first.get("cld2")
-    if first != dict.fromkeys(COVERAGE, code) or not all(code in known for known in COVERAGE.values()):
+    if first != dict.fromkeys(COVERAGE, code) or not all(code in codes for codes in COVERAGE.values()):
         return None
     counts = code in policy["labels"] and code not in policy["never_agree"]
     (letters,) = count_letters([clean_for_detectors(row["text"])])
@@ -75,9 +75,9 @@ def agreed_by_votes(row, policy):
 def history(unit):
     """What became of a unit that should have gone on, and who still has it."""
     moves = unit.transitions.values_list("event", "to_stage", "language", "round", "by__username")
-    said = unit.judgments.values_list("annotator__user__username", "kind", "label", "voided_at")
+    judgments = unit.judgments.values_list("annotator__user__username", "kind", "label", "voided_at")
     held = unit.leases.values_list("annotator__user__username", "outcome", "opened_at", "expires_at", "closed_at")
-    return unit.item.key, unit.language, unit.visited, list(moves), list(said), list(held)
+    return unit.item.key, unit.language, unit.visited, list(moves), list(judgments), list(held)
 
 
 def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
@@ -103,9 +103,9 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
 
     # everything is finished, by every way there is
     rows = tally.read_gold(tmp_path / "gold")
-    found = tally.outcomes(rows, world)
-    assert len(found) == DRAWN
-    ways = Counter(outcome.way for outcome in found)
+    outcomes = tally.outcomes(rows, world)
+    assert len(outcomes) == DRAWN
+    ways = Counter(outcome.way for outcome in outcomes)
     assert ways["unfinished"] == 0
     assert set(ways) >= {"agreed", "round 1", "adjudication"}
     print(ways)
@@ -118,7 +118,7 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
     assert acknowledged(reading, deciding) == tally.exported_judgments(rows)
     # what people were asked is right but for their slips
     for strata in ({"disputed"}, {"audited", "contested"}):
-        wrong, labelled = tally.errors(found, lambda outcome, strata=strata: outcome.stratum in strata)
+        wrong, labelled = tally.errors(outcomes, lambda outcome, strata=strata: outcome.stratum in strata)
         assert labelled > 20
         assert wrong / labelled <= 0.1
     # what they were not asked is as right as the votes are

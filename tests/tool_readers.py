@@ -29,13 +29,15 @@ def label_studio(folder: Path, form: str) -> Iterator[Answer]:
         for annotation in task["annotations"]:
             assert interface.validate_annotation(annotation), annotation
         # What the server adds.
-        stored = [{"id": n, "completed_by": 1} | each for n, each in enumerate(task["annotations"])]
-        for kept in converter.annotation_result_from_task({"id": number, "annotations": stored, "data": task["data"]}):
-            [values] = kept["output"].values()
-            [person] = task["annotations"][kept["annotation_id"]]["result"][0]["meta"]["annotator"]
+        stored = [{"id": n, "completed_by": 1} | annotation for n, annotation in enumerate(task["annotations"])]
+        for result in converter.annotation_result_from_task(
+            {"id": number, "annotations": stored, "data": task["data"]}
+        ):
+            [values] = result["output"].values()
+            [person] = task["annotations"][result["annotation_id"]]["result"][0]["meta"]["annotator"]
             labels = [label for value in values for label in value.get("choices", [])]
             spans = [[value["start"], value["end"], value["labels"][0]] for value in values if "labels" in value]
-            yield kept["input"]["body"], person, spans if form == "spans" else labels
+            yield result["input"]["body"], person, spans if form == "spans" else labels
 
 
 def doccano(folder: Path, form: str) -> Iterator[Answer]:
@@ -80,8 +82,8 @@ def doccano(folder: Path, form: str) -> Iterator[Answer]:
         assert not dataset.errors, dataset.errors
         for example in project.examples.order_by("pk"):
             if form == "spans":
-                found = example.spans.order_by("start_offset")
-                labels = [[span.start_offset, span.end_offset, span.label.text] for span in found]
+                spans = example.spans.order_by("start_offset")
+                labels = [[span.start_offset, span.end_offset, span.label.text] for span in spans]
             else:
                 labels = [category.label.text for category in example.categories.order_by("pk")]
             yield example.text, file.stem, labels
@@ -131,8 +133,12 @@ def inception(folder: Path, form: str) -> Iterator[Answer]:
     for file in sorted(folder.glob("*.json")):
         for document in json.loads(file.read_text(encoding="utf-8")):
             cas = load_cas_from_json(json.dumps(document))
-            entities = [each for each in cas.select_all_annotations() if each.type.name.endswith("NamedEntity")]
-            yield cas.sofa_string, "", [[each.begin, each.end, each.value] for each in entities if each.value]
+            entities = [
+                annotation
+                for annotation in cas.select_all_annotations()
+                if annotation.type.name.endswith("NamedEntity")
+            ]
+            yield cas.sofa_string, "", [[entity.begin, entity.end, entity.value] for entity in entities if entity.value]
 
 
 TOOLS: dict[str, Callable[[Path, str], Iterator[Answer]]] = {

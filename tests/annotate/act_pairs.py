@@ -113,9 +113,9 @@ class Person:
 
 
 def changed(person: Person, lease: Lease) -> object:
-    said = Judgment.objects.filter(lease=lease).first()
-    address = f"/tasks/{person.task.name}/answers/{said.pk if said else 0}/"
-    other = [each for each in ("0", "1", "de", "en", "fr") if not said or each != said.label]
+    judgment = Judgment.objects.filter(lease=lease).first()
+    address = f"/tasks/{person.task.name}/answers/{judgment.pk if judgment else 0}/"
+    other = [label for label in ("0", "1", "de", "en", "fr") if not judgment or label != judgment.label]
     return [person.post(address, answer=label) for label in other[:3]] + [person.get(address)]
 
 
@@ -152,15 +152,15 @@ PAIRS_OF_CASES: list[Pair] = list(product({**ACTS, **OF_CASES}, repeat=2))
 
 def seen(person: Person, key: str) -> tuple[dict[str, float], dict[str, list[str]]]:
     """Return the numbers and sizes in a person's views, and the units in each view in order. key: the item's key."""
-    found, listed = {}, {}
+    scores, listed = {}, {}
     for view in person.views:
         reply = person.get(view)
         content = attacks.measured(reply) | _numbers(reply.content.decode())
         listed[view] = units = _units(reply.content.decode())
         content |= {"status": reply.status_code, "units": len(units)}
         content["place"] = units.index(key) if key in units else -1
-        found |= {f"{view} {name}": float(value) for name, value in content.items()}
-    return found, listed
+        scores |= {f"{view} {name}": float(value) for name, value in content.items()}
+    return scores, listed
 
 
 # The key of an item, as task fixtures write it into the text.
@@ -187,20 +187,20 @@ def _numbers(text: str) -> dict[str, float]:
 
 def _of_json(value: object, path: str = "") -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield from _of_json(each, f"{path}.{key}")
+        for key, entry in value.items():
+            yield from _of_json(entry, f"{path}.{key}")
     elif isinstance(value, list):
         yield f"{path} length", float(len(value))
-        for number, each in enumerate(value[:5]):
-            yield from _of_json(each, f"{path}[{number}]")
+        for number, entry in enumerate(value[:5]):
+            yield from _of_json(entry, f"{path}[{number}]")
     # Primary keys, and the URLs that contain them, only count rows.
     elif isinstance(value, int | float) and not path.endswith((".id", ".unit", ".lease", ".judgment")):
         yield path, float(value)
 
 
-def told(replies: object, way: str) -> dict[str, float]:
+def scores_of(replies: object, way: str) -> dict[str, float]:
     """Return the status, size, words, redirect target, statements and time of the responses to an action."""
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for number, reply in enumerate(replies if isinstance(replies, list) else [replies]):
         if isinstance(reply, attacks.Reply):
             content = {"status": reply.status, "statements": len(reply.statements), **reply.content}
@@ -209,8 +209,8 @@ def told(replies: object, way: str) -> dict[str, float]:
             content = {"status": reply.status_code, **attacks.measured(reply)}
         else:
             continue
-        found |= {f"{way} {name} {number}": float(value) for name, value in content.items()}
-    return found
+        scores |= {f"{way} {name} {number}": float(value) for name, value in content.items()}
+    return scores
 
 
 # --- Experiments
@@ -235,8 +235,8 @@ class Tried:
         about = "" if self.begun == TAKE else f"{self.begun}, "
         names = [[self.begun], [f"{about}{first}"], [f"{about}then {second}", f"{about}{first}, {second}"]]
         names.append([f"{about}after {second}", "afterwards"])
-        for told, all_names in zip(self.scores, names, strict=True):
-            yield from ((f"{name}: {key}", value) for name in all_names for key, value in told.items())
+        for scores, all_names in zip(self.scores, names, strict=True):
+            yield from ((f"{name}: {key}", value) for name in all_names for key, value in scores.items())
 
 
 TAKE, DECIDE = "take", "decide"
@@ -264,33 +264,33 @@ def tried(person: Person, pair: Pair, begin: str = TAKE) -> Tried | None:
         if lease is None:
             return None
         unit = lease.unit
-    found = Tried(unit, begin, pair)
+    attempt = Tried(unit, begin, pair)
     for act in (None, *pair):
-        scores = told(ACTS.get(act, OF_CASES.get(act))(person, lease) if act else reply, person.way.name)
+        scores = scores_of(ACTS.get(act, OF_CASES.get(act))(person, lease) if act else reply, person.way.name)
         following = seen(person, unit.item.key)
         scores |= _changes(last, following)
-        found.scores.append(scores)
+        attempt.scores.append(scores)
         last = following
-    found.scores.append(_afterwards(person, found, pair[-1]))
+    attempt.scores.append(_afterwards(person, attempt, pair[-1]))
     _go_on(person)
-    return found
+    return attempt
 
 
 def _changes(before: tuple, after: tuple) -> dict[str, float]:
-    found = {f"change of {key}": after[0][key] - before[0][key] for key in before[0].keys() & after[0].keys()}
+    changes = {f"change of {key}": after[0][key] - before[0][key] for key in before[0].keys() & after[0].keys()}
     # The position of a new element and the structure of a page do not count as differences.
-    found |= {key: value for key, value in after[0].items() if key.endswith((" place", " words", " status"))}
+    changes |= {key: value for key, value in after[0].items() if key.endswith((" place", " words", " status"))}
     for view, units in after[1].items():
         both = [unit for unit in units if unit in before[1][view]]
         places = [before[1][view].index(unit) for unit in both]
-        found[f"{view} units in another order"] = float(sum(one > other for one, other in pairwise(places)))
-    return found
+        changes[f"{view} units in another order"] = float(sum(one > other for one, other in pairwise(places)))
+    return changes
 
 
-def _afterwards(person: Person, found: Tried, act: str) -> dict[str, float]:
+def _afterwards(person: Person, attempt: Tried, act: str) -> dict[str, float]:
     """Return whether the next unit is in the same language, and whether the colleague gets this unit."""
-    scores, unit = {}, found.unit
-    if found.begun == TAKE:
+    scores, unit = {}, attempt.unit
+    if attempt.begun == TAKE:
         following = person.open or take(person.annotator, person.task)
         if following and following.unit_id != unit.pk:
             scores["next: same language"] = float(following.unit.language == unit.language)
@@ -328,7 +328,7 @@ def all_tried(person: Person, units: int, pairs: Mapping[str, Sequence[Pair]]) -
         # The database does not collect statistics of a transaction that never ends.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
-    found: list[Tried] = []
+    attempts: list[Tried] = []
     met: set[int] = set()
     # Two of three units are read, because more pairs begin with reading.
     begins = [*pairs, *pairs, TAKE][:3]
@@ -342,8 +342,8 @@ def all_tried(person: Person, units: int, pairs: Mapping[str, Sequence[Pair]]) -
             break
         if result.unit.pk not in met:
             met.add(result.unit.pk)
-            found.append(result)
-    return found
+            attempts.append(result)
+    return attempts
 
 
 # --- Tasks to attack
@@ -364,12 +364,12 @@ class Population:
     def pairs(self) -> dict[str, list[Pair]]:
         return {begin: PAIRS if begin == TAKE else PAIRS_OF_CASES for begin in self.kinds}
 
-    def features(self, found: Iterable[Tried]) -> Iterator[tuple[str, bool, Iterator[tuple[str, float]]]]:
+    def features(self, attempts: Iterable[Tried]) -> Iterator[tuple[str, bool, Iterator[tuple[str, float]]]]:
         """Yield (kind, whether the unit is hidden, scores) for each unit that was tried and each kind."""
-        for each in found:
-            for kind, is_hidden in self.kinds[each.begun].items():
-                if (hidden := is_hidden(each.unit)) is not None:
-                    yield kind, hidden, each.features()
+        for attempt in attempts:
+            for kind, is_hidden in self.kinds[attempt.begun].items():
+                if (hidden := is_hidden(attempt.unit)) is not None:
+                    yield kind, hidden, attempt.features()
 
 
 def _mixed(task: Task, seed: int) -> Task:

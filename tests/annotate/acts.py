@@ -49,8 +49,8 @@ def states(annotator, task):
 
 def progress_of(annotator, task):
     """Return the progress of an annotator as a dict."""
-    found = backlog.progress_of(permit_of(annotator, task))
-    return {name: getattr(found, name) for name in ("answered_today", "skipped_today", "waiting")}
+    progress = backlog.progress_of(permit_of(annotator, task))
+    return {name: getattr(progress, name) for name in ("answered_today", "skipped_today", "waiting")}
 
 
 def behind_tests(annotator, task):

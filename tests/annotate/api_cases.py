@@ -66,19 +66,19 @@ class Answered:
 
 def with_real_values(described: dict) -> dict:
     """Return the API's description, changed so that half of the generated values of some fields exist in the world."""
-    told = copy.deepcopy(described)
-    operations = [operation for way in told["paths"].values() for operation in way.values()]
-    for parameter in (each for operation in operations for each in operation.get("parameters", ())):
+    description = copy.deepcopy(described)
+    operations = [operation for way in description["paths"].values() for operation in way.values()]
+    for parameter in (parameter for operation in operations for parameter in operation.get("parameters", ())):
         if parameter["in"] == "query" and parameter["name"] in REAL:
             parameter["schema"] = {"anyOf": [{"enum": REAL[parameter["name"]]}, parameter["schema"]]}
     contents = (operation.get("requestBody", {}).get("content", {}) for operation in operations)
-    schemas = [each["schema"] for content in contents for each in content.values()]
+    schemas = [body["schema"] for content in contents for body in content.values()]
     taken = {schema["$ref"].rpartition("/")[2] for schema in schemas if "$ref" in schema}
     for name in taken:
-        properties = told["components"]["schemas"][name]["properties"]
-        for each in REAL.keys() & properties.keys():
-            properties[each] = {"anyOf": [{"enum": REAL[each]}, properties[each]]}
-    return told
+        properties = description["components"]["schemas"][name]["properties"]
+        for key in REAL.keys() & properties.keys():
+            properties[key] = {"anyOf": [{"enum": REAL[key]}, properties[key]]}
+    return description
 
 
 @contextmanager
@@ -99,8 +99,8 @@ def run(world: World, cases: int) -> Iterator[Answered]:
     schema = schemathesis.openapi.from_dict(with_real_values(SchemaGenerator().get_schema(request=None, public=True)))
     schema.app = _closing(get_wsgi_application())
     tokens = {who: AuthToken.objects.create(user)[1] for who, user in world.who.items() if user}
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    for result in schema.get_all_operations():
+        operation = result.ok()
         answered = Answered(operation.label)
         world.as_if_just_made()
         with one_connection():
@@ -133,7 +133,7 @@ def _requests(world: World, operation) -> Iterator[st.SearchStrategy]:
     for _ in range(2):
         yield operation.as_strategy(path_parameters=there)
         if operation.body:
-            json = JSON in [each.media_type for each in operation.body]
+            json = JSON in [body.media_type for body in operation.body]
             body = world.fields.get(name, {}) if json else b'{"id": "1", "text": "Guten Tag"}'
             media_type = JSON if json else operation.body[0].media_type
             yield operation.as_strategy(path_parameters=there, body=body, media_type=media_type)
@@ -146,10 +146,10 @@ def _requests(world: World, operation) -> Iterator[st.SearchStrategy]:
 
 def _there(world: World, operation) -> tuple[str, dict]:
     """Return the name of the operation's URL, and the world's arguments for it."""
-    names = [each.name for each in operation.path_parameters]
-    found = resolve(operation.path.format(**dict.fromkeys(names, "1")))
-    name = found.url_name
-    arguments = zip(found.kwargs, OF_CONCEPTS.get(name) or world.arguments.get(name, []), strict=True)
+    names = [parameter.name for parameter in operation.path_parameters]
+    match = resolve(operation.path.format(**dict.fromkeys(names, "1")))
+    name = match.url_name
+    arguments = zip(match.kwargs, OF_CONCEPTS.get(name) or world.arguments.get(name, []), strict=True)
     # The name of an action is a part of the address rather than a parameter.
     return name, {parameter: value for parameter, value in arguments if parameter in names}
 

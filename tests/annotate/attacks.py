@@ -79,8 +79,8 @@ class Way:
                 done = self.client.post(f"/api/v1/{api}/", fields, content_type="application/json")
         seconds = time.perf_counter() - start
         text = done.content.decode()
-        told = re.search(r"<b>([\d,]+)</b> waiting", text)
-        waiting = float(told[1].replace(",", "")) if told else np.nan
+        match = re.search(r"<b>([\d,]+)</b> waiting", text)
+        waiting = float(match[1].replace(",", "")) if match else np.nan
         return Reply(done.status_code, at, tuple(run), seconds, measured(done), waiting)
 
     def waiting(self, reply: Reply) -> float:
@@ -218,7 +218,7 @@ class Attacker:
         """Try tricks on this many units, and continue until all units that can return have returned."""
         trying: list[Tried] = []
         left = TO_THE_END
-        while len(trying) < units or (left and (self.later or any(each.let_go_at is not None for each in trying))):
+        while len(trying) < units or (left and (self.later or any(tried.let_go_at is not None for tried in trying))):
             reply, lease = self.way.take()
             if lease is None:
                 break
@@ -235,7 +235,7 @@ class Attacker:
             else:
                 left -= 1
                 self.answer(lease)
-            for due in [each for each in self.later if each[0] <= self.answered]:
+            for due in [due for due in self.later if due[0] <= self.answered]:
                 self.later.remove(due)
                 due[1]()
         for tried in trying:
@@ -249,14 +249,14 @@ class Attacker:
         others = Judgment.objects.live().filter(there, answered_at__lt=reply.at).exclude(annotator=self.way.annotator)
         tried.ran[what, " ".join(sorted(others.values_list("kind", flat=True)))] = reply.statements
         waits, self.waiting = self.waiting, self.way.waiting(reply)
-        found = {
+        scores = {
             "status": reply.status,
             "statements": len(reply.statements),
             "seconds": reply.seconds,
             "bytes": reply.content["bytes"],
             "step of what waits": self.waiting - waits,
         }
-        for name, score in found.items():
+        for name, score in scores.items():
             if not np.isnan(score):
                 tried.scores[f"{what}: {name}"] = float(score)
 
@@ -402,11 +402,11 @@ def assert_same_statements(tried: Sequence[Tried], hidden: Callable[[Unit], bool
     its requests also read data that is cached per process.
     """
     seen: dict[bool, dict[tuple[str, str], set[tuple[str, ...]]]] = {True: {}, False: {}}
-    for each in tried[1:]:
-        for request, ran in each.ran.items():
-            seen[hidden(each.unit)].setdefault(request, set()).add(ran)
+    for attempt in tried[1:]:
+        for request, ran in attempt.ran.items():
+            seen[hidden(attempt.unit)].setdefault(request, set()).add(ran)
     both = seen[True].keys() & seen[False].keys()
-    requests = {request for each in tried for request, _ in each.ran}
+    requests = {request for attempt in tried for request, _ in attempt.ran}
     assert {request for request, _ in both} == requests, (seen[True].keys(), seen[False].keys())
     for request in both:
         assert seen[True][request] == seen[False][request], request
@@ -424,15 +424,15 @@ def all_tricks(way: str) -> dict[str, int]:
 
 def by_score(tried: Sequence[Tried], hidden: Callable[[Unit], bool | None]) -> dict[str, tuple[list, list]]:
     """Return the values of each score for hidden units and for others. hidden: None for a unit that is neither."""
-    found: dict[str, tuple[list[float], list[float]]] = {}
-    for each in tried:
-        is_hidden = hidden(each.unit)
+    scores: dict[str, tuple[list[float], list[float]]] = {}
+    for attempt in tried:
+        is_hidden = hidden(attempt.unit)
         if is_hidden is None:
             continue
-        for name, score in each.scores.items():
-            values = found.setdefault(f"{each.trick}: {name}" if _by_trick(name) else name, ([], []))
+        for name, score in attempt.scores.items():
+            values = scores.setdefault(f"{attempt.trick}: {name}" if _by_trick(name) else name, ([], []))
             values[not is_hidden].append(score)
-    return found
+    return scores
 
 
 def _by_trick(name: str) -> bool:

@@ -117,8 +117,8 @@ def stored_task(name, kind, fields):
     """Save a task of a kind with the kind's options. fields: fields of the task, and options with other values."""
     defaults = {option: OPTIONS[option].default for option in kind.options} | dict(kind.defaults)
     of_task = (*kind.options, "never_agree", "voters", "agree")
-    known = {name: value for name, value in fields.items() if name not in OPTIONS and name not in of_task}
-    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, **({"title": kind.title} | known))
+    columns = {name: value for name, value in fields.items() if name not in OPTIONS and name not in of_task}
+    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, **({"title": kind.title} | columns))
     task.labels = task.labels or list(kind.labels)
     task.options = defaults | {name: value for name, value in fields.items() if name in of_task}
     task.full_clean()
@@ -186,8 +186,8 @@ def records_task_maker():
         task = stored_task(name, kind, {"languages": list(languages), "test_items": 0, "gold_share": 0.0} | knobs)
         add_first(task, {"en": "Read."})
 
-        def item(language, said=""):
-            votes = {f"{voter}@1": [[label, 0.9]] for voter, label in zip("abc", said.split(), strict=False)}
+        def item(language, labels=""):
+            votes = {f"{voter}@1": [[label, 0.9]] for voter, label in zip("abc", labels.split(), strict=False)}
             key = f"{language}-{next(numbers)}"
             fields = {field: f"the {field} of {key}" for field in kind.fields}
             text = "\n".join(fields.values())
@@ -197,17 +197,17 @@ def records_task_maker():
 
         for language in languages:
             task.draws.add(stored_draw(corpus, count, design="records", language=language))
-        known = [
+        entries = [
             (item(language), label, purpose)
             for language in languages
             for purpose, labels in (gold or {}).items()
             for label in labels
         ]
-        rows = [GoldRow(gold.key, label, purpose, f"Because of {label}.") for gold, label, purpose in known]
-        hidden = store(task, rows, [gold for gold, _, _ in known])
+        rows = [GoldRow(gold.key, label, purpose, f"Because of {label}.") for gold, label, purpose in entries]
+        hidden = store(task, rows, [gold for gold, _, _ in entries])
         answers = {gold.pk: label for gold, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True)
-        add_units(task, [item(language, said) for language in languages for said in panel or [""] * count])
+        add_units(task, [item(language, labels) for language in languages for labels in panel or [""] * count])
         return task
 
     return make

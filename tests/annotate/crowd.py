@@ -19,7 +19,7 @@ def gold(name):
 
 def first_kept(answers):
     """Return the first answer of each worker for each task."""
-    kept = {}
+    labels = {}
     for task, worker, label in answers:
-        kept.setdefault((task, worker), label)
-    return [(*pair, label) for pair, label in kept.items()]
+        labels.setdefault((task, worker), label)
+    return [(*pair, label) for pair, label in labels.items()]

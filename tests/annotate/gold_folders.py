@@ -23,14 +23,14 @@ class World:
 
     def uniform(self, table, name="stream"):
         """Export a uniform set. table: (posts, agreed label or "", stratum, people's label, predicted label) rows."""
-        keys, entries, told = self._entries(
-            name, [(posts, said, (agreed, stratum, truth)) for posts, agreed, stratum, truth, said in table]
+        keys, entries, rows = self._entries(
+            name, [(posts, predicted, (agreed, stratum, truth)) for posts, agreed, stratum, truth, predicted in table]
         )
-        for entry, (agreed, _, _) in zip(entries, told, strict=True):
+        for entry, (agreed, _, _) in zip(entries, rows, strict=True):
             entry["votes"] = (agreed,) * 3 if agreed else DISPUTED
         task = self.make_task(entries, name=name)
         task.draws.update(detectors=[dict.fromkeys(DEFAULT.voters, "1")])
-        for unit, (_, stratum, truth) in zip(task.units.order_by("position"), told, strict=True):
+        for unit, (_, stratum, truth) in zip(task.units.order_by("position"), rows, strict=True):
             if stratum == "agreed":
                 continue
             self._label(unit, truth, audited=stratum == "audited")
@@ -39,36 +39,36 @@ class World:
                 Transition.objects.create(unit=unit, event=stratum, **fields)
         return self.export(task), keys
 
-    def verify(self, design, asked, table, *, shared=(), predictor="cld2", name=None, of=""):
+    def verify(self, design, language, table, *, shared=(), predictor="cld2", name=None, of=""):
         """Export a recall- or precision-oriented set.
 
         table: (posts, label, predicted label) rows
         shared: (id, label) pairs of posts in other sets
         of: the uniform task from which the posts are drawn
         """
-        name = name or f"{design}-{asked}"
-        keys, entries, labels = self._entries(name, [(posts, said, label) for posts, label, said in table])
-        task = self.make_task(entries, asked=asked, name=name)
+        name = name or f"{design}-{language}"
+        keys, entries, labels = self._entries(name, [(posts, predicted, label) for posts, label, predicted in table])
+        task = self.make_task(entries, asked=language, name=name)
         task.draws.update(design=design, predictor=predictor, parameters={"of": of} if of else {})
-        add_units(task, list(Item.objects.filter(key__in=[key for key, _ in shared])), asked=asked)
+        add_units(task, list(Item.objects.filter(key__in=[key for key, _ in shared])), asked=language)
         labels = dict(zip(keys, labels, strict=True)) | dict(shared)
         for unit in task.units.select_related("item"):
             self._label(unit, labels[unit.item.key])
         return self.export(task), keys
 
     def _entries(self, name, table):
-        keys, entries, told = [], [], []
-        for posts, said, row in table:
+        keys, entries, rows = [], [], []
+        for posts, predicted, row in table:
             for _ in range(posts):
                 key = f"{name}-{len(keys)}"
                 keys.append(key)
                 entries.append({"key": key, "votes": DISPUTED})
-                told.append(row)
-                self.said[key] = said
+                rows.append(row)
+                self.said[key] = predicted
         for entry in entries:
             # Two posts with the same text would be copies.
             entry["text"] = f"a text that is long enough for agreement to count, {entry['key']}"
-        return keys, entries, told
+        return keys, entries, rows
 
     def _label(self, unit, label, audited=False):
         unit.stage, unit.label, unit.audited = stages.LABELLED, label, audited

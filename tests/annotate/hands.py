@@ -112,7 +112,7 @@ def at_work(new_page):
     return begin
 
 
-def said(annotator):
+def answers_of(annotator):
     live = Judgment.objects.filter(annotator=annotator, voided_at=None).order_by("pk")
     return [(judgment.kind, judgment.label, judgment.reason) for judgment in live]
 

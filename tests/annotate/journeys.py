@@ -68,7 +68,7 @@ def _row(rule, *lines):
 
 def _option(name, value):
     if "," in value:
-        values = [each.replace("+", " ") for each in value.split(",")]
+        values = [part.replace("+", " ") for part in value.split(",")]
         return name, tuple(values) if name == "post" else values
     try:
         return name, ast.literal_eval(value)

@@ -21,13 +21,13 @@ def labelled_set(folder, splits, parents, *, finished=True, frequent_over=1):
     (folder / gold).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     concepts = {label: {"label": f"the label {label}", "parents": above} for label, above in parents.items()}
     (folder / DESCRIPTORS).write_text(json.dumps(concepts))
-    found = buckets({"train": [], **of_rows(splits)}, "train", frequent_over=frequent_over)
+    groups = buckets({"train": [], **of_rows(splits)}, "train", frequent_over=frequent_over)
     published = {
         "format": "EURLEX57K",
         "files": {DESCRIPTORS: len(concepts)},
         "splits": {split: len(documents) for split, documents in splits.items()},
         "frequent_over": frequent_over,
-        "buckets": {name: sorted(labels) for name, labels in found.items()},
+        "buckets": {name: sorted(labels) for name, labels in groups.items()},
         "vocabulary": {"name": "animals", "version": 1, "sha256": "0" * 64, "concepts": len(concepts)},
     }
     manifest = {

@@ -13,5 +13,5 @@ class Program:
     def get(self, path):
         return self.client.get(f"/api/v1/{path}", headers=self.headers)
 
-    def post(self, path, **said):
-        return self.client.post(f"/api/v1/{path}", said, content_type="application/json", headers=self.headers)
+    def post(self, path, **fields):
+        return self.client.post(f"/api/v1/{path}", fields, content_type="application/json", headers=self.headers)

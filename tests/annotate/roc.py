@@ -23,7 +23,7 @@ def standard_error(hidden: Sequence[float], others: Sequence[float]) -> float:
     have at least two units.
     """
     both = (_below(hidden, others), _below(others, hidden))
-    return float(sum(each.var(ddof=1) / len(each) for each in both) ** 0.5)
+    return float(sum(values.var(ddof=1) / len(values) for values in both) ** 0.5)
 
 
 def sure(level: float) -> float:

@@ -46,14 +46,14 @@ def judgments(population, messages, chance):
     """Return the judgments of a task in which all judges answer each message, the biased ones first."""
     alpha = np.array(population.shares) * population.alike
     answers = np.array([*SYSTEMS, TIE])
-    found = []
+    rows = []
     for message in range(messages):
-        said = answers[chance.choice(3, size=population.judges, p=chance.dirichlet(alpha))]
+        labels = answers[chance.choice(3, size=population.judges, p=chance.dirichlet(alpha))]
         for judge in range(population.judges):
             first = SYSTEMS[chance.integers(2)]
-            answer = first if judge < population.left else str(said[judge])
-            found.append(Judgment(message, f"judge {judge}", SYSTEMS, answer, first))
-    return found
+            answer = first if judge < population.left else str(labels[judge])
+            rows.append(Judgment(message, f"judge {judge}", SYSTEMS, answer, first))
+    return rows
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Field:
 
     def chances(self, messages, chance):
         """Return for each message the probability that the row's system is preferred to the column's, without ties."""
-        own = np.array(self.strengths) + self.differ * chance.standard_normal((messages, len(self.strengths)))
-        return expit(own[:, :, None] - own[:, None, :])
+        strengths = np.array(self.strengths) + self.differ * chance.standard_normal((messages, len(self.strengths)))
+        return expit(strengths[:, :, None] - strengths[:, None, :])
 
     def truth(self, *, ties):
         """Return the strengths for infinitely many messages. ties: whether a tie counts as half a win for both. The
@@ -94,7 +94,7 @@ FIELDS = {
 
 def compared_judgments(field, messages, chance):
     """Return the judgments of a task in which all judges compare all pairs of systems on each message."""
-    found = []
+    rows = []
     pairs = list(combinations(range(len(field.systems)), 2))
     for message, chances in enumerate(field.chances(messages, chance)):
         for a, b in pairs:
@@ -103,5 +103,5 @@ def compared_judgments(field, messages, chance):
                 answer = TIE if tie < field.ties else field.systems[a if first < chances[a, b] else b]
                 unit = (message, a, b)
                 systems = (field.systems[a], field.systems[b])
-                found.append(Judgment(unit, f"judge {judge}", systems, answer, message=message))
-    return found
+                rows.append(Judgment(unit, f"judge {judge}", systems, answer, message=message))
+    return rows

@@ -68,8 +68,8 @@ def sample(population: Population, chance: np.random.Generator, units: int | Non
     wanted = (units or population.units) // size
     drawn = wanted if units else round(wanted / (population.easy * 0.5)) + 50
     labels = chance.choice(len(shares), drawn, p=shares).repeat(size)
-    own = chance.choice(len(shares), drawn * size, p=shares)
-    truth = np.where(chance.random(drawn * size) < population.alike, labels, own) if size > 1 else labels
+    independent = chance.choice(len(shares), drawn * size, p=shares)
+    truth = np.where(chance.random(drawn * size) < population.alike, labels, independent) if size > 1 else labels
     x = chance.normal(size=(drawn * size, len(shares)))
     if size > 1:
         x = (x + chance.normal(size=(drawn, len(shares))).repeat(size, axis=0)) / np.sqrt(2)
@@ -84,14 +84,14 @@ def sample(population: Population, chance: np.random.Generator, units: int | Non
     if units:
         return Sample(scored_units(truth, scores), people)
     easy = scores.max(axis=1)[::size] >= 0.8
-    kept = np.flatnonzero(~easy | (chance.random(drawn) < population.easy))[:wanted]
-    rows = np.isin(groups, kept)
+    chosen = np.flatnonzero(~easy | (chance.random(drawn) < population.easy))[:wanted]
+    rows = np.isin(groups, chosen)
     weights = np.where(easy, 1 / population.easy, 1.0).repeat(size)
     return Sample(scored_units(truth[rows], scores[rows], weights[rows], groups[rows]), people[rows])
 
 
-def figures(found: Sample, seed: str) -> Iterator[tuple[str, Figure]]:
-    units = found.units
+def figures(drawn: Sample, seed: str) -> Iterator[tuple[str, Figure]]:
+    units = drawn.units
     yield "log loss", log_loss(units)
     yield "Brier score", brier_score(units)
     yield "calibration error", expected_calibration_error(units, seed=seed).error
@@ -101,8 +101,8 @@ def figures(found: Sample, seed: str) -> Iterator[tuple[str, Figure]]:
     yield "average precision, rarest label", precisions.labels[-1]
     yield "average precision, macro", precisions.macro
     yield "risk-coverage area", risk_coverage(units).area
-    yield "cross-entropy with people", cross_entropy(found.people, units)
-    yield "Manhattan distance to people", manhattan_distance(found.people, units)
+    yield "cross-entropy with people", cross_entropy(drawn.people, units)
+    yield "Manhattan distance to people", manhattan_distance(drawn.people, units)
 
 
 @cache
@@ -128,9 +128,9 @@ class Selection(NamedTuple):
 @cache
 def true_selection(population: Population, label: int | None, units: int = POPULATION) -> Selection:
     """Return the selection by the score of a label, or by the score of the whole answer if the label is None."""
-    found = _whole(population, units).units
-    scores = found.confidence if label is None else found.scores[:, label]
-    hits = found.right if label is None else found.truth == label
+    whole = _whole(population, units).units
+    scores = whole.confidence if label is None else whole.scores[:, label]
+    hits = whole.right if label is None else whole.truth == label
     order = np.argsort(-scores)
     precisions = hits[order].cumsum() / np.arange(1, len(order) + 1)
     return Selection(scores[order][::-1], precisions[::-1])

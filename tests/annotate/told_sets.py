@@ -33,9 +33,9 @@ def verified(folder):
     return status, json.loads(out.getvalue())
 
 
-def of_lots(told):
+def of_lots(report):
     """Return for each lot how many decisions were repeated, and how many differ."""
-    return {row["lot"]: (row["checked"], row["differ"]) for row in told["lots"]}
+    return {row["lot"]: (row["checked"], row["differ"]) for row in report["lots"]}
 
 
 def rewrite(folder, name, change):
@@ -98,6 +98,6 @@ def manifest_of(folder):
 
 def settle_all(annotators, task):
     """Have each adjudicator settle cases until none of them has pending cases."""
-    while waiting := [(each, unit) for each in annotators for unit in to_adjudicate(task, each)]:
+    while waiting := [(annotator, unit) for annotator in annotators for unit in to_adjudicate(task, annotator)]:
         annotator, unit = waiting[0]
         settle(annotator, unit.pk, Answer("de", "I read the language"))

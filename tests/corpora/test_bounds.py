@@ -66,8 +66,8 @@ def lists(folder):
 
 def turns(folder):
     """A thread of a hundred thousand turns that say the same."""
-    said = pa.StructArray.from_arrays([same("a" * 1000, 100_000), same("b", 100_000)], ["said", "by"])
-    return parquet(folder / "turns.parquet", in_lists(said, 100_000))
+    array = pa.StructArray.from_arrays([same("a" * 1000, 100_000), same("b", 100_000)], ["said", "by"])
+    return parquet(folder / "turns.parquet", in_lists(array, 100_000))
 
 
 def gzipped(path):

@@ -148,8 +148,8 @@ def test_a_kill_during_the_upload_leaves_nothing_visible(moment, settings, store
     store.on_step = kill
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE)
     running.append(process)
-    _, said = process.communicate()
-    assert process.returncode == -signal.SIGKILL, said
+    _, errors = process.communicate()
+    assert process.returncode == -signal.SIGKILL, errors
     assert (corpora_on_disk(), read_manifest("c")) == ([], None)
     servers("b")
     assert (corpora_on_disk(), read_manifest("c")) == ([], None)

@@ -149,9 +149,9 @@ def test_text_in_any_type_of_arrow_is_text(tmp_path, values):
 def test_a_value_that_cannot_be_read_costs_only_its_row(tmp_path):
     ids = pa.array([1, 2, 3, 400_000_000_000], pa.timestamp("s"))
     pq.write_table(pa.table({"id": ids, "text": pa.array([b"a", b"\xff", b"c" * 10, b"d"])}), tmp_path / "a.parquet")
-    found = [row for _, row in read_rows(tmp_path / "a.parquet", "parquet", COLUMNS, max_line=9)]
-    assert [isinstance(row, Fault) for row in found] == [False, True, True, True]
-    assert [row.reason.split(" ")[-1] for row in found[1:3]] == ["UTF-8.", "characters."]
+    rows = [row for _, row in read_rows(tmp_path / "a.parquet", "parquet", COLUMNS, max_line=9)]
+    assert [isinstance(row, Fault) for row in rows] == [False, True, True, True]
+    assert [row.reason.split(" ")[-1] for row in rows[1:3]] == ["UTF-8.", "characters."]
 
 
 def test_cells_of_a_workbook_are_as_they_would_stand_in_a_csv_file(tmp_path):

@@ -137,11 +137,11 @@ def test_an_act_or_a_file_that_breaks_a_rule_is_a_reject_that_names_its_file(fol
     for name, content, why in BAD_FILES:
         files[name], reasons[name] = content, why
     imported(import_corpus, folder("train", [ACT], files), longest_line=8000)
-    found = {reject["reason"].partition(":")[0]: reject for reject in rejects("eu")}
-    assert found.keys() == reasons.keys()
+    by_name = {reject["reason"].partition(":")[0]: reject for reject in rejects("eu")}
+    assert by_name.keys() == reasons.keys()
     for name, why in reasons.items():
-        assert found[name]["reason"].startswith(why)
-        assert found[name]["file"] == "train"
+        assert by_name[name]["reason"].startswith(why)
+        assert by_name[name]["file"] == "train"
     assert [row["id"] for row in posts("eu")] == [ACT["celex_id"]]
     imported(import_corpus, write("train.jsonl", [ACT, ACT | {"celex_id": "9", "concepts": ["7", "7"]}]), name="lines")
     assert rejects("lines") == [

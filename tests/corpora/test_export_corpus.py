@@ -62,8 +62,8 @@ def columns(name):
 
 @pytest.mark.parametrize("format", COPIES)
 def test_a_corpus_that_is_exported_and_imported_again_is_the_same_row_by_row(exported, printed, format):
-    folder, said = exported
-    _, _, _, _, *options = shlex.split(re.search("^assay import_corpus.*", said, re.MULTILINE)[0])
+    folder, output = exported
+    _, _, _, _, *options = shlex.split(re.search("^assay import_corpus.*", output, re.MULTILINE)[0])
     file = json.loads((folder / "manifest.json").read_text())["copy"]["files"][format]
     call_command("import_corpus", "again", str(folder / file), *options)
     assert len(posts("c")) == len(TEXTS)
@@ -90,9 +90,9 @@ def test_votes_and_predictions_are_imported_again(write, printed, tmp_path):
     printed("import_corpus", "c", write("a.jsonl", POSTS), licence="CC0-1.0", prelabel=True)
     labels = [{"id": post["id"], "label": "zh" if n else "und", "score": n / 7} for n, post in enumerate(POSTS)]
     printed("import_predictions", "c", write("p.jsonl", labels), name="mine", version="1", map=["zh=zh-CN,zh-TW"])
-    said = printed("export_corpus", "c", out=tmp_path / "out", predictions=True)
+    output = printed("export_corpus", "c", out=tmp_path / "out", predictions=True)
     printed("import_corpus", "again", tmp_path / "out" / "c.jsonl", licence="CC0-1.0")
-    _, _, _, file, *options = shlex.split(re.search("^assay import_predictions.*", said, re.MULTILINE)[0])
+    _, _, _, file, *options = shlex.split(re.search("^assay import_predictions.*", output, re.MULTILINE)[0])
     call_command("import_predictions", "again", file, *options)
     stored = [
         pq.read_table(corpus_dir(name) / "predictions" / manifest_of(name).predictions[0].file)

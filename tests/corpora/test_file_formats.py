@@ -82,7 +82,7 @@ LATE = f"A quote is opened in this row and closed in line 4. This makes 3 fields
 
 
 @pytest.mark.parametrize(
-    ("rows", "ids", "found"),
+    ("rows", "ids", "faults"),
     [
         (b'bad,"open\n1,a\n2,"b\nb"\n3,c\n', "1 2 3", [(2, misclosed(4))]),
         (b'bad,"open\n1,a\n2,5",\n3,c\n', "1 3", [(2, LATE), (4, TAIL)]),
@@ -100,9 +100,9 @@ LATE = f"A quote is opened in this row and closed in line 4. This makes 3 fields
         (b'1,unlike\n2,"the next ends\n3,with a quote"\n', "1 2", []),  # a record like any other
     ],
 )
-def test_the_lines_that_an_open_quote_took_are_read_anew(write, import_corpus, rows, ids, found):
+def test_the_lines_that_an_open_quote_took_are_read_anew(write, import_corpus, rows, ids, faults):
     import_corpus("c", write("a.csv", b"id,text\n" + rows), longest_line=100)
-    assert [(reject["line"], reject["reason"]) for reject in rejects()] == found
+    assert [(reject["line"], reject["reason"]) for reject in rejects()] == faults
     assert [post["id"] for post in posts()] == ids.split()
 
 

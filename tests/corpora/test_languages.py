@@ -73,7 +73,7 @@ def test_every_code_of_a_detector_is_decided_and_its_coverage_follows_from_that(
 
 @pytest.mark.parametrize("detector", COVERAGE)
 def test_the_table_names_no_code_that_its_detector_does_not_have(detector):
-    owned = [own for language in LANGUAGES.values() for own in getattr(language, detector).split()]
+    owned = [code for language in LANGUAGES.values() for code in getattr(language, detector).split()]
     assert len(owned) == len(set(owned))
     assert set(owned) <= set(codes()[detector])
     refused = {code for by, code in NO_VOTE if by == detector} - {"xx-*"}
@@ -141,7 +141,9 @@ MEANT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "written"), [(code, each) for code, all_ in MEANT.items() for each in all_.split()])
+@pytest.mark.parametrize(
+    ("code", "written"), [(code, written) for code, all_ in MEANT.items() for written in all_.split()]
+)
 def test_a_code_of_another_standard_is_the_language_that_it_means(code, written):
     assert code_of(written) == code
 
@@ -309,7 +311,7 @@ def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
     assert (added["kri"].autonym, added["sr-Latn"].script) == ("Krio", "Latn")
     codes = ["pcm", "pt-BR", "es-419", "sr-Latn", "sr-Latn-RS", "de-1901", "ca-valencia", "sl-Latn-IT-rozaj"]
     assert list(read_added(dict.fromkeys(codes, PIDGIN))) == codes
-    assert [each.name for each in read_added({"arz": {}, "pt-BR": {"under": "pt"}}).values()] == [
+    assert [language.name for language in read_added({"arz": {}, "pt-BR": {"under": "pt"}}).values()] == [
         "Egyptian Arabic",
         "Portuguese (Brazil)",
     ]
@@ -376,7 +378,7 @@ def test_added_languages_have_names_come_after_the_listed_and_change_nothing_tha
     assert list(LANGUAGES)[-3:] == ["pcm", "pt-BR", "pt-PT"]
     assert len(LANGUAGES) == len(LISTED) + 3
     assert dict(LANGUAGES.items())["pcm"] in LANGUAGES.values()
-    assert not any("pcm" in known or "pt-BR" in known for known in COVERAGE.values())
+    assert not any("pcm" in languages or "pt-BR" in languages for languages in COVERAGE.values())
     with pytest.raises(KeyError):
         normalise("fasttext", "pcm")
     assert confusable_with("pcm") == frozenset()

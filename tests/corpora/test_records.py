@@ -136,10 +136,10 @@ def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
     assert rejects()[0]["reason"] == "The language is fr, but de is declared for the whole file."
     import_corpus("c", write("b.csv", "id,query\n9,x\n"), language="it")
     assert posts()[-1]["language"] == "it"
-    said = import_corpus("c", write("c.jsonl", [{"id": "8", "query": "b", "language": "deu"}]), language="German")
+    output = import_corpus("c", write("c.jsonl", [{"id": "8", "query": "b", "language": "deu"}]), language="German")
     assert posts()[-1]["language"] == "de"
     assert [source.language for source in manifest_of("c").sources] == ["de", "it", "de"]
-    assert "c.jsonl: The language of 1 row was converted: deu as de (line 1)." in said
+    assert "c.jsonl: The language of 1 row was converted: deu as de (line 1)." in output
 
 
 IN_EXPORTS = ["label", "stage", "set", "judgments", "concepts", "preferred"]

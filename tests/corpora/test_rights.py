@@ -18,8 +18,8 @@ OPEN_TASK = ("open_task", "t", "--corpus", "c", "--size", "20", "--seed", "1")
 
 def run(folder, umask, *words):
     command = begin(folder, *words, umask=umask)
-    said, warned = command.communicate()
-    assert command.returncode == 0, said + warned
+    output, warned = command.communicate()
+    assert command.returncode == 0, output + warned
 
 
 def modes(folder):

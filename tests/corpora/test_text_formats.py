@@ -23,13 +23,13 @@ def table(delimiter, quoted='"{}"'):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "windows-1252", "latin-1"])
 def test_a_table_is_read_whatever_separates_and_encodes_it(write, import_corpus, delimiter, encoding):
     path = write("a.csv", table(DELIMITERS[delimiter][0]).encode(encoding))
-    said = import_corpus("c", path)
+    output = import_corpus("c", path)
     assert [post["text"] for post in posts()] == TEXTS
     [source] = manifest_of("c").sources
     expected = {"utf-8-sig": "utf-8", "utf-16-be": "utf-16", "latin-1": "windows-1252"}.get(encoding, encoding)
     assert (source.encoding, source.delimiter) == (expected, delimiter)
-    assert ("can only be guessed" in said) == (expected == "windows-1252")
-    assert ("was read as" in said) == ((expected, delimiter) != ("utf-8", "comma"))
+    assert ("can only be guessed" in output) == (expected == "windows-1252")
+    assert ("was read as" in output) == ((expected, delimiter) != ("utf-8", "comma"))
     assert "already imported" in import_corpus("c", path, encoding=expected, delimiter=delimiter)
 
 

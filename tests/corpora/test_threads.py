@@ -185,14 +185,14 @@ def test_messages_that_answer_one_another_are_no_pairs_but_those_that_answer_the
 
 def circles_of(parents):
     """By walking from each message, one by one."""
-    found = set()
+    members = set()
     for start in parents:
         node = parents.get(start)
         for _ in parents:
             if node == start:
-                found.add(start)
+                members.add(start)
             node = parents.get(node)
-    return found
+    return members
 
 
 @pytest.mark.slow
@@ -317,8 +317,8 @@ def test_the_language_is_found_in_both_sides_as_they_are(importing):
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5), max_size=6))
 def test_every_turn_but_the_first_answers_the_one_before(turns):
     read = list(read_turns({"thread": "t", "turns": turns}))
-    assert [each.parent for each in read] == ["", *(each.id for each in read[:-1])][: len(read)]
-    assert len({each.id for each in read}) == len(turns)
+    assert [turn.parent for turn in read] == ["", *(turn.id for turn in read[:-1])][: len(read)]
+    assert len({turn.id for turn in read}) == len(turns)
 
 
 @given(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8")))

@@ -34,17 +34,17 @@ def inline(path):
 
 def cells(text, column=0):
     """Return the code in a column of all tables, without the headings."""
-    found, place = [], -1
+    texts, place = [], -1
     for token in parsed(text):
         if token.type == "tr_open":
             place = -1
         elif token.type == "td_open":
             place += 1
         elif token.type == "inline" and place == column:
-            found.append(words_of(token))
+            texts.append(words_of(token))
         elif token.type == "table_close":
             place = -1
-    return found
+    return texts
 
 
 def sections(text, level=2):

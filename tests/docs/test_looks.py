@@ -82,7 +82,7 @@ def test_a_page_of_an_error_is_dark_in_the_dark_and_has_a_link_to_the_start_page
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert faults(page) == []
-    monkeypatch.setattr(home, "open_permits", lambda *given: 1 / 0)
+    monkeypatch.setattr(home, "open_permits", lambda *arguments: 1 / 0)
     for path, status in (("/", 500), ("/nothing/", 404), ("/docs/nothing/", 404), ("/manage/", 403)):
         assert page.goto(path).status == status
         for scheme in ("light", "dark"):

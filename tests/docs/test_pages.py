@@ -63,7 +63,7 @@ def test_a_page_is_well_formed_served_as_markdown_and_found_by_its_title(name):
     assert tokens[0].tag == "h1"
     assert [token.type for token in tokens if token.tag == "h1"] == ["heading_open", "heading_close"]
     headings = [after for before, after in itertools.pairwise(tokens) if before.type == "heading_open"]
-    assert not [each.content for each in headings if any(child.type == "link_open" for child in each.children)]
+    assert not [heading.content for heading in headings if any(child.type == "link_open" for child in heading.children)]
     rendered = page(name)
     levels = [passage.heading.level for passage in rendered.passages]
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), "a level of headings is left out"
@@ -77,7 +77,7 @@ def test_a_page_is_well_formed_served_as_markdown_and_found_by_its_title(name):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
 def test_there_is_no_html_in_the_markdown_but_comments(path):
-    assert [each for each in raw_html(path) if not re.fullmatch(r"<!--.*-->", each)] == []
+    assert [tag for tag in raw_html(path) if not re.fullmatch(r"<!--.*-->", tag)] == []
 
 
 # --- links
@@ -215,8 +215,8 @@ def test_of_the_contents_the_part_with_the_page_is_open_alone():
         return re.findall(r"<details( open)?><summary>([^<]+)", side)
 
     titles = [section.title for section in pages.contents() if section.title]
-    assert parts("/docs/reference/stages/") == [(" open" if each == "Look up" else "", each) for each in titles]
-    assert parts("/docs/") == [("", each) for each in titles]
+    assert parts("/docs/reference/stages/") == [(" open" if title == "Look up" else "", title) for title in titles]
+    assert parts("/docs/") == [("", title) for title in titles]
 
 
 def test_every_word_of_the_glossary_is_found_by_itself():
@@ -344,14 +344,14 @@ def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
 
 
 def test_what_is_not_offered_is_said_with_what_to_do_instead():
-    for asked, words in {
+    for query, words in {
         "annotate relations": "relations between spans",
         "label images": "images, audio or video",
         "is there active learning": "active learning",
         "S3": "cloud storage",
     }.items():
-        html = get(f"/docs/?q={asked}").text
-        assert re.search(rf'<p class="notice">Assay does not offer [^<]*{words}', html), asked
+        html = get(f"/docs/?q={query}").text
+        assert re.search(rf'<p class="notice">Assay does not offer [^<]*{words}', html), query
         assert "Nothing was found" not in html
     assert not views.not_offered("learning to audit")
     assert all(lack["page"] in PAGES for lack in views.WORDS["not_offered"])
@@ -371,8 +371,8 @@ def test_each_result_says_what_kind_of_page_it_is():
 
 def test_every_synonym_stands_for_words_that_the_pages_have():
     text = " ".join(page_text(name).lower() for name in PAGES)
-    for asked, words in views.WORDS["synonyms"].items():
-        assert all(re.search(rf"\b{word}", text) for word in words), asked
+    for synonym, words in views.WORDS["synonyms"].items():
+        assert all(re.search(rf"\b{word}", text) for word in words), synonym
 
 
 def test_a_snippet_is_of_one_line_or_row():
@@ -402,7 +402,7 @@ def test_an_option_is_found_however_it_is_written():
 
 
 def test_what_is_found_is_marked_and_escaped():
-    snippets = [each.snippet for each in views.search("adjudicator").passages]
+    snippets = [passage.snippet for passage in views.search("adjudicator").passages]
     assert any("<mark>adjudicator</mark>" in snippet for snippet in snippets)
     assert not any(re.search(r"<(?!/?mark>)", snippet) for snippet in snippets)
 
@@ -420,8 +420,8 @@ def test_the_page_of_search_says_what_was_asked_and_no_more():
 
 @given(st.text(max_size=60))
 def test_nothing_that_is_asked_is_an_error(words):
-    for each in views.search(words).passages:
-        assert each.address.startswith("/docs/")
+    for passage in views.search(words).passages:
+        assert passage.address.startswith("/docs/")
 
 
 def test_a_search_in_several_threads_at_once_finds_the_same():

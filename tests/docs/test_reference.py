@@ -103,16 +103,16 @@ def taken_by(name):
 
 def test_the_reference_has_every_command_and_lists_them_in_the_order_of_the_work():
     text = page_text("reference/commands")
-    told = [name for name in sections(text) if name in NAMES]
-    assert set(told) == set(NAMES)
-    assert re.findall(r"^- \[(\w+)\]\(#\1\): .+\.$", text, re.MULTILINE) == told
+    names = [name for name in sections(text) if name in NAMES]
+    assert set(names) == set(NAMES)
+    assert re.findall(r"^- \[(\w+)\]\(#\1\): .+\.$", text, re.MULTILINE) == names
     assert re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE) == list(COMMANDS)
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_the_reference_has_every_option_and_no_other(name):
-    told = re.findall(r"^- `([^ `]+)[^`]*`(?: \*.+\*)?\\\n  [^a-z].*[^.][.?]$", options_of(name), re.MULTILINE)
-    assert sorted(told) == sorted(taken_by(name))
+    options = re.findall(r"^- `([^ `]+)[^`]*`(?: \*.+\*)?\\\n  [^a-z].*[^.][.?]$", options_of(name), re.MULTILINE)
+    assert sorted(options) == sorted(taken_by(name))
 
 
 def test_an_option_says_its_value_its_bounds_and_its_default_once():
@@ -172,10 +172,10 @@ def read_from_the_environment():
     for path in (ROOT / "deploy").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-                asked, name = ast.unparse(node.func), node.args[0].value
-                if asked in ("os.environ.get", "flag", "whole_number"):
+                function, name = ast.unparse(node.func), node.args[0].value
+                if function in ("os.environ.get", "flag", "whole_number"):
                     yield name
-                elif asked == "installation_key":
+                elif function == "installation_key":
                     yield f"ASSAY_{name}"
     yield from re.findall(r"\$\{([A-Z_]+)", text_of(ROOT / "deploy" / "compose.yaml"))
 
@@ -189,8 +189,8 @@ def test_the_reference_has_every_setting():
 
 
 def test_the_reference_has_every_column_of_a_gold_set():
-    told = page_text("reference/columns")
-    assert all(f"`{name}`" in told for name in (*COLUMNS, *LEFT_OUT))
+    text = page_text("reference/columns")
+    assert all(f"`{name}`" in text for name in (*COLUMNS, *LEFT_OUT))
 
 
 def test_the_reference_has_every_key_of_a_kinds_file():
@@ -202,24 +202,24 @@ def test_the_reference_has_every_key_of_a_kinds_file():
 
 def addresses(patterns):
     """Each as it is written, with those of modules that are included."""
-    for each in patterns:
-        inside = addresses(each.url_patterns) if isinstance(each, URLResolver) else [""]
-        yield from (f"{each.pattern}{rest}" for rest in inside)
+    for pattern in patterns:
+        inside = addresses(pattern.url_patterns) if isinstance(pattern, URLResolver) else [""]
+        yield from (f"{pattern.pattern}{rest}" for rest in inside)
 
 
 def test_the_reference_has_every_address_of_the_api_with_what_is_sent_and_got():
     text = page_text("reference/api")
-    told = {request.partition(" ")[2] for request in cells(text) if request.startswith(("GET ", "POST "))}
-    told = {re.sub(r"actions/\w+/$", "actions/{action}/", address) for address in told}  # one row for each action
+    paths = {request.partition(" ")[2] for request in cells(text) if request.startswith(("GET ", "POST "))}
+    paths = {re.sub(r"actions/\w+/$", "actions/{action}/", address) for address in paths}  # one row for each action
     hidden = {"", "schema/"}
     routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in addresses(annotation_api.urlpatterns)}
     assert hidden < routes
-    assert told == {f"/api/v1/{route}" for route in routes - hidden}
+    assert paths == {f"/api/v1/{route}" for route in routes - hidden}
     assert all(f"`/api/v1/{route}`" in text for route in hidden)
     tables = sections(text, level=3)
-    for name, each in schema()["components"]["schemas"].items():
-        if "properties" in each:
-            assert cells(tables[name]) == list(each["properties"])
+    for name, component in schema()["components"]["schemas"].items():
+        if "properties" in component:
+            assert cells(tables[name]) == list(component["properties"])
 
 
 def test_the_reference_has_every_key_of_the_pages():
@@ -228,9 +228,9 @@ def test_the_reference_has_every_key_of_the_pages():
     pressed = {*re.findall(r'data-key="(\w+)"', templates), *re.findall(r'\bcode === "(\w+)"', script)}
     caps = {"Period": ".", "Comma": ","}
     shown = {caps.get(code, code.removeprefix("Key")) for code in pressed if not code.startswith("Digit")}
-    told = {code for key in cells(page_text("reference/keys")) for code in key.split(" to ")}
+    keys = {code for key in cells(page_text("reference/keys")) for code in key.split(" to ")}
     assert {"Q", "Z", "Space", "Enter", "Escape"} <= shown
-    assert shown <= told
+    assert shown <= keys
 
 
 # --- commands that are shown
@@ -259,11 +259,11 @@ def parse(line):
         return
     command = command_named(name)
     parser = command.create_parser("assay", name)
-    given = vars(parser.parse_args(rest))
+    values = vars(parser.parse_args(rest))
     if isinstance(command, ActionCommand):
         for option in command.action.options:
             if option.read is not task_named:
-                option.value(given[option.name])
+                option.value(values[option.name])
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))

@@ -33,17 +33,17 @@ def set_passwords(newcomer):
 
 
 def read(newcomer):
-    said, log = truth(newcomer), Log()
+    labels, log = truth(newcomer), Log()
     token = newcomer.shell("assay create_token anna").split()[-1]
     anna = Reader("anna", ("en", "de", "es"))
-    let_read(newcomer.address, TASK, {anna: token}, lambda _, key: Said(said[key]), log, pause=0.1)
+    let_read(newcomer.address, TASK, {anna: token}, lambda _, key: Said(labels[key]), log, pause=0.1)
     assert log.kinds() == {"answer": 25, "skip": 1}
 
 
 def decide(newcomer):
-    said, log = truth(newcomer), Log()
+    labels, log = truth(newcomer), Log()
     browser = Browser(newcomer.address, log)
-    adjudicate(browser, TASK, "ada", lambda _, key, offered: Said(said[key] or "und", "I read the language"))
+    adjudicate(browser, TASK, "ada", lambda _, key, offered: Said(labels[key] or "und", "I read the language"))
     browser.close()
     assert log.acknowledged
 

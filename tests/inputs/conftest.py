@@ -89,7 +89,7 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
 @dataclass(frozen=True)
 class Ended:
     status: int
-    said: str
+    output: str
     changed: list[str]
 
 
@@ -131,30 +131,30 @@ def ended(world, tables_of_world, data_dir, tmp_path, monkeypatch, capsys, db):
 
 def files(*folders):
     """Return the files that a command could leave incomplete (for the database, see `tables`)."""
-    found = {}
+    digests = {}
     for folder in folders:
         for path in folder.rglob("*"):
             name = str(path.relative_to(folder.parent))
             if path.is_file() and path.stat().st_size < 1 << 24 and not MAY_BE_LEFT.search(name):
-                found[name] = sha256(path.read_bytes()).hexdigest() if not path.is_symlink() else os.readlink(path)
-    return found
+                digests[name] = sha256(path.read_bytes()).hexdigest() if not path.is_symlink() else os.readlink(path)
+    return digests
 
 
 def tables():
-    found = {}
+    digests = {}
     with connection.cursor() as cursor:
         for model in apps.get_models():
             cursor.execute(f"SELECT * FROM {model._meta.db_table}")
-            found[model._meta.label] = hash(tuple(cursor.fetchall()))
-    return found
+            digests[model._meta.label] = hash(tuple(cursor.fetchall()))
+    return digests
 
 
 def check(ended, row):
     """Check a row: the status and the message, no traceback, and no leftovers if the command failed."""
-    command, content, status, said = row
+    command, content, status, pattern = row
     result = ended(command, content)
-    assert "Traceback" not in result.said
-    assert (result.status, bool(re.search(said, result.said))) == (status, True), result
+    assert "Traceback" not in result.output
+    assert (result.status, bool(re.search(pattern, result.output))) == (status, True), result
     if status:
         assert result.changed == []
     assert not [name for name in result.changed if re.search(r"draft|staging|/\.|\.new$", name)]

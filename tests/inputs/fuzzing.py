@@ -111,7 +111,7 @@ def as_tsv(chance: Random, rows: list[Row]) -> bytes:
     lines = ["\t".join(names)]
     for row in rows:
         cells = [" ".join(str("" if row.get(name) is None else row[name]).split("\t")) for name in names]
-        cells = [each.replace("\r", " ").replace("\n", " ") for each in cells]
+        cells = [cell.replace("\r", " ").replace("\n", " ") for cell in cells]
         lines.append("\t".join(cells) if "".join(cells).strip() else "x")
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
@@ -143,7 +143,7 @@ def as_workbook(chance: Random, rows: list[Row]) -> bytes:
 
     for row in rows:
         cells = [cell(row.get(name)) for name in names]
-        sheet.append(cells if any(each is not None for each in cells) else ["x", *cells[1:]])
+        sheet.append(cells if any(value is not None for value in cells) else ["x", *cells[1:]])
     written = io.BytesIO()
     book.save(written)
     return written.getvalue()
@@ -294,13 +294,13 @@ class Importer:
     """An importer.
 
     command: the command, with NAME for a new name and FILE for the file
-    told: function that returns the reported counts from the JSON output
+    counts: function that returns the reported counts from the JSON output
     stored: function that returns the number of stored rows, for importers that store each accepted row
     """
 
     command: str
     rows: Callable[[int], list[Row]]
-    told: Callable[[dict[str, Any]], Counts]
+    counts: Callable[[dict[str, Any]], Counts]
     formats: Sequence[str] = ("jsonl", "json", "csv", "tsv", "parquet", "arrow", "xlsx")
     stored: Callable[[str], int] | None = None
 
@@ -370,23 +370,23 @@ def offer(importer: Importer, format: str, chance: Random, folder: Path, name: s
     written, suffix = disguised(chance, format, content) if len(importer.formats) > 1 else (content, "")
     path = folder / f"{name}.{format}{suffix}"
     path.write_bytes(written)
-    given = len(rows)
+    size = len(rows)
     # If a record of several lines cannot be read, its lines are rejected separately.
-    most = max(given, content.count(b"\n") + content.count(b"\r") - 1) if format == "csv" else given
+    most = max(size, content.count(b"\n") + content.count(b"\r") - 1) if format == "csv" else size
     words = [{"NAME": name, "FILE": str(path)}.get(word, word) for word in shlex.split(importer.command)]
     out, errors = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(errors):
         status = exit_status.run(partial(call_command, *words, "--json", stdout=out, stderr=errors), listens=False)
-    said = f"{errors.getvalue()}{out.getvalue()}"
-    told = f"{' '.join(words)} ended with {status}: {said[-2000:]}"
-    if status not in (0, 1, 3) or "Traceback" in said:
-        raise Lost(told)
+    output = f"{errors.getvalue()}{out.getvalue()}"
+    message = f"{' '.join(words)} ended with {status}: {output[-2000:]}"
+    if status not in (0, 1, 3) or "Traceback" in output:
+        raise Lost(message)
     if status:
         if not errors.getvalue().strip() or (importer.stored and importer.stored(name)):
-            raise Lost(f"it was refused without a word, or not as a whole: {told}")
-        return Counter(given=given, refused=given, files=1)
-    counts = importer.told(json.loads(out.getvalue()))
-    if not given <= counts.total() <= most or (importer.stored and importer.stored(name) != counts["accepted"]):
+            raise Lost(f"it was refused without a word, or not as a whole: {message}")
+        return Counter(given=size, refused=size, files=1)
+    counts = importer.counts(json.loads(out.getvalue()))
+    if not size <= counts.total() <= most or (importer.stored and importer.stored(name) != counts["accepted"]):
         stored = importer.stored(name) if importer.stored else counts["accepted"]
-        raise Lost(f"of {given} rows it told {dict(counts)} and has {stored}: {told}")
-    return counts + Counter(given=given)
+        raise Lost(f"of {size} rows it told {dict(counts)} and has {stored}: {message}")
+    return counts + Counter(given=size)

@@ -36,9 +36,9 @@ def without(name):
 def manifest(change):
     def make(path):
         shutil.copytree("published", path)
-        told = json.loads((path / "manifest.json").read_text())
-        change(told)
-        (path / "manifest.json").write_text(json.dumps(told))
+        contents = json.loads((path / "manifest.json").read_text())
+        change(contents)
+        (path / "manifest.json").write_text(json.dumps(contents))
 
     return make
 
@@ -80,8 +80,8 @@ EVALUATE = [
     (evaluate("--measure beauty"), predicted("en"), 1, "--measure is 'beauty'"),
     (evaluate("--measure precision recall"), predicted("en"), 1, "The file recall does not exist"),
     (evaluate(to="unfinished"), predicted("en"), 1, "unfinished"),
-    ("evaluate langid --gold FILE.set", manifest(lambda told: told.update(format=99)), 1, "has format 99"),
-    ("evaluate langid --gold FILE.set", manifest(lambda told: told.clear()), 1, "has no key 'format'"),
+    ("evaluate langid --gold FILE.set", manifest(lambda contents: contents.update(format=99)), 1, "has format 99"),
+    ("evaluate langid --gold FILE.set", manifest(lambda contents: contents.clear()), 1, "has no key 'format'"),
     ("evaluate klingon --gold published --corpus demo", None, 1, "no predictor 'klingon'"),
     ("evaluate nowhere --gold published", None, 1, "nowhere|records"),
 ]

@@ -325,8 +325,8 @@ def run(data_dir, db, monkeypatch, capsys) -> Callable[[str], tuple[int, str]]:
 
 @pytest.mark.parametrize(("file", "commands", "status", "pattern"), rows(TABLE))
 def test_a_faulty_file_is_read_as_it_is_meant_or_refused_with_what_to_do(run, file, commands, status, pattern):
-    found, output = run(commands.replace("{}", file))
-    assert (found, bool(re.search(pattern, output))) == (status, True), output
+    actual, output = run(commands.replace("{}", file))
+    assert (actual, bool(re.search(pattern, output))) == (status, True), output
     assert "Traceback" not in output
 
 
@@ -349,16 +349,16 @@ def test_a_field_is_not_named_like_a_column_of_exported_sets(run, tmp_path, fiel
 
 
 @pytest.mark.parametrize(
-    ("file", "typed", "found"),
+    ("file", "typed", "labels"),
     [
         ("regional-english/v.ttl", "colour", ["colour"]),
         ("deprecated/v.ttl", "wire", []),
         ("deprecated/v.ttl", "r", ["radio"]),
     ],
 )
-def test_readers_of_english_find_labels_of_a_region_and_no_deprecated_ones(run, file, typed, found):
+def test_readers_of_english_find_labels_of_a_region_and_no_deprecated_ones(run, file, typed, labels):
     run(f"import_vocabulary c {file}")
-    assert [hit.label.text for hit in find(vocabulary_named("c"), typed, "en")] == found
+    assert [hit.label.text for hit in find(vocabulary_named("c"), typed, "en")] == labels
 
 
 @pytest.mark.slow

@@ -74,9 +74,9 @@ def test_another_encoding_is_recognized_or_refused_with_what_to_do(ended, name):
     command, header, row, _ = IMPORTERS[name]
     text = header + row
     latin = f"{text}{row.replace('a', 'é', 1)}".encode("latin-1")
-    assert "UTF" not in ended(command, text.encode("utf-16")).said.replace("was read as UTF-16", "")
+    assert "UTF" not in ended(command, text.encode("utf-16")).output.replace("was read as UTF-16", "")
     if name in RECOGNIZING:
-        assert "Save it as UTF-8" not in ended(command, latin).said
+        assert "Save it as UTF-8" not in ended(command, latin).output
     else:
         sentence = "The row is not UTF-8. The file seems to be WINDOWS-1252. Save it as UTF-8"
         check(ended, (command, latin, 1, sentence))
@@ -91,5 +91,5 @@ def test_a_row_of_too_many_cells_and_a_header_nearly_right_are_refused_alike(end
     check(ended, (command, (header.title() + row).encode(), 1, "has no columns? id.*Its columns are: Id, "))
     # A mark of the byte order is no fault.
     result = ended(command, codecs.BOM_UTF8 + (header + row).encode())
-    assert "column" not in result.said
-    assert "UTF" not in result.said
+    assert "column" not in result.output
+    assert "UTF" not in result.output

@@ -41,18 +41,18 @@ def lines(first, count):
 
 def wait_for(fact, process):
     """Until it is true; a command that ends before is a failure, whatever it says."""
-    while not (found := fact()):
+    while not (value := fact()):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
-    return found
+    return value
 
 
-def ended(process, status, *said):
+def ended(process, status, *messages):
     out, err = process.communicate(timeout=HANGING)
     assert "Traceback" not in err
     assert "Exception ignored" not in err
     assert process.returncode == status, (out, err)
-    for words in said:
+    for words in messages:
         assert words in err
     return out, err
 
@@ -69,15 +69,15 @@ def unread(home):
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGINT, "Stopped by Ctrl-C"), (signal.SIGTERM, "Stopped by SIGTERM")]
+    ("number", "message"), [(signal.SIGINT, "Stopped by Ctrl-C"), (signal.SIGTERM, "Stopped by SIGTERM")]
 )
-def test_a_stopped_import_says_so_and_leaves_nothing_of_the_file(home, number, said):
+def test_a_stopped_import_says_so_and_leaves_nothing_of_the_file(home, number, message):
     (home / "more.jsonl").write_text(lines(POSTS, 20 * ROWS))
     before = bytes_in(home)
     process = begin(home, "import_corpus", "c", "more.jsonl", "--licence", "CC0-1.0")
     wait_for((home / DATA / "corpora" / "c" / "staging" / "rows.parquet").exists, process)
     os.killpg(process.pid, number)
-    _, err = ended(process, 128 + number, said, "Run the command again")
+    _, err = ended(process, 128 + number, message, "Run the command again")
     assert err.count("\n") == 1
     assert bytes_in(home) == before
 
@@ -113,8 +113,8 @@ def test_a_killed_worker_is_explained_and_what_is_done_is_kept(unread):
     process = begin(unread, "prelabel", "c", "--processes", "2")
     wait_for(votes_begun(unread), process)
     os.kill(workers_of(process)[0], signal.SIGKILL)
-    said = "was killed, probably because memory ran out", "with fewer --processes", "Finished votes are saved"
-    _, err = ended(process, 1, *said)
+    messages = "was killed, probably because memory ran out", "with fewer --processes", "Finished votes are saved"
+    _, err = ended(process, 1, *messages)
     assert err.count("\n") == 1
     assert votes_begun(unread)()
 
@@ -148,13 +148,13 @@ def test_output_into_a_full_disk_is_an_error_and_no_traceback(home):
 
 
 def test_a_database_that_is_none_or_is_not_there_is_a_sentence(home, tmp_path):
-    for url, said in (
+    for url, message in (
         ("sqlite:////proc/no/such.sqlite3", "The database cannot be used"),
         (f"sqlite:///{ROOT / 'README.md'}", "The database cannot be used: file is not a database"),
         ("postgresql://nobody@127.0.0.1:1/x", "The database cannot be used"),
     ):
         done = assay(tmp_path, "audit", "x", DATABASE_URL=url)
-        assert said in done.stderr
+        assert message in done.stderr
         assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 

@@ -72,7 +72,7 @@ def test_manifest_and_card_have_what_was_drawn_and_what_never(sentences, kind, t
     german = manifest["sets"]["languages"]["de"]
     assert german["sets"] == {"test": 10, "train.10": 10, "train.60": 30}
     assert (german["no_class"], german["several"], german["equal"], german["differing"]) == (100, 0, 0, 0)
-    assert [each["available"] for each in german["short"]] == [15, 15]
+    assert [row["available"] for row in german["short"]] == [15, 15]
     assert "ids" not in manifest["draws"][0]["parameters"]
     assert "mldoc-indices/german.test" in manifest["files"]
     card = card_of(tmp_path / "gold")

@@ -82,8 +82,8 @@ def kind(tmp_path, kind):
 def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_that(
     predictions, kind, readers, tmp_path
 ):
-    said = opened("topics", kind, labels=CLASSES, **SETS)
-    assert "48 documents in 2 languages for people to label, 8 of each class as predicted by mine@1." in said
+    output = opened("topics", kind, labels=CLASSES, **SETS)
+    assert "48 documents in 2 languages for people to label, 8 of each class as predicted by mine@1." in output
     task = Task.objects.get()
     # Whatever came with a document, people are asked about it.
     assert set(task.units.values_list("stage", "label", "agreed_label")) == {("QUEUED", "", "")}
@@ -100,17 +100,17 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     for cell in cells:
         of = task.units.filter(item__language=cell["language"], label=cell["class"])
         assert of.filter(predicted=cell["class"]).count() <= NEEDED
-    found = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
+    rows = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
     for language, spelled in (("de", "german"), ("en", "english")):
         sets = lists(tmp_path / "gold", spelled)
         assert {name: len(ids) for name, ids in sets.items()} == {"test": 9, "dev": 3, "train.6": 6, "train.12": 12}
         for ids in sets.values():
-            assert set(Counter(found[key]["label"] for key in ids).values()) == {len(ids) // 3}
-            assert all([found[key]["label"]] == found[key]["declared"] for key in ids)
-            assert {found[key]["language"] for key in ids} == {language}
+            assert set(Counter(rows[key]["label"] for key in ids).values()) == {len(ids) // 3}
+            assert all([rows[key]["label"]] == rows[key]["declared"] for key in ids)
+            assert {rows[key]["language"] for key in ids} == {language}
     left_out = [json.loads(line) for line in (tmp_path / "gold/left_out.jsonl").read_text().splitlines()]
     assert {row["left_out"] for row in left_out} <= {"no_class", "not_needed"}
-    assert len(left_out) + len(found) == task.units.count()
+    assert len(left_out) + len(rows) == task.units.count()
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "The predictor `mine@1` sorted the documents" in card
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
@@ -118,15 +118,15 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     assert manifest["finished"] is True
     # What people could answer besides is no class that a classifier could name.
     (tmp_path / "mine").mkdir()
-    said = [found[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"]]
-    (tmp_path / "mine/de-en.prediction").write_text("".join(f"{label}\n" for label in said))
+    predicted = [rows[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"]]
+    (tmp_path / "mine/de-en.prediction").write_text("".join(f"{label}\n" for label in predicted))
     report = evaluate(str(tmp_path / "mine"), [tmp_path / "gold"])
     assert [row["of"]["label"] for row in report["rows"] if row["measure"] == "recall"] == CLASSES.split()
     assert report["warnings"] == [
         "The documents of topics were selected with the predictor mine@1, "
         "so a similar classifier looks better on them than it is."
     ]
-    right = sum(found[key]["label"] == found[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"])
+    right = sum(rows[key]["label"] == rows[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"])
     assert figures(report, "accuracy", train="de", test="en")["value"] == pytest.approx(right / 9)
 
 
@@ -144,8 +144,8 @@ def test_what_is_drawn_further_is_next_in_the_order_of_the_lots(predictions, kin
 
 
 def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predictions, kind, readers, tmp_path):
-    said = opened("topics", kind, labels=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
-    assert "Note: de, sports: " in said
+    output = opened("topics", kind, labels=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
+    assert "Note: de, sports: " in output
     task = Task.objects.get()
     assert [(cell["left"], cell["short"] > 0, cell["over"]) for cell in standing(task)] == [(0, True, False)] * 3
     read_all(task, readers * 5, say_truth)
@@ -153,10 +153,10 @@ def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predic
     assert all(cell["over"] and cell["left"] == 0 and cell["short"] for cell in cells)
     exported("topics", tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
-    told = manifest["sets"]["languages"]["de"]
-    assert told["sets"]["test"] == sum(cell["labelled"] for cell in cells)
-    assert told["sets"]["train.12"] == 0
-    assert {each["set"] for each in told["short"]} == {"test", "dev", "train.6", "train.12"}
+    german = manifest["sets"]["languages"]["de"]
+    assert german["sets"]["test"] == sum(cell["labelled"] for cell in cells)
+    assert german["sets"]["train.12"] == 0
+    assert {row["set"] for row in german["short"]} == {"test", "dev", "train.6", "train.12"}
 
 
 def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(predictions, kind, readers, caplog):

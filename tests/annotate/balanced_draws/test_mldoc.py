@@ -87,35 +87,35 @@ def keys_of(task):
 def generated(indices: Path, rcv: Path) -> list[tuple[str, str]]:
     """Class and text of each id of a list, as generate_documents.py finds them in the stories; but for runs of spaces,
     of which the import leaves one."""
-    found = []
+    documents = []
     with indices.open(encoding="utf-8") as lines:
         for line in lines:
             folder, stem = line.strip().split("-")
             story = ElementTree.parse(rcv / folder / f"{stem}.xml")
             codes = [code.get("code") for code in story.findall(".//codes[@class='bip:topics:1.0']/code")]
             [topic] = [code for code in codes if code in ("CCAT", "ECAT", "GCAT", "MCAT")]
-            found.append((topic, " ".join(word for p in story.findall(".//p") for word in p.text.split())))
-    return found
+            documents.append((topic, " ".join(word for p in story.findall(".//p") for word in p.text.split())))
+    return documents
 
 
 def lines_of(path: Path) -> list[tuple[str, str]]:
     """Label and text of each line, separated at the only tab."""
-    found = []
+    rows = []
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             label, text = line.rstrip("\n").split("\t")
-            found.append((label, text))
-    return found
+            rows.append((label, text))
+    return rows
 
 
 def as_laser(gold: Path, name: str, code: str) -> list[tuple[int, str]]:
     """Number of the class and text, as LASER's mldoc.sh makes them: cut, sed s/C/0/ and so on, and a whole number."""
-    found = []
+    rows = []
     for label, text in lines_of(gold / f"MLDoc/mldoc.{name}.{code}"):
         for number, letter in enumerate("CEGM"):
             label = label.replace(letter, str(number), 1)
-        found.append((int(label), text))
-    return found
+        rows.append((int(label), text))
+    return rows
 
 
 def as_sampler(path: Path) -> tuple[dict[str, list[str]], int]:

@@ -12,9 +12,9 @@ from tests.annotate.hands import (
     ARABIC,
     FRENCH,
     RUSSIAN,
+    answers_of,
     let_guard_pass,
     move_clock,
-    said,
     stop_clock,
     tap,
 )
@@ -45,7 +45,8 @@ def test_keys_are_places_on_the_keyboard_whatever_they_print(at_work, make_task,
     let_guard_pass(hands.page)
     hands.press("KeyQ")
     hands.press_and_wait("Digit1")
-    assert said(ann) == [("answer", "en", ""), ("answer", "en", ""), ("skip", "", ""), ("answer", "und", "several")]
+    english = ("answer", "en", "")
+    assert answers_of(ann) == [english, english, ("skip", "", ""), ("answer", "und", "several")]
 
 
 def test_a_key_held_down_or_meant_for_the_item_before_does_not_answer_the_next(at_work, make_task, person):
@@ -69,7 +70,7 @@ def test_a_key_held_down_or_meant_for_the_item_before_does_not_answer_the_next(a
     for _ in range(20):
         hands.press("Digit1", repeat=True)
     hands.press_and_wait("Digit2")
-    assert [label for _, label, _ in said(ann)] == ["de", "de", "en"]
+    assert [label for _, label, _ in answers_of(ann)] == ["de", "de", "en"]
 
 
 def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, person):
@@ -85,7 +86,7 @@ def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, per
         hands.press("KeyW")
         hands.page.keyboard.type(query)
         hands.press_and_wait("Enter")
-    assert [label for _, label, _ in said(ann)] == ["de", "he", "he"]
+    assert [label for _, label, _ in answers_of(ann)] == ["de", "he", "he"]
 
 
 @pytest.mark.slow
@@ -122,7 +123,7 @@ def test_the_long_lists_of_languages_begin_anew_with_each_item_and_are_sent_agai
     ann.languages.create(language="fr")
     hands.press_and_wait("Digit1")
     assert page.is_visible("#choices button:has-text('French')")
-    assert said(ann) == [("answer", "de", ""), ("answer", "und", "mixed"), ("answer", "de", "")]
+    assert answers_of(ann) == [("answer", "de", ""), ("answer", "und", "mixed"), ("answer", "de", "")]
 
 
 @pytest.mark.slow
@@ -141,7 +142,7 @@ def test_on_a_phone_items_are_large_buttons_fit_a_thumb_and_the_comment_is_not_c
     page.keyboard.type("Wolof")
     page.keyboard.press("Enter")
     page.wait_for_selector("#work:has-text('1 answered')")
-    assert said(ann) == [("answer", "und", "unlisted")]
+    assert answers_of(ann) == [("answer", "und", "unlisted")]
 
 
 def test_a_language_off_the_list_must_be_named_and_a_comment_on_another_answer_names_none(at_work, make_task, person):
@@ -150,7 +151,7 @@ def test_a_language_off_the_list_must_be_named_and_a_comment_on_another_answer_n
     let_guard_pass(hands.page)
     hands.press("KeyQ")
     hands.press("Digit4")
-    assert said(ann) == []
+    assert answers_of(ann) == []
     hands.press("Escape")
     hands.page.fill("[name=comment]", "a dialect")
     hands.press("Enter")
@@ -161,7 +162,7 @@ def test_a_language_off_the_list_must_be_named_and_a_comment_on_another_answer_n
     hands.press("Digit4")
     hands.page.keyboard.type("Wolof")
     hands.press_and_wait("Enter")
-    assert said(ann) == [("answer", "de", ""), ("answer", "und", "unlisted")]
+    assert answers_of(ann) == [("answer", "de", ""), ("answer", "und", "unlisted")]
     assert [judgment.comment for judgment in Judgment.objects.order_by("pk")] == ["a dialect", "Wolof"]
 
 
@@ -177,11 +178,11 @@ def test_an_answer_that_the_server_could_not_save_is_told_from_another_act(at_wo
     for address in acts:
         page.route(address, lambda route: route.fulfill(status=500, body="no"), times=1)
     page.reload()  # a page that is already there may go on for a moment without the routes
-    for key, told in acts.values():
+    for key, notice in acts.values():
         let_guard_pass(page)
         hands.press(key)
-        page.wait_for_selector(f"#notice:has-text('{told}')")
-    assert len(said(ann)) == 1
+        page.wait_for_selector(f"#notice:has-text('{notice}')")
+    assert len(answers_of(ann)) == 1
     console_errors.clear()  # the refusals
 
 
@@ -236,11 +237,11 @@ def test_everything_works_without_javascript(new_page, make_task, person, consol
     page.click("button:has-text('not on the list')")
     page.click("summary:has-text('Another language')")
     page.click("button:has-text('Hebrew')")
-    assert [label for _, label, _ in said(ann)] == ["de", "und", "he"]
+    assert [label for _, label, _ in answers_of(ann)] == ["de", "und", "he"]
     page.click("#account > summary")
     page.click("text=Your answers")
     page.click("button:has-text('Take back') >> nth=0")
-    assert [label for _, label, _ in said(ann)] == ["de", "und"]
+    assert [label for _, label, _ in answers_of(ann)] == ["de", "und"]
     assert task.units.filter(stage="LABELLED").count() == 2
 
 

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from annotate.models import Judgment
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import let_guard_pass, move_clock, posts_of, said, stop_clock, tap, tapped
+from tests.annotate.hands import answers_of, let_guard_pass, move_clock, posts_of, stop_clock, tap, tapped
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -55,7 +55,7 @@ def test_a_double_tap_on_what_opens_a_sheet_opens_it_and_sends_nothing(at_work, 
             assert not is_covered(page, point), (sheet, apart)
             page.keyboard.press("Escape")
             page.keyboard.press("Escape")
-    assert (sent, said(ann)) == ([], [])
+    assert (sent, answers_of(ann)) == ([], [])
 
 
 @on_both
@@ -89,7 +89,7 @@ def test_a_choice_is_not_taken_in_the_moment_in_which_its_sheet_opens(at_work, m
     move_clock(page, 60)
     tap(page, "#undefined [value=mixed]")
     page.wait_for_selector("#work:has-text('1 answered')")
-    assert said(ann) == [("answer", "und", "mixed")]
+    assert answers_of(ann) == [("answer", "und", "mixed")]
 
 
 @on_both
@@ -114,8 +114,8 @@ def test_the_second_tap_on_a_choice_does_not_answer_the_next_post(at_work, make_
             tap_at(page, *point)
             page.wait_for_timeout(0)
             assert sent == [], (opener, apart)
-        assert len(said(ann)) == 2 * number
-    assert {(label, reason) for _, label, reason in said(ann)} == {("und", "mixed"), ("hi", "")}
+        assert len(answers_of(ann)) == 2 * number
+    assert {(label, reason) for _, label, reason in answers_of(ann)} == {("und", "mixed"), ("hi", "")}
 
 
 def test_without_javascript_no_sheet_opens_under_the_finger(new_page, make_task, person):

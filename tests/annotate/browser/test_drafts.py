@@ -96,9 +96,9 @@ def test_a_preview_that_follows_what_is_typed_leads_nobody_to_the_log_in(new_pag
     page = new_page(user=manager)
     page.goto("/manage/tasks/task/guidelines/")
     end_session(page)
-    with page.expect_response("**/login/**") as asked:
+    with page.expect_response("**/login/**") as response:
         page.type("#text", "Read better.")
-    asked.value.finished()
+    response.value.finished()
     page.check("[value=minor]")
     page.click("button:has-text('Add this version')")
     log_in(page, "manager")

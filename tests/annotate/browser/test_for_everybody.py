@@ -134,51 +134,51 @@ def wrong(page, *, but=(), in_forced=()):
     """
     page.wait_for_load_state()
     page.locator(".guarded").wait_for(state="detached")
-    found = [] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} headings of the first level"]
+    problems = [] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} headings of the first level"]
     # The next page is looked at the other way round, and begins with the look that this one ends with.
     for look in LOOKS if page.viewport_size["width"] == DESK[0] else reversed(LOOKS):
         set_look(page, look)
         left_out = {*but, *(in_forced if look[2] == "active" else ())}
-        found += [f"{look}: {fault}" for fault in faults(page, but=left_out)]
+        problems += [f"{look}: {fault}" for fault in faults(page, but=left_out)]
         if sticks_out(page):
-            found.append(f"{look}: wider than the window")
+            problems.append(f"{look}: wider than the window")
         # What a person has opened themselves may lie over what they read.
         if page.locator("details[open]:not(.finder)").count():
             continue
         if (share := covered(page)) > MOST_COVERED:
-            found.append(f"{look}: {share:.0%} of the window's height is covered")
+            problems.append(f"{look}: {share:.0%} of the window's height is covered")
         if look[0] == DESK and (words := under(page, "#keys summary")):
-            found.append(f"{look}: the button for the keys lies on {words}")
-    return found
+            problems.append(f"{look}: the button for the keys lies on {words}")
+    return problems
 
 
 @pytest.mark.parametrize("people", [("nobody", "guest", "ada"), ("ann",), ("manager",)], ids=" ".join)
 def test_every_page_is_for_everybody(world, new_page, console_errors, people):
-    found = {}
+    problems = {}
     for who in people:
         page = new_page(user=world.who[who])
         for name in GETS[who]:
             page.goto(world.address(name))
-            found[who, name] = wrong(page)
+            problems[who, name] = wrong(page)
         for name, (at, act) in STATES.get(who, {}).items():
             if at:
                 page.goto(world.address(at))
             act(page)
-            found[who, name] = wrong(page)
-    assert {name: faults for name, faults in found.items() if faults} == {}
+            problems[who, name] = wrong(page)
+    assert {name: faults for name, faults in problems.items() if faults} == {}
     # Refusals are pages too.
     assert all(" 40" in error for error in console_errors), console_errors
     console_errors.clear()
 
 
 def test_the_admin_is_as_far_as_its_styles_are_ours(world, new_page):
-    page, found = new_page(user=world.who["manager"]), {}
+    page, problems = new_page(user=world.who["manager"]), {}
     for name, answers in ADMIN.items():
         if answers[-1] == 200:
             page.goto(world.address(name))
             # In the system's own colours, Django's header has what axe-core takes for none.
-            found[name] = wrong(page, but=OF_DJANGO, in_forced=["color-contrast"])
-    assert {name: faults for name, faults in found.items() if faults} == {}
+            problems[name] = wrong(page, but=OF_DJANGO, in_forced=["color-contrast"])
+    assert {name: faults for name, faults in problems.items() if faults} == {}
 
 
 # --- the log-in
@@ -214,11 +214,11 @@ def test_the_pages_of_the_log_in_are_for_everybody(new_page, person, console_err
     cache.clear()
     ann, bea = person("ann", "de"), person("bea", "de")
     AuthToken.objects.create(bea.user)
-    page, signed_in, found = new_page(), new_page(user=bea.user), {}
+    page, signed_in, problems = new_page(), new_page(user=bea.user), {}
 
-    def look_at(page, told):
-        assert told in page.inner_text("main")
-        found[told] = wrong(page)
+    def look_at(page, text):
+        assert text in page.inner_text("main")
+        problems[text] = wrong(page)
 
     page.goto("/login/")
     look_at(page, "Log in")
@@ -250,4 +250,4 @@ def test_the_pages_of_the_log_in_are_for_everybody(new_page, person, console_err
     look_at(signed_in, "entered incorrectly")
     signed_in.goto("/account/")
     look_at(signed_in, "A token is valid for 90 days")
-    assert {name: faults for name, faults in found.items() if faults} == {}
+    assert {name: faults for name, faults in problems.items() if faults} == {}

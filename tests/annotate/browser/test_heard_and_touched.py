@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from annotate.models import Preferences
 from annotate.quality.guideline_versions import new_version
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import let_guard_pass, said
+from tests.annotate.hands import answers_of, let_guard_pass
 from tests.looks import faults, set_look
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -47,9 +47,9 @@ def test_the_next_text_and_what_is_left_are_announced(at_work, make_task, ann):
     region = hands.page.locator("#announced")
     expect(region).to_have_attribute("role", "status")
     hands.press_and_wait("Digit1")
-    told = region.inner_text()
-    assert " ".join(hands.post.split()) in told
-    assert "1 answered and 0 skipped today. 2 waiting for you" in told
+    announcement = region.inner_text()
+    assert " ".join(hands.post.split()) in announcement
+    assert "1 answered and 0 skipped today. 2 waiting for you" in announcement
 
 
 def test_a_text_that_may_hurt_is_not_announced(new_page, make_records_task, person):
@@ -66,25 +66,25 @@ def test_a_text_that_may_hurt_is_not_announced(new_page, make_records_task, pers
 
 def test_everything_that_is_touched_is_large_enough_for_a_thumb(new_page, make_task, person, ann):
     task = make_task([DISPUTED] * 2, rounds=1)
-    page, found = new_page(user=ann.user, **PHONE), {}
+    page, targets = new_page(user=ann.user, **PHONE), {}
     page.goto("/")
-    found["home"] = page.evaluate(SMALL, TOUCH)
+    targets["home"] = page.evaluate(SMALL, TOUCH)
     page.goto("/tasks/task/")
     page.click("button:has-text('Start')")
     page.wait_for_selector("#post")
     let_guard_pass(page)
     page.tap("[name=answer][value=de]")
     page.wait_for_selector(".tally:has-text('1 answered')")
-    found["queue"] = page.evaluate(SMALL, TOUCH)
+    targets["queue"] = page.evaluate(SMALL, TOUCH)
     page.tap("#flag > summary")
-    found["flags"] = page.evaluate(SMALL, TOUCH)
+    targets["flags"] = page.evaluate(SMALL, TOUCH)
     task.units.exclude(stage="LABELLED").update(stage="ADJUDICATION")
     page = new_page(user=person("ada", adjudicates=True).user, **PHONE)
     page.goto("/tasks/task/adjudication/")
-    found["list"] = page.evaluate(SMALL, TOUCH)
+    targets["list"] = page.evaluate(SMALL, TOUCH)
     page.click("a:has-text('Start with the first')")
-    found["case"] = page.evaluate(SMALL, TOUCH)
-    assert {name: small for name, small in found.items() if small} == {}
+    targets["case"] = page.evaluate(SMALL, TOUCH)
+    assert {name: small for name, small in targets.items() if small} == {}
 
 
 @pytest.mark.parametrize("length", [1, 4, 40])
@@ -92,13 +92,13 @@ def test_a_question_about_a_text_is_written_beside_it(at_work, make_task, ann, l
     page = at_work(make_task([{"votes": DISPUTED, "text": "A sentence of a post to read. " * length}] * 2), ann).page
     let_guard_pass(page)
     page.keyboard.press("f")
-    bar, sheet = (page.locator(each).bounding_box() for each in ("#answers", "#flag > .sheet"))
+    bar, sheet = (page.locator(selector).bounding_box() for selector in ("#answers", "#flag > .sheet"))
     assert bar["y"] - sheet["y"] < 48
 
 
 def test_keys_are_listed_that_the_page_has(at_work, make_task, ann):
-    for name, asked, has_picker in (("task", "", True), ("asking", "de", False)):
-        page = at_work(make_task([DISPUTED] * 2, name=name, **({"asked": asked} if asked else {})), ann).page
+    for name, language, has_picker in (("task", "", True), ("asking", "de", False)):
+        page = at_work(make_task([DISPUTED] * 2, name=name, **({"asked": language} if language else {})), ann).page
         keys = page.locator("#keys dt").all_text_contents()
         assert ("W" in keys) == (page.locator("#picker").count() == 1) == has_picker, name
         assert ("G" in keys) == (page.locator("#guidelines").count() == 1), name
@@ -124,7 +124,7 @@ def test_a_daily_goal_is_a_bar_that_grows_and_who_finishes_is_told_what_they_did
     page.click("button:has-text('Finish')")
     finished = page.inner_text("main [role=status]")
     assert "1 answered, 1 skipped." in finished
-    assert len(said(ann)) == 2
+    assert len(answers_of(ann)) == 2
 
 
 def test_nothing_moves_for_who_wants_no_motion(at_work, make_task, ann):

@@ -12,7 +12,7 @@ from annotate.kinds import Answer
 from annotate.models import Judgment, Task
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from tests.annotate.hands import FRENCH, Hands, let_guard_pass, said, worst_contrast
+from tests.annotate.hands import FRENCH, Hands, answers_of, let_guard_pass, worst_contrast
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
 # A window of the same laptop beside another one, and one at a zoom of 200%.
@@ -95,13 +95,13 @@ def open_articles(tmp_path, data_dir, db):
         file = tmp_path / "articles.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         call_command("import_corpus", "articles", file, fields="headline body", licence="CC-BY-SA-4.0")
-        given = {"test_items": 0, "gold_share": 0} | options
+        arguments = {"test_items": 0, "gold_share": 0} | options
         if gold:
             (tmp_path / "gold.csv").write_text(gold)
-            given["gold"] = [tmp_path / "gold.csv"]
+            arguments["gold"] = [tmp_path / "gold.csv"]
         languages = " ".join({row["language"] for row in rows})
         kind = str(kind_file(tmp_path, answers))
-        call_command("open_task", "articles", kind=kind, corpus="articles", languages=languages, seed="1", **given)
+        call_command("open_task", "articles", kind=kind, corpus="articles", languages=languages, seed="1", **arguments)
         return Task.objects.get(name="articles")
 
     return open_them
@@ -164,8 +164,8 @@ def hidden_of(page, selector):
 
 def box(page, selector):
     """Left, top, right and bottom of the first of these elements, in pixels of the window."""
-    found = page.locator(selector).first.bounding_box()
-    return found["x"], found["y"], found["x"] + found["width"], found["y"] + found["height"]
+    bounds = page.locator(selector).first.bounding_box()
+    return bounds["x"], bounds["y"], bounds["x"] + bounds["width"], bounds["y"] + bounds["height"]
 
 
 def foot_of_text(page):
@@ -260,7 +260,7 @@ def test_page_down_space_and_arrows_scroll_without_a_click_and_leave_out_no_line
         assert press_and_scroll(page, "Shift+Space") < 0
         hands.press_and_wait("Digit1")
         assert scrolled(page) == 0
-    assert said(ann) == [("answer", TOPICS[0], "")] * 3
+    assert answers_of(ann) == [("answer", TOPICS[0], "")] * 3
 
 
 @pytest.mark.parametrize("size", [DESK, NARROW], ids=["desk", "narrow"])
@@ -288,7 +288,7 @@ def test_0_skips_z_takes_back_c_comments_and_g_opens_the_guidelines_from_the_mid
     assert scrolled(page) == middle
     assert press_and_scroll(page, "PageDown") > 0
     hands.press_and_wait("Digit2")
-    assert said(ann) == [("answer", TOPICS[1], "")]
+    assert answers_of(ann) == [("answer", TOPICS[1], "")]
     assert Judgment.objects.get(voided_at=None).comment == "only in part"
 
 
@@ -313,7 +313,7 @@ def test_twenty_answers_leave_most_of_a_phone_to_the_text_and_are_all_reached(at
     let_guard_pass(page)
     page.tap(f"button:has-text('{answers[-1].capitalize()}')")
     page.wait_for_selector("#work:has-text('1 answered')")
-    assert said(ann) == [("answer", answers[-1], "")]
+    assert answers_of(ann) == [("answer", answers[-1], "")]
 
 
 # --- how it reads

@@ -10,7 +10,7 @@ from annotate.kinds import Answer
 from annotate.models import Guidelines, Task
 from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, take
-from tests.annotate.hands import FRENCH, let_guard_pass, said, sent, worst_contrast
+from tests.annotate.hands import FRENCH, answers_of, let_guard_pass, sent, worst_contrast
 
 pytestmark = pytest.mark.slow
 HTMX = {"HX-Request": "true"}
@@ -77,7 +77,7 @@ def test_an_answer_that_the_task_does_not_take_is_refused_and_record_and_comment
     assert refused.status_code == 400
     assert passage in refused.text
     assert "kept</textarea>" in refused.text
-    assert said(ann) == []
+    assert answers_of(ann) == []
 
 
 # --- adjudication
@@ -138,7 +138,7 @@ def test_a_page_is_graded_by_keys_that_lie_as_their_buttons_do_the_best_grade_fi
         hands.press(code)
     for number in range(1, 6):
         hands.press_and_wait(f"Digit{number}")
-    assert [label for _, label, _ in said(ann)] == ["4", "3", "2", "1", "0"]
+    assert [label for _, label, _ in answers_of(ann)] == ["4", "3", "2", "1", "0"]
 
 
 @pytest.mark.parametrize("task_type", RECORD_TYPES)
@@ -162,7 +162,7 @@ def test_record_and_answers_fit_a_phone_and_a_thumb_and_have_contrast_by_day_and
     let_guard_pass(page)
     page.tap(".options button >> nth=1")
     page.wait_for_selector("#work:has-text('1 answered')")
-    assert said(ann) == [("answer", KINDS[task_type].labels[1], "")]
+    assert answers_of(ann) == [("answer", KINDS[task_type].labels[1], "")]
 
 
 def test_the_answers_stay_in_their_place_from_record_to_record(at_work, make_records_task, ann):

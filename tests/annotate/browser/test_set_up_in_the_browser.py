@@ -144,8 +144,8 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_fourteen_clicks(at_work, n
     reader = Annotator.objects.get(user__username="ann")
     truth = dict(line.split("\t") for line in TRUTH.read_text(encoding="utf-8").splitlines())
     while lease := take(reader, task):
-        said = truth[lease.unit.item.key]
-        judge(reader, lease.pk, Answer(said) if said in task.labels else Answer("und", "gibberish"))
+        label = truth[lease.unit.item.key]
+        judge(reader, lease.pk, Answer(label) if label in task.labels else Answer("und", "gibberish"))
     # What the other has open is given back.
     release_all(Annotator.objects.get(user__username="bea"), task)
     while lease := take(reader, task):

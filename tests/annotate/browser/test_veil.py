@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotate.models import Consent, Judgment
-from tests.annotate.hands import Hands, let_guard_pass, said, worst_contrast
+from tests.annotate.hands import Hands, answers_of, let_guard_pass, worst_contrast
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -67,10 +67,10 @@ def test_a_day_of_such_work_by_keys_ends_and_can_be_undone(at_veil):
         hands.press_and_wait("Digit2")
     hands.press_and_wait("Space")  # a text may be skipped unread
     assert "That is enough for today: you have read 3 of these" in page.inner_text("#work")
-    assert said(ann) == [("answer", "not-toxic", "")] * 2 + [("skip", "", "")]
+    assert answers_of(ann) == [("answer", "not-toxic", "")] * 2 + [("skip", "", "")]
     hands.press_and_wait("KeyZ")
     page.wait_for_selector("#veil:not([open])")
-    assert len(said(ann)) == 2
+    assert len(answers_of(ann)) == 2
     page.click("#veil summary")
     page.fill("[name=comment]", "a second look, please")
     page.reload()
@@ -92,7 +92,7 @@ def test_on_a_phone_an_arabic_message_is_unveiled_by_a_touch_and_stands_at_the_r
     let_guard_pass(page)
     page.locator("button[value=toxic]").tap()
     page.wait_for_selector("#veil:not([open])")
-    assert said(Consent.objects.get().annotator) == [("answer", "toxic", "")]
+    assert answers_of(Consent.objects.get().annotator) == [("answer", "toxic", "")]
 
 
 def test_an_adjudicators_page_is_veiled_too(at_veil, new_page, hurting, person):

@@ -16,9 +16,9 @@ from corpora.models import Item
 from tests.annotate.acts import work_through
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
 from tests.annotate.hands import (
+    answers_of,
     let_guard_pass,
     move_clock,
-    said,
     sent,
     stop_clock,
     worst_contrast,
@@ -68,10 +68,10 @@ def test_the_page_asks_about_one_language_and_takes_three_answers(make_task, as_
     for answer in ("sv", "not-sv", "not-", "not-und", "und unlisted", "not-de mixed"):
         refused = send(as_ann, ann, answer)
         assert (refused.status_code, text in refused.text) == (400, True), answer
-    assert said(ann) == []
+    assert answers_of(ann) == []
     for answer, shown in (("de", "Last: German"), ("not-de", "Last: Not German"), ("und mixed", "Last: Undefined")):
         assert shown in send(as_ann, ann, answer).text
-    assert said(ann) == [("answer", "de", ""), ("answer", "not-de", ""), ("answer", "und", "mixed")]
+    assert answers_of(ann) == [("answer", "de", ""), ("answer", "not-de", ""), ("answer", "und", "mixed")]
 
 
 def test_a_change_of_the_language_is_said_aloud_once_and_today_s_answers_say_what_was_asked(two_languages, as_ann, ann):
@@ -161,8 +161,8 @@ def offered(page):
 def test_an_audit_is_decided_blind_with_languages_of_its_adjudicator_and_of_most_readers_whatever_was_said(
     doubted, person, client
 ):
-    said = [("de", "fr"), ("fr", "de"), ("de", "de"), ("fr", "und")]
-    cases = [doubted(*case, name=f"task{n}") for n, case in enumerate(said)]
+    answers = [("de", "fr"), ("fr", "de"), ("de", "de"), ("fr", "und")]
+    cases = [doubted(*case, name=f"task{n}") for n, case in enumerate(answers)]
     eve, kim = person("eve", "he:5 fr:4", adjudicates=True), person("kim", adjudicates=True)
     for annotator, first in ((eve, ["he", "fr", "de"]), (kim, ["fr", "de", "he"])):
         client.force_login(annotator.user)
@@ -185,15 +185,15 @@ def test_it_stays_blind_once_it_is_decided(doubted, ada, client, person):
         client.post(f"/tasks/{unit.task.name}/adjudication/{unit.pk}/", {"label": "en", "reason": "I read it"})
         unit.refresh_from_db()
         assert (unit.stage, unit.label) == (stages.LABELLED, "en")
-    own = dossier(client, first)
-    assert own == dossier(client, second)
-    assert "You said: <b>English</b> (I read it)." in own
+    ada_page = dossier(client, first)
+    assert ada_page == dossier(client, second)
+    assert "You said: <b>English</b> (I read it)." in ada_page
     client.force_login(person("eve", adjudicates=True).user)
-    anothers = dossier(client, first)
-    for page in (own, anothers):
+    eve_page = dossier(client, first)
+    for page in (ada_page, eve_page):
         assert [word for word in (*TOLD, "LABELLED", "labelled by people") if word in page] == []
-    assert "I read it" not in anothers
-    assert "<b>en" not in anothers
+    assert "I read it" not in eve_page
+    assert "<b>en" not in eve_page
 
 
 def test_the_list_shows_an_audit_without_its_queue_and_no_language_finds_it(doubted, ada, client):
@@ -256,7 +256,7 @@ def test_a_press_meant_for_the_language_before_does_not_answer_for_the_next(at_w
     hands.press("Digit1")
     page.click("[data-key=Digit1]")
     hands.press_and_wait("Digit2", after=20)
-    assert said(ann)[2:] == [("answer", "not-sv", "")]
+    assert answers_of(ann)[2:] == [("answer", "not-sv", "")]
 
 
 @pytest.mark.slow

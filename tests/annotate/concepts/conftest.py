@@ -53,7 +53,7 @@ def suggestions_for_all(corpus):
 @pytest.fixture
 def plain(corpus):
     """Ids of concepts, none of which is broader than another."""
-    return [each.key for each in models.Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
+    return [concept.key for concept in models.Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def long_act():
     acts = [json.loads(line) for line in lines]
     act = acts[0] | {"main_body": [], "attachments": ""}
     left = WORDS - len(" ".join(act[key] for key in ("title", "header", "recitals")).split())
-    for article in (text for each in acts * 9 for text in each["main_body"]):
+    for article in (text for source in acts * 9 for text in source["main_body"]):
         if left > 0:
             act["main_body"].append(" ".join(article.split()[:left]))
             left -= len(article.split())
@@ -62,7 +62,7 @@ def chosen(page, number):
     page.wait_for_selector(f"#chosen h2 b:text-is('{number}')")
 
 
-def found(page, typed):
+def search(page, typed):
     page.keyboard.type(typed)
     page.wait_for_selector(f'#found[data-typed="{typed}"]')
 
@@ -97,12 +97,12 @@ def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_a_reader
     page.keyboard.press("2")
     chosen(page, 2)
     page.keyboard.press("f")
-    found(page, "fre mea")
+    search(page, "fre mea")
     page.keyboard.press("Enter")
     chosen(page, 3)
     # The field is empty again, and has the focus.
     assert (page.evaluate("document.activeElement.id"), value(page)) == ("typed", "")
-    found(page, "adjudic march")
+    search(page, "adjudic march")
     page.keyboard.press("Enter")
     chosen(page, 4)
     page.keyboard.press("Escape")
@@ -119,8 +119,8 @@ def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_a_reader
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 answered")
     ways = {
-        each.concept.key: (each.way, each.rank)
-        for each in ChosenConcept.objects.filter(judgment__annotator=readers[0]).select_related("concept")
+        choice.concept.key: (choice.way, choice.rank)
+        for choice in ChosenConcept.objects.filter(judgment__annotator=readers[0]).select_related("concept")
     }
     assert ways == {
         PIP_FRUIT: ("suggested", 1),
@@ -190,13 +190,13 @@ def test_who_chooses_by_arrows_goes_on_typing_in_the_search(at_work, task, reade
     page = at_work(task, readers[0], FRENCH, **DESK).page
     let_guard_pass(page)
     page.keyboard.press("f")
-    found(page, "import")
+    search(page, "import")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     chosen(page, 1)
     page.wait_for_selector("#typed:focus")
-    found(page, "textile x")
+    search(page, "textile x")
     assert page.locator("#chosen li").count() == 1
 
 
@@ -251,10 +251,10 @@ def test_the_search_has_room_for_what_is_typed_and_its_outline_and_the_comment_t
     style = page.locator("#typed").evaluate(
         "field => [getComputedStyle(field).paddingLeft, getComputedStyle(field).paddingRight]"
     )
-    assert [float(each.removesuffix("px")) for each in style] == [pytest.approx(8, abs=3), pytest.approx(40, abs=3)]
+    assert [float(side.removesuffix("px")) for side in style] == [pytest.approx(8, abs=3), pytest.approx(40, abs=3)]
     room = "field => field.getBoundingClientRect().left - field.closest('.finder').getBoundingClientRect().left"
     assert page.locator("#typed").evaluate(room) >= 5  # an outline of three pixels, two apart
-    comment, tally = (page.locator(each).bounding_box() for each in (".comment textarea", ".tally"))
+    comment, tally = (page.locator(selector).bounding_box() for selector in (".comment textarea", ".tally"))
     assert comment["y"] + comment["height"] <= tally["y"]
 
 
@@ -287,7 +287,7 @@ def test_what_was_chosen_is_chosen_otherwise_later_by_keys_alone(new_page, task,
     page.keyboard.press("x")
     chosen(page, 1)
     page.keyboard.press("f")
-    found(page, "fre mea")
+    search(page, "fre mea")
     page.keyboard.press("Enter")
     chosen(page, 2)
     page.keyboard.press("Control+Enter")

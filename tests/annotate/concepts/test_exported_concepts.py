@@ -38,7 +38,7 @@ BEGUN = partial(begun, "kept", reuse=True)
 
 
 @pytest.fixture
-def kept(corpus):
+def reuse_task(corpus):
     return corpus
 
 
@@ -79,8 +79,10 @@ def read_as_published(folder, split, descriptors):
 # --- the published folders
 
 
-def test_the_published_reader_loads_every_act_and_a_set_with_a_changed_or_another_file_is_refused(kept, out, tmp_path):
-    exported(kept, out)
+def test_the_published_reader_loads_every_act_and_a_set_with_a_changed_or_another_file_is_refused(
+    reuse_task, out, tmp_path
+):
+    exported(reuse_task, out)
     folder = out / "EURLEX57K"
     descriptors = json.loads((folder / "EURLEX57K.json").read_bytes().decode("ascii"))
     for split in SPLITS:
@@ -102,14 +104,14 @@ def test_the_published_reader_loads_every_act_and_a_set_with_a_changed_or_anothe
     first = contents(out)
     assert len(contents(folder)) == 60 + 2
     assert contents(tmp_path / "again/EURLEX57K") == contents(folder)
-    exported(kept, out)
+    exported(reuse_task, out)
     assert contents(out) == first
     subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
     files = [name for name in manifest_in(out)["files"] if name.startswith("EURLEX57K/")]
     assert files == ["EURLEX57K/EURLEX57K.json", "EURLEX57K/SHA256SUMS"]
     (folder / "train/mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(CommandError, match=r"contains files that are not part of the export: EURLEX57K/train/mine"):
-        exported(kept, out)
+        exported(reuse_task, out)
     act = next((folder / "test").iterdir())
     act.write_bytes(act.read_bytes().replace(b"the", b"teh", 1))
     with pytest.raises(CommandError, match=rf"EURLEX57K/test/{act.name} has changed since it was written"):
@@ -118,41 +120,41 @@ def test_the_published_reader_loads_every_act_and_a_set_with_a_changed_or_anothe
 
 def test_where_the_licence_keeps_the_texts_there_are_descriptors_and_no_acts(out):
     import_acts("closed", licence="proprietary", text_may_leave=False)
-    said = exported(task_of("closed", corpus="closed", reuse=True), out)
-    assert "EURLEX57K's acts contain texts that must not be published, so only the descrip" in said
+    output = exported(task_of("closed", corpus="closed", reuse=True), out)
+    assert "EURLEX57K's acts contain texts that must not be published, so only the descrip" in output
     assert sorted(path.name for path in (out / "EURLEX57K").iterdir()) == ["EURLEX57K.json"]
     row = next(iter(rows_in(out).values()))
     assert row["concepts"] == row["declared"]
     assert not {"title", "main_body", "type", "url"} & row.keys()
 
 
-def test_ids_that_cannot_be_names_of_files_have_no_acts(kept, out):
+def test_ids_that_cannot_be_names_of_files_have_no_acts(reuse_task, out):
     key = min(as_published("train"))
     Item.objects.filter(key=key).update(key=f"../{key}")
-    said = exported(kept, out)
-    assert f"'../{key}' cannot be a file name, so no acts are written." in said
+    output = exported(reuse_task, out)
+    assert f"'../{key}' cannot be a file name, so no acts are written." in output
     assert [path.name for path in (out / "EURLEX57K").iterdir()] == ["EURLEX57K.json"]
 
 
 # --- splits, buckets and counts
 
 
-def test_documents_are_in_the_split_that_was_published_and_by_lot_where_shares_are_given(kept, out):
-    exported(kept, out)
+def test_documents_are_in_the_split_that_was_published_and_by_lot_where_shares_are_given(reuse_task, out):
+    exported(reuse_task, out)
     assert {key: row["split"] for key, row in rows_in(out).items()} == {
         key: split for split in SPLITS for key in as_published(split)
     }
     assert manifest_in(out)["splits"] == {"field": "split", "off": {}}
-    exported(kept, out, splits="train=0.5,dev=0.2,test=0.3", seed="3")
+    exported(reuse_task, out, splits="train=0.5,dev=0.2,test=0.3", seed="3")
     assert Counter(row["split"] for row in rows_in(out).values()) == {"train": 30, "dev": 12, "test": 18}
     assert manifest_in(out)["splits"]["seed"] == "3"
 
 
-def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_sentence(kept, out, tmp_path):
+def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_sentence(reuse_task, out, tmp_path):
     with pytest.raises(
         CommandError, match="The splits are read from the field split of the records, so no seed is needed"
     ):
-        exported(kept, out, seed="3")
+        exported(reuse_task, out, seed="3")
     shutil.copy(ROOT / "fixtures/eurlex/train.jsonl", tmp_path / "acts.jsonl")
     import_acts("unsplit", [tmp_path / "acts.jsonl"])
     task = task_of("unsplit", corpus="unsplit", reuse=True)
@@ -163,8 +165,8 @@ def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_s
     assert Counter(row["split"] for row in rows_in(out).values()) == {"train": 20}
 
 
-def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kept, out):
-    exported(kept, out, frequent_over=2)
+def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(reuse_task, out):
+    exported(reuse_task, out, frequent_over=2)
     acts = {split: as_published(split).values() for split in SPLITS}
     counts = {split: Counter(key for act in acts[split] for key in act["concepts"]) for split in SPLITS}
     published = manifest_in(out)["published"]
@@ -179,7 +181,7 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kep
     assert all(published["buckets"].values())
     assert published["splits"] == {"train": 20, "dev": 20, "test": 20}
     assert published["files"] == {"EURLEX57K/EURLEX57K.json": 549, "EURLEX57K/SHA256SUMS": 60}
-    vocabulary = {"name": "eurovoc", "version": 1, "sha256": kept.vocabulary.sha256, "concepts": 549}
+    vocabulary = {"name": "eurovoc", "version": 1, "sha256": reuse_task.vocabulary.sha256, "concepts": 549}
     assert published["vocabulary"] == vocabulary
     heads, *lines = (line.split("\t") for line in (out / "labels.tsv").read_text(encoding="utf-8").splitlines())
     assert heads == ["id", "label", "train", "dev", "test", "bucket"]
@@ -245,10 +247,10 @@ def test_rows_have_who_chose_which_concept_and_what_led_to_it(readers, person, p
     assert row["declared"] == lease.unit.item.declared
     expected = {one: ("searched", None), two: ("suggested", 2), three: (None, None)}
     chosen = row["judgments"][0]["concepts"]
-    assert {each["concept"]: (each["way"], each["rank"]) for each in chosen} == expected
+    assert {choice["concept"]: (choice["way"], choice["rank"]) for choice in chosen} == expected
     settled = rows[disputed.item.key]
     assert settled["concepts"] == sorted([three, four])
-    support = {(each["concept"], each["votes"], each["asked"]) for each in settled["support"]}
+    support = {(row["concept"], row["votes"], row["asked"]) for row in settled["support"]}
     assert support == {(key, 1, 3) for key in plain[:3]}
     assert not {"dawid_skene", "posterior", "soft_labels"} & row.keys()
     counts = manifest_in(out)["counts"]

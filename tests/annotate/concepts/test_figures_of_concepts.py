@@ -156,7 +156,7 @@ def test_items_are_counted_and_found_by_each_of_their_concepts(task, readers, co
     unit = task.units.get(stage="LABELLED")
     assert composition(task)["labels"] == {concepts[0]: 1, concepts[1]: 1}
     for concept, units in ((concepts[0], [unit]), (concepts[1], [unit]), (concepts[2], [])):
-        assert [found for found, _ in page_of(task, Filter(label=concept), None)[0]] == units
+        assert [unit for unit, _ in page_of(task, Filter(label=concept), None)[0]] == units
     client.force_login(manager)
     assert task.kind.name(concepts[0]) in client.get("/manage/tasks/acts/items/").text
 
@@ -172,9 +172,9 @@ def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_
     def statements():
         counts = []
         for path in paths:
-            with django_assert_max_num_queries(100) as found:
+            with django_assert_max_num_queries(100) as queries:
                 assert client.get(f"/manage/tasks/acts/{path}").status_code == 200
-            counts.append(len(found))
+            counts.append(len(queries))
         return counts
 
     statements()  # reads the names of concepts, once in a process

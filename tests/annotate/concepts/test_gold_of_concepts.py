@@ -46,14 +46,14 @@ def four(plain):
 
 
 @pytest.fixture
-def known(plain, four):
+def gold_answers(plain, four):
     """The right answers of all purposes; half of those in the queue are others, or one answer would pass them all."""
     return [four] * 9 + [plain[4:8]] * 4
 
 
 @pytest.fixture
-def task(gold_file, known):
-    return task_of(gold=gold_file(known), **TESTED)
+def task(gold_file, gold_answers):
+    return task_of(gold=gold_file(gold_answers), **TESTED)
 
 
 def answered(client, trial, keys):
@@ -70,12 +70,12 @@ def go_through(client, ann, task, kind, keys):
     return trial
 
 
-def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, known):
-    task = task_of(gold=gold_file([four, f" {four[3]}  {four[0]} ", *map(" ".join, known[2:])]), **TESTED)
+def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, gold_answers):
+    task = task_of(gold=gold_file([four, f" {four[3]}  {four[0]} ", *map(" ".join, gold_answers[2:])]), **TESTED)
     first, second, *others = task.gold_answers.values_list("label", flat=True)
     assert first == " ".join(sorted(four))
     assert second == " ".join(sorted([four[0], four[3]]))
-    assert others == [" ".join(sorted(keys)) for keys in known[2:]]
+    assert others == [" ".join(sorted(keys)) for keys in gold_answers[2:]]
     hidden = task.units.filter(honeypot=True)
     assert set(hidden.values_list("known_answer", flat=True)) == set(others[-8:])
 
@@ -141,14 +141,14 @@ def work(ann, task, right, of_work):
     """Answer hidden gold answers with so many of their four concepts and as many wrong ones that there are four, and
     work with others, until nothing more is handed out."""
     while lease := take(ann, task):
-        known = lease.unit.known_answer.split()
-        keys = [*known[:right], *of_work[: 4 - right]] if known else of_work[:1]
+        gold = lease.unit.known_answer.split()
+        keys = [*gold[:right], *of_work[: 4 - right]] if gold else of_work[:1]
         judge(ann, lease.pk, Answer(" ".join(sorted(keys))))
 
 
 @pytest.mark.parametrize(("right", "pauses"), [(2, False), (1, True)])
-def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, known, plain, ann, right, pauses):
-    task = task_of(gold=gold_file(known), **TESTED | {"test_items": "0"})
+def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, gold_answers, plain, ann, right, pauses):
+    task = task_of(gold=gold_file(gold_answers), **TESTED | {"test_items": "0"})
     work(ann, task, right, plain[10:])
     assert (running(ann, task) is not None) == pauses
     counts = honeypots.by_annotator(task)[ann.pk]
@@ -156,17 +156,17 @@ def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, known, pl
 
 
 @pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
-def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, name):
+def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, gold_answers, plain, ann, name):
     # Nobody is blind, who would be shown no suggestions, whatever the document.
-    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0")
+    task = task_of(gold=gold_file(gold_answers), gold_share="50%", test_items="0")
     suggesting(task, 0.0)
     way = attacks.Way(name, ann, task, labels=plain[:3])
     attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)
 
 
 @pytest.mark.slow
-def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, client):
-    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", redundancy="3")
+def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, gold_answers, plain, ann, client):
+    task = task_of(gold=gold_file(gold_answers), gold_share="50%", test_items="0", redundancy="3")
     suggesting(task, 0.0)
     client.force_login(ann.user)
     client.get("/docs/")  # the first page of a session reads what the person has set

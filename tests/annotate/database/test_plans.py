@@ -32,24 +32,24 @@ CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE")
 
 
 @pytest.fixture
-def asked(make_task, person, client):
+def statements(make_task, person, client):
     """An answer at the page: every statement, with its parameters, of one in a task whose agreement was contested."""
     task, ann = make_task([DISPUTED, AGREED] * 8, audit_least=4), person("ann", "de en fr")
     read_before(task, ann)
     client.force_login(ann.user)
     client.post(f"/tasks/{task.name}/start/", headers=HTMX)
-    found = []
+    queries = []
 
     def keep(execute, sql, params, many, context):
-        found.append((sql, params))
+        queries.append((sql, params))
         return execute(sql, params, many, context)
 
     form = {"lease": open_lease(ann, task).pk, "answer": "de"}
     with connection.execute_wrapper(keep):
         reply = client.post(f"/tasks/{task.name}/judge/", form, headers=HTMX)
     assert 'name="lease"' in reply.text
-    assert len(found) > 15
-    return [(sql, params) for sql, params in found if not sql.startswith(CONTROL)]
+    assert len(queries) > 15
+    return [(sql, params) for sql, params in queries if not sql.startswith(CONTROL)]
 
 
 def read_before(task, ann):
@@ -66,27 +66,27 @@ def read_before(task, ann):
     lease = {"annotator": ann, "place": 1, "round": 1, "queue": "de", "outcome": "answered"}
     times = {"opened_at": at, "expires_at": at, "closed_at": at}
     leases = insert(Lease(unit=unit, **lease, **times) for unit in units)
-    said = {"annotator": ann, "kind": "answer", "label": "de", "answered_at": at, "active_seconds": 1}
-    insert(Judgment(unit=lease.unit, lease=lease, **said) for lease in leases)
+    fields = {"annotator": ann, "kind": "answer", "label": "de", "answered_at": at, "active_seconds": 1}
+    insert(Judgment(unit=lease.unit, lease=lease, **fields) for lease in leases)
 
 
 @pytest.mark.sqlite_only
-def test_an_answer_scans_no_table(asked):
+def test_an_answer_scans_no_table(statements):
     with connection.cursor() as cursor:
-        for sql, params in asked:
+        for sql, params in statements:
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
-            found = {name for row in cursor.fetchall() for name in SCAN.findall(row[-1])}
+            scanned = {name for row in cursor.fetchall() for name in SCAN.findall(row[-1])}
             # The routes are read in a subquery too.
             routes = {"U0"} if f'"{LanguageRoute._meta.db_table}" U0' in sql else set()
-            assert found <= FEW | routes, sql
+            assert scanned <= FEW | routes, sql
 
 
 @pytest.mark.postgres_only
-def test_an_answer_scans_no_table_by_the_plans_that_the_server_keeps_for_any_values(asked):
+def test_an_answer_scans_no_table_by_the_plans_that_the_server_keeps_for_any_values(statements):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
         cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        for n, (sql, params) in enumerate(asked):
+        for n, (sql, params) in enumerate(statements):
             places = [f"${place}" for place in range(1, len(params or ()) + 1)]
             cursor.execute(f"PREPARE asked_{n} AS " + sql.replace("%s", "{}").format(*places))
             cursor.execute(f"EXPLAIN EXECUTE asked_{n}" + (f" ({', '.join('NULL' for _ in places)})" if places else ""))
@@ -103,11 +103,11 @@ def planned(django_assert_max_num_queries):
     """planned(act) is SQLite's plan of all that it asks."""
 
     def plan(act):
-        with django_assert_max_num_queries(100) as found:
+        with django_assert_max_num_queries(100) as queries:
             act()
         with connection.cursor() as cursor:
             lines = []
-            for query in found.captured_queries:
+            for query in queries.captured_queries:
                 cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
                 lines += [row[-1] for row in cursor.fetchall()]
         return "\n".join(lines)
@@ -130,7 +130,7 @@ def test_comments_hidden_gold_answers_and_cases_of_one_text_are_read_by_their_in
 postgres_only = pytest.mark.postgres_only
 
 
-def told(name, *arguments, **options):
+def output_of(name, *arguments, **options):
     out = io.StringIO()
     call_command(name, *arguments, stdout=out, stderr=out, **options)
     return out.getvalue()
@@ -172,12 +172,12 @@ def test_a_setting_that_does_harm_is_named_by_status_and_check(data_dir):
     ):
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit = on")
-            assert sentence not in told("status")
+            assert sentence not in output_of("status")
             cursor.execute(f"SET LOCAL {name} = {value}")
-            status = told("status")
+            status = output_of("status")
             assert sentence in status
             assert f"Set {name} = o" in status
-            assert sentence in told("check", databases=["default"])
+            assert sentence in output_of("check", databases=["default"])
 
 
 @pytest.mark.sqlite_only

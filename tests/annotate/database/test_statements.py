@@ -27,10 +27,10 @@ POTS = ["1", "0"] * 6
 def statements(client, task, annotator, answer):
     """The statements of an answer and the next unit in one request of the page."""
     lease = open_lease(annotator, task)
-    with CaptureQueriesContext(connection) as found:
+    with CaptureQueriesContext(connection) as queries:
         reply = client.post(f"/tasks/{task.name}/judge/", {"lease": lease.pk, **sent(answer)}, headers=HTMX)
     assert 'name="lease"' in reply.text
-    return len(found.captured_queries)
+    return len(queries.captured_queries)
 
 
 def at_work(client, task, annotator):
@@ -154,9 +154,9 @@ def test_the_home_page_takes_17_statements_at_most_however_many_tasks_there_are(
     client.get("/docs/")  # the first request of a session reads the person's preferences, and keeps them
     taken = []
     for _ in range(2):
-        with CaptureQueriesContext(connection) as found:
+        with CaptureQueriesContext(connection) as queries:
             assert client.get("/").text.count('<article class="task') == tasks
-        taken.append(len(found.captured_queries))
+        taken.append(len(queries.captured_queries))
     # What waits is counted and kept, and counted again where nothing does, as before a test is passed. A test asks for
     # its guidelines, who has passed, and the tries. Two ask for replies and for notes, and two tell what the person
     # did, by the index of their own answers.

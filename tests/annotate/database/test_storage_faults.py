@@ -62,7 +62,7 @@ def browser(user=None):
     return client
 
 
-def told(answer):
+def outcome(answer):
     return answer.status_code, SENTENCE in answer.text
 
 
@@ -73,10 +73,10 @@ def test_pages_and_programs_are_told_that_nothing_can_be_saved(ann, faulty):
     allowed = {(507, True)} if kind == "read-only" else {(507, True), (200, False), (302, False)}
     for path in ("/", "/history/", "/tasks/task/"):
         answer = client.get(path)
-        assert told(answer) in {(507, True), (200, False)}, path
+        assert outcome(answer) in {(507, True), (200, False)}, path
         assert "is too large" not in answer.text
-    assert told(other.post("/login/", {"username": "ann", "password": PASSWORD})) in allowed
-    assert told(client.post("/tasks/task/start/", {"read": 1})) in allowed
+    assert outcome(other.post("/login/", {"username": "ann", "password": PASSWORD})) in allowed
+    assert outcome(client.post("/tasks/task/start/", {"read": 1})) in allowed
     assert Judgment.objects.count() == 0
     answer = client.post(reverse("api-next", args=["task"]), content_type="application/json")
     if kind == "read-only":
@@ -113,7 +113,7 @@ def test_a_database_file_that_is_away_for_a_moment_is_not_made_anew_and_is_used_
         if os.path.exists(name):
             os.rename(name, away[name])
     try:
-        assert told(client.get("/")) == (507, True)
+        assert outcome(client.get("/")) == (507, True)
         assert not os.path.exists(path)
     finally:
         for name in there:
@@ -134,9 +134,9 @@ def test_working_off_jobs_ends_where_the_database_stays_away(ann, served, tmp_pa
     finally:
         connections["default"].close()
         os.rename(tmp_path / "away", path)
-    told = capsys.readouterr().err
-    assert told.count("The database is unavailable") == 1
-    assert "Waiting up to 0.04 s." in told
+    output = capsys.readouterr().err
+    assert output.count("The database is unavailable") == 1
+    assert "Waiting up to 0.04 s." in output
     job_worker.work_off()
 
 
@@ -155,17 +155,17 @@ def test_a_connection_to_a_file_that_was_replaced_is_not_used_again(ann, served,
 def test_a_connection_whose_journal_was_deleted_is_not_used_again(tmp_path):
     """Of a database of its own: other connections to that of the tests would go on to fail."""
     path = tmp_path / "own.sqlite3"
-    other, own = connection.copy(), connection.copy()
-    other.settings_dict = own.settings_dict = {**connection.settings_dict, "NAME": str(path)}
+    other, tested = connection.copy(), connection.copy()
+    other.settings_dict = tested.settings_dict = {**connection.settings_dict, "NAME": str(path)}
     try:
         with other.cursor() as cursor:
             cursor.execute("CREATE TABLE kept (answer)")
-        own.ensure_connection()
-        assert own.is_usable()
+        tested.ensure_connection()
+        assert tested.is_usable()
         os.unlink(f"{path}-wal")
-        assert not own.is_usable()
+        assert not tested.is_usable()
     finally:
-        own.close()
+        tested.close()
         other.close()
 
 
@@ -174,8 +174,8 @@ def test_of_an_input_output_error_it_is_said_that_the_server_is_to_be_restarted(
         raise OperationalError("disk I/O error")
 
     assert exit_status.run(fail) == exit_status.REFUSED
-    assert "disk I/O error. " in (said := capsys.readouterr().err)
-    assert "Restart the server (`assay serve`)" in said
+    assert "disk I/O error. " in (message := capsys.readouterr().err)
+    assert "Restart the server (`assay serve`)" in message
 
 
 def held(data):
@@ -280,8 +280,8 @@ def test_of_an_empty_database_beside_corpora_it_is_not_said_that_nothing_was_the
     corpus.mkdir(parents=True)
     (corpus / "manifest.json").touch()
     (tmp_path / DATA / "assay.sqlite3").touch()
-    said = assay(tmp_path, "tasks").stderr
-    assert said == f"Created a new, empty database. The files in {tmp_path / DATA} are unchanged.\n"
+    message = assay(tmp_path, "tasks").stderr
+    assert message == f"Created a new, empty database. The files in {tmp_path / DATA} are unchanged.\n"
 
 
 @pytest.mark.slow

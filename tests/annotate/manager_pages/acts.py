@@ -12,8 +12,8 @@ TESTED = {"gold": {"test": ["1", "0"] * 4}, "test_items": 5, "tries": 2}
 def work(annotator, task, label="1", units=1000, seconds=None):
     made = []
     while len(made) < units and (lease := take(annotator, task)):
-        known = lease.unit.known_answer if lease.unit.honeypot else label
-        made.append(judge(annotator, lease.pk, Answer(known), active_seconds=seconds))
+        answer = lease.unit.known_answer if lease.unit.honeypot else label
+        made.append(judge(annotator, lease.pk, Answer(answer), active_seconds=seconds))
     return made
 
 

@@ -25,8 +25,8 @@ def tried(db):
         pool = task.gold_answers.filter(purpose="test", item__language=language)[:5]
         for position, gold in enumerate(pool, 1):
             label = gold.label if position <= right else "0" if gold.label == "1" else "1"
-            said = {"label": label, "answered_at": timezone.now()} if finished else {}
-            TrialAnswer.objects.create(trial=trial, gold_answer=gold, position=position, **said)
+            answer = {"label": label, "answered_at": timezone.now()} if finished else {}
+            TrialAnswer.objects.create(trial=trial, gold_answer=gold, position=position, **answer)
         if passed and finished:
             Qualification.objects.create(
                 annotator=annotator, task=task, language=language, major=1, trial=trial, at=timezone.now()

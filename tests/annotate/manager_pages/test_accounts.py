@@ -65,10 +65,10 @@ def test_somebody_is_found_by_name_language_and_group(desk, person):
     person("bea", "fr")
     User.objects.filter(pk=ann.user_id).update(last_name="Lovelace")
     Group.objects.create(name="students").user_set.add(ann.user)
-    for asked in ("ann", "lovel", "german", "students"):
-        shown = desk.get(PEOPLE, {"find-everybody": asked}).text
+    for query in ("ann", "lovel", "german", "students"):
+        shown = desk.get(PEOPLE, {"find-everybody": query}).text
         assert one(ann) in shown
-        assert ">bea<" not in shown, asked
+        assert ">bea<" not in shown, query
     assert "0 of 2" in words(desk.get(PEOPLE, {"find-everybody": "nobody"}))
 
 
@@ -129,7 +129,7 @@ def test_people_are_invited_and_their_links_are_shown_until_they_are_sent(desk, 
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"language": "xx", "level": "5"}, "'xx' is not a language on the list."),
         ({"language": "de", "level": "6"}, "'de:6' has no level from 0 to 5"),
@@ -145,13 +145,13 @@ def test_people_are_invited_and_their_links_are_shown_until_they_are_sent(desk, 
         ({"people": " \n", "name": "Eve Adam"}, "Enter at least one person, or a table of people."),
     ],
 )
-def test_a_person_who_cannot_be_is_refused_and_what_was_typed_stays(desk, person, fields, told):
+def test_a_person_who_cannot_be_is_refused_and_what_was_typed_stays(desk, person, fields, message):
     ann = person("ann", "fr:5")
     Group.objects.create(name="staff").permissions.add(Permission.objects.first())
     sent = {"people": "eve, Eve Adam", "language": "de", "level": "5", **fields}
     page = desk.post(NEW, sent)
     assert page.status_code == 400
-    assert told in words(page)
+    assert message in words(page)
     assert sent["people"].strip() in page.text
     assert not User.objects.filter(username="eve").exists()
     assert list(map(str, ann.languages.all())) == ["fr:5"]

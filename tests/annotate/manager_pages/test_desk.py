@@ -62,23 +62,23 @@ def statements(desk, page):
 
 
 def test_forecasts_are_shown_for_all_tasks_and_each_unless_nobody_reads_a_language_or_it_is_closed(desk, task, person):
-    dates, own = "/manage/dates/", f"/manage/tasks/{task.name}/"
+    dates, task_page = "/manage/dates/", f"/manage/tasks/{task.name}/"
     [row] = forecast_of(task)["queues"]
     assert row["days"] == {"low": None, "middle": None, "high": None}
     assert row["more"]["days"]["middle"] > 0
     assert "not foreseeable" in table(desk.get(dates).text, "dates")
     for name in ("ann", "ben", "cem"):
         person(name, "de")
-    first = statements(desk, own)
-    assert statements(desk, own) < first  # a forecast is kept while nothing changes
-    page = desk.get(own).text
+    first = statements(desk, task_page)
+    assert statements(desk, task_page) < first  # a forecast is kept while nothing changes
+    page = desk.get(task_page).text
     for text in (table(desk.get(dates).text, "dates"), table(page, "forecast")):
         assert ("German" in text, "earlier" in text) == (True, True)
     assert "All work finishes about" in page
     assert "The dates assume 12 seconds per answer" in page
     task.is_open = False
     task.save()
-    assert 'id="forecast"' not in desk.get(own).text
+    assert 'id="forecast"' not in desk.get(task_page).text
     assert 'id="dates"' not in desk.get(dates).text
 
 
@@ -142,9 +142,9 @@ def test_the_first_page_fetches_the_dates_and_asks_for_the_live_counts_again(new
     page.goto("/manage/")
     # The dates come after the page, each into the row of its task.
     page.locator("#finish-task", has_text="not foreseeable").wait_for()
-    with page.expect_response("**/manage/now/") as asked:
+    with page.expect_response("**/manage/now/") as response:
         page.clock.fast_forward(21_000)
-    assert asked.value.ok
+    assert response.value.ok
     assert page.locator("#now").count() == 1
 
 
@@ -301,7 +301,7 @@ def test_a_long_list_of_people_is_sorted_and_filtered_as_its_cells_show(desk, ma
             answer(reader, task)
     shown = table(desk.get("/manage/people/?sort=everybody.-answers").text, "everybody")
     assert sorted(("ann", "ben", "cem"), key=lambda name: shown.index(f">{name}<")) == ["ben", "ann", "cem"]
-    found = table(desk.get("/manage/people/?find-everybody=french").text, "everybody")
-    assert [name for name in ("ann", "ben", "cem") if f">{name}<" in found] == ["ben"]
+    french = table(desk.get("/manage/people/?find-everybody=french").text, "everybody")
+    assert [name for name in ("ann", "ben", "cem") if f">{name}<" in french] == ["ben"]
     rows = rows_of(desk.get("/manage/people/?csv=everybody&sort=everybody.answers"))
     assert [row["annotator"] for row in rows] == ["cem", "ann", "ben"]

@@ -91,13 +91,13 @@ def test_answers_are_counted_by_the_hour_of_the_last_day_where_the_installation_
     for judgment, ago in zip(made, (0, 31, 50, 23 * 60, 25 * 60), strict=True):
         at(judgment, NOW - timedelta(minutes=ago))
     settings.TIME_ZONE = "Asia/Kolkata"
-    found = task_statistics.pace(task, NOW)
-    hours = {f"{row['at']:%d %H:%M}": row["answers"] for row in found["last_day"]}
+    pace = task_statistics.pace(task, NOW)
+    hours = {f"{row['at']:%d %H:%M}": row["answers"] for row in pace["last_day"]}
     # Half past twelve in London's winter is six in the evening there.
     assert len(hours) == 24
     assert list(hours)[-1] == "29 18:00"
     assert {hour: count for hour, count in hours.items() if count} == {"28 19:00": 1, "29 17:00": 2, "29 18:00": 1}
-    assert (found["answers"], found["today"]) == (5, 4)
+    assert (pace["answers"], pace["today"]) == (5, 4)
 
 
 def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task, person, settings):
@@ -123,10 +123,10 @@ def test_since_the_beginning_is_cut_into_hours_days_or_weeks(make_records_task, 
     at(last, NOW)
     at(first, NOW - timedelta(days=days))
     settings.TIME_ZONE = "Europe/Berlin"
-    found = task_statistics.pace(task, NOW)
-    assert (found["cut"], len(found["since"])) == (cut, columns)
-    assert [row["answers"] for row in (found["since"][0], found["since"][-1])] == [1, 1]
-    assert sum(row["answers"] for row in found["since"]) == 2
+    pace = task_statistics.pace(task, NOW)
+    assert (pace["cut"], len(pace["since"])) == (cut, columns)
+    assert [row["answers"] for row in (pace["since"][0], pace["since"][-1])] == [1, 1]
+    assert sum(row["answers"] for row in pace["since"]) == 2
 
 
 def test_what_was_taken_back_or_voided_is_no_answer(make_records_task, person, manager):
@@ -149,10 +149,10 @@ def test_times_are_quartiles_by_language_and_by_annotator(make_records_task, per
     for annotator in (ann, bea):
         for number, judgment in enumerate(work(annotator, task), 1):
             at(judgment, NOW, active_seconds=number if annotator == ann else None)
-    found = task_statistics.times(task)
-    assert found["languages"] == [{"language": "en", "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
-    assert found["annotators"] == [{"annotator": ann.pk, "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
-    assert found["all"]["count"] == 5
+    times = task_statistics.times(task)
+    assert times["languages"] == [{"language": "en", "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
+    assert times["annotators"] == [{"annotator": ann.pk, "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
+    assert times["all"]["count"] == 5
     assert task_statistics.times(make_records_task(name="other"))["all"] is None
 
 
@@ -166,8 +166,8 @@ def test_each_annotator_is_shown_with_gold_answers_and_where_they_may_work(make_
     work(bea, task, units=2)
     pause(bea, task, by=manager, reason="asks to stop")
     rows = by(annotator_statistics.people(task), "name")
-    known = rows["ann"]["known"]
-    assert (known["accuracy"]["value"], known["asked"]) == (1.0, 8)
+    gold = rows["ann"]["known"]
+    assert (gold["accuracy"]["value"], gold["asked"]) == (1.0, 8)
     assert (rows["ann"]["may"], rows["bea"]["may"]) == (["de", "en"], [])
     assert (rows["ann"]["left"], rows["bea"]["left"]) == ({"de": 0, "en": 0}, {})
     assert rows["ann"]["last"] is not None
@@ -265,8 +265,8 @@ def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_ta
         work_through(annotator, task, label)
     figures = person_in(task, ann)
     assert {row["label"]: (row["own"], row["all"]) for row in figures["labels"]} == {"1": (1.0, 0.5), "0": (0.0, 0.5)}
-    known = sorted((row["label"], row["said"], row["right"]) for row in figures["known"])
-    assert known == [("0", "1", False), ("1", "1", True)]
+    gold = sorted((row["label"], row["said"], row["right"]) for row in figures["known"])
+    assert gold == [("0", "1", False), ("1", "1", True)]
     nothing_said = [{"label": row["label"], "own": 0.0, "all": 0.5} for row in figures["labels"]]
     assert person_in(task, person("cem", "en")) == {"labels": nothing_said, "known": []}
 

@@ -77,7 +77,7 @@ def test_what_a_major_version_means_is_said_as_it_is_for_the_task(desk, task, ma
         ({"language": "fr"}, "This task has no records in 'fr'"),
         ({"text": " "}, "The guidelines are empty."),
         ({"change": ""}, "Choose the kind of change."),
-        *(({"text": text}, f"The guidelines {told}") for text, told in SAYS.items()),
+        *(({"text": text}, f"The guidelines {fault}") for text, fault in SAYS.items()),
     ],
     ids=["a language without records", "no text", "no kind", "a wide table", "open brackets", "a long text"],
 )

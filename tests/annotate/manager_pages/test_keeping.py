@@ -15,7 +15,7 @@ from tests.annotate.conftest import DISPUTED
 from tests.together import HANGS
 
 
-def kept(test):
+def on_large_task(test):
     """A test of a large task, which commits."""
     return pytest.mark.django_db(transaction=True)(pytest.mark.usefixtures("large")(test))
 
@@ -75,7 +75,7 @@ def test_figures_of_other_tasks_are_those_of_the_moment(read):
         read.answer()
 
 
-@kept
+@on_large_task
 def test_those_of_a_large_task_are_counted_again_once_they_are_old_or_a_manager_has_decided(read, monkeypatch):
     assert done(counted(read)) == "0"
     read.answer()
@@ -92,7 +92,7 @@ def test_those_of_a_large_task_are_counted_again_once_they_are_old_or_a_manager_
     assert done(counted(read)) == "0"
 
 
-@kept
+@on_large_task
 def test_all_that_a_page_shows_can_be_kept(read):
     read.answer()
     for page in (
@@ -110,16 +110,16 @@ def test_all_that_a_page_shows_can_be_kept(read):
         assert again.count("<table") == first.count("<table"), page
 
 
-@kept
+@on_large_task
 def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(read, monkeypatch):
     read.answer()
     begun, decided, count = threading.Event(), threading.Event(), task_reports._progress_of
 
     def slowly(task):
-        found = count(task)
+        counts = count(task)
         begun.set()
         decided.wait(HANGS)
-        return found
+        return counts
 
     monkeypatch.setattr(task_reports, "_progress_of", slowly)
     assert "Counting the figures" in read()
@@ -129,7 +129,7 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
     assert done(counted(read)) == "0"
 
 
-@kept
+@on_large_task
 def test_the_page_of_all_tasks_keeps_its_figures_too(read, make_task):
     read.client.get("/manage/")
     wait_for_counting()
@@ -139,7 +139,7 @@ def test_the_page_of_all_tasks_keeps_its_figures_too(read, make_task):
     assert "another" not in text
 
 
-@kept
+@on_large_task
 def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypatch):
     looked, count = threading.Event(), task_reports._progress_of
     monkeypatch.setattr(task_reports, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
@@ -151,7 +151,7 @@ def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypa
     assert done(read()) == "0"
 
 
-@kept
+@on_large_task
 def test_whoever_asks_is_told_that_counting_failed_and_the_next_has_it_counted_again(read, monkeypatch, caplog):
 
     def fail(task):

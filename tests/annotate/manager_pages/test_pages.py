@@ -41,15 +41,15 @@ def crowd(make_records_task, person, judged, monkeypatch, tried):
         for language in task.languages:
             tried(annotator, task, language, right=4)
     for number, unit in enumerate(task.units.all()):
-        known = unit.known_answer or "10"[unit.pk % 2]
+        truth = unit.known_answer or "10"[unit.pk % 2]
         # In each language some have three answers, some two, some none.
         for annotator in people[: (3, 2, 3, 0)[number % 4]]:
-            label = ("0" if known == "1" else "1") if annotator == people[2] else known
+            label = ("0" if truth == "1" else "1") if annotator == people[2] else truth
             judgment = judged(annotator, unit, label, active_seconds=3.0 + number % 5)
             at = timezone.now() - timedelta(hours=2 * number)
             Judgment.objects.filter(pk=judgment.pk).update(answered_at=at)
         if not unit.honeypot and number % 2 == 0:
-            Unit.objects.filter(pk=unit.pk).update(stage="LABELLED", label=known)
+            Unit.objects.filter(pk=unit.pk).update(stage="LABELLED", label=truth)
     Pause.objects.create(annotator=people[2], task=task, right=0, asked=6, at=timezone.now())
     return task
 
@@ -169,7 +169,7 @@ def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
 
     calls, report = [], agreement_statistics.report
     monkeypatch.setattr(
-        agreement_statistics, "report", lambda *given, **named: calls.append(named) or report(*given, **named)
+        agreement_statistics, "report", lambda *arguments, **named: calls.append(named) or report(*arguments, **named)
     )
     assert "Compute agreement" in desk.get(address(crowd, "agreement/")).text
     assert calls == []
@@ -246,14 +246,14 @@ def act(desk, task, annotator, action, **fields):
 
 
 def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, desk):
-    own = Judgment.objects.filter(annotator=max_, voided_at=None)
-    count, units = own.count(), Unit.objects.filter(pk__in=own.values("unit"), honeypot=False)
+    judgments = Judgment.objects.filter(annotator=max_, voided_at=None)
+    count, units = judgments.count(), Unit.objects.filter(pk__in=judgments.values("unit"), honeypot=False)
     to_reopen = units.exclude(stage="QUEUED").count()
     pages = [address(crowd, "people/"), address(crowd, f"people/{max_.pk}/")]
     assert ["Void their answers" in desk.get(at).text for at in pages] == [True, True]
     at = f"{pages[1]}void/"
     assert f"Void {count} answers" in words(desk.get(at))
-    assert own.count() == count
+    assert judgments.count() == count
     refused = desk.post(at, {"reason": ""})
     assert (refused.status_code, "Enter a short reason" in refused.text) == (400, True)
     done = words(act(desk, crowd, max_, "void", reason="random"))
@@ -278,9 +278,9 @@ def test_staff_without_the_permission_look_and_are_offered_nothing(crowd, max_):
         "max@example",
     )
     for at, shown in (
-        *((own, "Max") for own in ("/manage/people/", f"/manage/accounts/{max_.pk}/")),
+        *((path, "Max") for path in ("/manage/people/", f"/manage/accounts/{max_.pk}/")),
         ("/manage/routes/", "hi-Latn"),
-        *((address(crowd, own), "Max") for own in ("people/", f"people/{max_.pk}/")),
+        *((address(crowd, path), "Max") for path in ("people/", f"people/{max_.pk}/")),
         (address(crowd, "guidelines/"), "<p>Read.</p>"),
         (address(crowd, "settings/"), "Answers per item"),
     ):
@@ -313,7 +313,7 @@ def test_a_language_whose_code_is_part_of_a_word_that_is_marked_is_not_marked(ma
 @pytest.fixture
 def wide(make_task):
     """A task whose table of progress is long."""
-    languages = [code for code, known in LANGUAGES.items() if not known.labels][:31]
+    languages = [code for code, language in LANGUAGES.items() if not language.labels][:31]
     return make_task([(code, code, code) for code in languages], labels=languages)
 
 

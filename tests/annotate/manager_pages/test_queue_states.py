@@ -18,8 +18,8 @@ from tests.annotate.manager_pages.acts import TESTED, by, work
 
 
 def state(task, queue="en"):
-    found = by(queue_states(task)["queues"], "queue")[queue]
-    return found["state"], found["said"]
+    row = by(queue_states(task)["queues"], "queue")[queue]
+    return row["state"], row["said"]
 
 
 def test_a_queue_that_nobody_reads_that_is_worked_on_or_of_a_closed_task(make_records_task, person):

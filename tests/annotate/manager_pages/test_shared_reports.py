@@ -36,8 +36,8 @@ def job(manager):
 
 def made_link(desk, job, **fields):
     page = desk.post(f"/manage/jobs/{job.pk}/share/", {"path": "report.html", "days": "30"} | fields)
-    found = re.search(r'value="http://testserver(/shared/[^"]+)"', page.text)
-    return found[1] if found else page.status_code
+    match = re.search(r'value="http://testserver(/shared/[^"]+)"', page.text)
+    return match[1] if match else page.status_code
 
 
 def test_reports_and_cards_open_and_everything_else_is_downloaded(desk, job):

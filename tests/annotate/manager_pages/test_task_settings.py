@@ -49,8 +49,8 @@ def test_what_two_managers_change_at_once_is_both_kept_and_of_one_setting_the_se
     shown = dict(re.findall(r'name="(was-[a-z_]+)" value="([^"]*)"', desk.get(page_of(task)).text))
     assert shown["was-skip_limit"] == "10"
     assert "Changed: skip limit." in words(change(desk, task, skip_limit="1"))
-    said = change(desk, task, **shown, skip_limit="10", least_level="3")
-    assert "Changed: least level." in words(said)
+    page = change(desk, task, **shown, skip_limit="10", least_level="3")
+    assert "Changed: least level." in words(page)
     task = Task.objects.get()
     assert (task.skip_limit, task.least_level) == (1, 3)
     refused = change(desk, task, **shown, skip_limit="5", least_level="2")
@@ -77,7 +77,7 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"labels": "de xx"}, unknown_code("xx")),
         ({"labels": " "}, "Enter at least one label."),
@@ -91,12 +91,12 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
         ({"on_conflict": "QUEUED"}, "“On conflict” is 'QUEUED'. It must be one of ADJUDICATION, DISCARDED."),
     ],
 )
-def test_a_wrong_setting_is_refused_and_what_was_typed_stays(desk, make_task, changes, told):
+def test_a_wrong_setting_is_refused_and_what_was_typed_stays(desk, make_task, changes, message):
     task = make_task([AGREED])
     before = Task.objects.values().get()
     page = change(desk, task, **{"title": "7", **changes})
     assert page.status_code == 400
-    assert told in words(page)
+    assert message in words(page)
     assert "title" in changes or re.search(r'name="title"[^>]*value="7"', page.text)
     assert Task.objects.values().get() == before
 

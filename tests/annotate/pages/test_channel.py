@@ -40,16 +40,16 @@ def do(desk, flag, deed, **fields):
 
 
 def test_a_question_stands_before_the_manager_with_its_text_its_answers_and_where_to_look(desk, task, ann, person):
-    asked = flag(ann, task)
+    question = flag(ann, task)
     page = desk.get("/manage/questions/").text
-    for words in ("Is this German?", asked.unit.item.text, "Nobody has answered it yet", "Which language is it?"):
+    for words in ("Is this German?", question.unit.item.text, "Nobody has answered it yet", "Which language is it?"):
         assert words in page
     assert "</a>: 1 open" in desk.get("/manage/").text
     assert '<a href="/manage/questions/?task=task">' in desk.get("/manage/tasks/task/comments/").text
     assert '<a href="/manage/tasks/task/comments/">' in desk.get("/manage/questions/?task=task").text
     for deed, fields in (("reply", {"reply": " "}), ("nonsense", {})):
-        assert do(desk, asked, deed, **fields).status_code == 400
-    refused = do(desk, asked, "reply", reply=" ").text
+        assert do(desk, question, deed, **fields).status_code == 400
+    refused = do(desk, question, "reply", reply=" ").text
     assert "The reply is empty" in refused
     assert '/manage/questions/"' in refused
     assert desk.get("/manage/questions/").text.count("Show the text") == 0
@@ -69,7 +69,7 @@ def test_the_list_shows_open_ones_of_every_kind_and_task_unless_it_is_asked_othe
 
     def shown(query):
         page = desk.get(f"/manage/questions/{query}").text
-        return {each.pk for each in (first, second, other) if f'id="flag-{each.pk}"' in page}
+        return {question.pk for question in (first, second, other) if f'id="flag-{question.pk}"' in page}
 
     assert shown("") == {second.pk, other.pk}
     assert shown("?all=1") == {first.pk, second.pk, other.pk}
@@ -81,14 +81,14 @@ def test_the_list_shows_open_ones_of_every_kind_and_task_unless_it_is_asked_othe
 def test_a_reply_stands_on_the_annotator_s_first_page_and_on_nobody_else_s_until_they_put_it_away(
     desk, task, ann, person
 ):
-    bea, asked = person("bea", "de"), flag(ann, task)
-    assert "will see the reply" in do(desk, asked, "reply", reply="Yes, as the word order shows.").text
+    bea, question = person("bea", "de"), flag(ann, task)
+    assert "will see the reply" in do(desk, question, "reply", reply="Yes, as the word order shows.").text
     home = as_(ann).get("/").text
     assert "Yes, as the word order shows." in home
     assert "Is this German?" in home
     assert "word order" not in as_(bea).get("/").text
-    assert as_(bea).post(f"/replies/{asked.pk}/read/").status_code == 404
-    assert as_(ann).post(f"/replies/{asked.pk}/read/", follow=True).status_code == 200
+    assert as_(bea).post(f"/replies/{question.pk}/read/").status_code == 404
+    assert as_(ann).post(f"/replies/{question.pk}/read/", follow=True).status_code == 200
     assert "word order" not in as_(ann).get("/").text
 
 
@@ -103,13 +103,13 @@ def test_the_manager_leaves_a_unit_out_or_says_that_nothing_is_to_be_done(desk, 
 
 
 def test_a_question_becomes_an_example_that_annotators_read_in_the_guidelines(desk, task, ann):
-    asked = flag(ann, task)
+    question = flag(ann, task)
     assert "Add to the guidelines" not in desk.get("/manage/questions/").text
-    do(desk, asked, "reply", reply="Yes.")
+    do(desk, question, "reply", reply="Yes.")
     assert "Add to the guidelines" in desk.get("/manage/questions/?all=1").text
-    assert "in version 1.1 (en)" in do(desk, asked, "example").text
+    assert "in version 1.1 (en)" in do(desk, question, "example").text
     page = as_(ann).get("/tasks/task/guidelines/").text
-    for words in (asked.unit.item.text, "Is this German?", "Yes."):
+    for words in (question.unit.item.text, "Is this German?", "Yes."):
         assert words in page
     assert "Add to the guidelines" not in desk.get("/manage/questions/?all=1").text
     assert Guidelines.objects.count() == 2
@@ -164,8 +164,8 @@ def test_a_note_says_something_is_for_somebody_and_is_not_repeated_with_each_ans
 def test_a_person_asks_on_their_account_s_page_for_what_others_found_disturbing(ann):
     client = as_(ann)
     assert "Send me items that others found disturbing" in client.get("/account/").text
-    told = client.post("/account/disturbing/", {"takes": "yes"}, follow=True).text
-    assert "From now on, you may receive" in told
+    page = client.post("/account/disturbing/", {"takes": "yes"}, follow=True).text
+    assert "From now on, you may receive" in page
     ann.refresh_from_db()
     assert ann.takes_disturbing
     client.post("/account/disturbing/", {"takes": ["no"]})
@@ -229,7 +229,9 @@ def test_a_reply_stands_although_no_mail_goes_and_the_page_says_where_one_failed
 
 
 def invited(desk, *annotators):
-    pages = [desk.post(f"/manage/accounts/{each.pk}/do/", {"do": "link"}, follow=True).text for each in annotators]
+    pages = [
+        desk.post(f"/manage/accounts/{annotator.pk}/do/", {"do": "link"}, follow=True).text for annotator in annotators
+    ]
     return "".join(pages)
 
 
@@ -246,8 +248,8 @@ def test_an_invitation_goes_by_mail_with_a_link_that_works(desk, ann, person, wi
 def test_links_are_shown_although_their_mails_could_not_be_sent_and_no_other_is_tried(desk, ann, person, with_mail):
     with_mail.EMAIL_BACKEND = f"{__name__}.Broken"
     bea = person("bea")
-    for each in (ann, bea):
-        address(each)
+    for annotator in (ann, bea):
+        address(annotator)
     page = invited(desk, ann, bea)
     assert "could not be sent. Their links are valid" in page
     assert len(set(re.findall(r"/invite/[\w-]+", page))) == 2

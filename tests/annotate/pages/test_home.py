@@ -28,7 +28,7 @@ GOLD = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
 QUESTION = "Does the passage answer the question?"
 
 
-def asked(html):
+def question_in(html):
     return re.findall('<p class="asked" id="asked">([^<]*)</p>', without_bdi(html))
 
 
@@ -44,12 +44,12 @@ def test_every_page_of_a_task_asks_its_question_once_whatever_the_task_is_called
         page = words(as_ann.get(address))
         assert ("Answers of July" in page, page.count(QUESTION)) == (True, 1)
     page = as_ann.post("/tasks/crowd/start/", {"read": 1}, follow=True).text
-    assert asked(page) == [QUESTION]
+    assert question_in(page) == [QUESTION]
     assert "<title>Answers of July · Assay</title>" in page
     unit = task.units.first()
     task.units.filter(pk=unit.pk).update(stage="ADJUDICATION")
     adjudicator = signed_in(person("ada", adjudicates=True))
-    assert asked(adjudicator.get(f"/tasks/crowd/adjudication/{unit.pk}/").text) == [QUESTION]
+    assert question_in(adjudicator.get(f"/tasks/crowd/adjudication/{unit.pk}/").text) == [QUESTION]
     task.title = QUESTION
     task.save()
     assert words(as_ann.get("/")).count(QUESTION) == 1
@@ -57,7 +57,7 @@ def test_every_page_of_a_task_asks_its_question_once_whatever_the_task_is_called
     assert words(as_ann.get("/")).count("Which language?") == 1
     make_records_task(gold=GOLD, test_items=4, title="Tested", name="tested")
     assert QUESTION in as_ann.get("/tasks/tested/qualification/en/").text
-    assert asked(as_ann.post("/tasks/tested/qualification/en/practice/", follow=True).text) == [QUESTION]
+    assert question_in(as_ann.post("/tasks/tested/qualification/en/practice/", follow=True).text) == [QUESTION]
 
 
 def test_guidelines_come_before_the_first_item_and_before_the_first_of_a_new_major_version(

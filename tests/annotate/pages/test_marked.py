@@ -76,8 +76,8 @@ def in_tags(text: str) -> list[str]:
 
 def test_no_template_that_annotators_see_has_words_that_are_not_marked():
     texts = {path.name: path.read_text(encoding="utf-8") for path in SEEN}
-    found = {name: Words(text).found + in_tags(text) for name, text in texts.items()}
-    assert {name: words for name, words in found.items() if words} == {}
+    by_template = {name: Words(text).found + in_tags(text) for name, text in texts.items()}
+    assert {name: words for name, words in by_template.items() if words} == {}
 
 
 def test_words_that_are_not_marked_are_found():
@@ -166,24 +166,24 @@ def of_annotators(tree: ast.AST) -> Iterator[ast.AST]:
 
 def unmarked(tree: ast.AST) -> list[str]:
     """The sentences that a module raises or tells as they stand."""
-    found = []
+    sentences = []
     for node in of_annotators(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             name = getattr(node.exc.func, "id", "") or getattr(node.exc.func, "attr", "")
             # Wrong takes a sentence and what fills its gaps, and is translated where it is shown.
             if name not in OF_PROGRAMS | {"Wrong"}:
-                found += [ast.unparse(each) for each in node.exc.args if is_sentence(each)]
+                sentences += [ast.unparse(part) for part in node.exc.args if is_sentence(part)]
             if name == "Wrong":
-                found += [ast.unparse(each) for each in node.exc.args if isinstance(each, ast.JoinedStr)]
+                sentences += [ast.unparse(part) for part in node.exc.args if isinstance(part, ast.JoinedStr)]
         if isinstance(node, ast.FunctionDef) and node.name in TOLD:
-            told = [each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value]
-            found += [ast.unparse(each) for each in told if is_sentence(each)]
-    return found
+            returned = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+            sentences += [ast.unparse(value) for value in returned if is_sentence(value)]
+    return sentences
 
 
 def test_no_module_tells_annotators_a_sentence_that_is_not_marked():
-    found = {path.relative_to(PRODUCT).as_posix(): unmarked(ast.parse(path.read_bytes())) for path in MODULES}
-    assert {path: sentences for path, sentences in found.items() if sentences} == {}
+    by_module = {path.relative_to(PRODUCT).as_posix(): unmarked(ast.parse(path.read_bytes())) for path in MODULES}
+    assert {path: sentences for path, sentences in by_module.items() if sentences} == {}
 
 
 def test_sentences_that_are_not_marked_are_found():
@@ -197,13 +197,13 @@ def test_sentences_that_are_not_marked_are_found():
 
 def shadowing(tree: ast.AST) -> list[str]:
     """The functions that translate by a name which they have given to something else."""
-    found = []
+    functions = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            names = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == "_"]
-            if len({type(each.ctx) for each in names}) > 1:
-                found.append(node.name)
-    return found
+            names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == "_"]
+            if len({type(name.ctx) for name in names}) > 1:
+                functions.append(node.name)
+    return functions
 
 
 def test_no_function_takes_away_the_name_by_which_it_translates():
@@ -268,7 +268,7 @@ def test_type_and_spacing_are_those_of_the_scales():
     spaced = re.findall(r"(?:[{;] ?|^ *)(?:padding|margin|gap)[a-z-]*: ([^;}]*\d(?:rem|px)[^;}]*)", RULES, re.MULTILINE)
     # Room for the panel of guidelines and for the drawn glass of a search.
     allowed = r"-?1px|clamp\(.*\)|\.2rem .*|30rem|3rem var\(--s24\)"
-    assert [each for each in spaced if not re.fullmatch(allowed, each)] == []
+    assert [value for value in spaced if not re.fullmatch(allowed, value)] == []
 
 
 def classes_of(css):

@@ -40,11 +40,11 @@ def texts(html):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(40, "1 answer in 40 s"), (61, "1 answer in 1 min"), (3700, "in 1 h 1 min")]
+    ("seconds", "sentence"), [(40, "1 answer in 40 s"), (61, "1 answer in 1 min"), (3700, "in 1 h 1 min")]
 )
-def test_less_than_a_minute_is_told_in_seconds(make_task, ann, as_ann, seconds, told):
+def test_less_than_a_minute_is_told_in_seconds(make_task, ann, as_ann, seconds, sentence):
     answered(ann, make_task([DISPUTED] * 2), **at(midnight(), seconds))
-    assert told in words(as_ann.get("/").text)
+    assert sentence in words(as_ann.get("/").text)
 
 
 def test_answers_and_active_time_of_today_and_this_week_are_told(make_task, ann, as_ann):
@@ -55,13 +55,13 @@ def test_answers_and_active_time_of_today_and_this_week_are_told(make_task, ann,
     answered(ann, task, **at(monday - timedelta(microseconds=1), 7000))
     judgment = skip(ann, take(ann, task).pk)
     Judgment.objects.filter(pk=judgment.pk).update(**at(today, 30))
-    found = worked(ann)
+    totals = worked(ann)
     if monday == today:
-        assert (found.answered_today, found.seconds_today) == (2, 3690.0)
+        assert (totals.answered_today, totals.seconds_today) == (2, 3690.0)
     else:
-        assert (found.answered_today, found.seconds_today) == (1, 90.0)
+        assert (totals.answered_today, totals.seconds_today) == (1, 90.0)
         assert "Today 1 answer in 1 min" in words(as_ann.get("/").text)
-    assert (found.answered_this_week, found.seconds_this_week) == (2, 3690.0)
+    assert (totals.answered_this_week, totals.seconds_this_week) == (2, 3690.0)
     assert "This week 2 answers in 1 h 1 min" in words(as_ann.get("/").text)
 
 
@@ -79,10 +79,10 @@ def test_an_own_goal_is_told_with_a_bar_and_nobody_has_one_unasked(make_task, an
 
 def test_what_one_did_is_read_by_an_index_in_one_statement_whatever_waits(make_task, ann):
     make_task([DISPUTED] * 30)
-    with CaptureQueriesContext(connection) as found:
+    with CaptureQueriesContext(connection) as queries:
         worked(ann)
-    assert len(found) == 1
-    sql = found[0]["sql"]
+    assert len(queries) == 1
+    sql = queries[0]["sql"]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {'QUERY PLAN ' if connection.vendor == 'sqlite' else ''}{sql}")
         plan = str(cursor.fetchall())

@@ -18,7 +18,7 @@ from annotate.work.permit import midnight, permit_of
 from annotate.work.queue import take
 from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import let_guard_pass, said
+from tests.annotate.hands import answers_of, let_guard_pass
 from tests.looks import faults
 
 NONE = {"text_size": "", "theme": "", "keys": "", "time_zone": "", "language": "", "goal": ""}
@@ -70,13 +70,13 @@ def test_the_database_refuses_preferences_that_no_page_has(ann):
 
 def test_a_request_takes_no_statement_for_preferences_after_the_first_of_a_session(as_ann):
     save(as_ann, theme="dark", time_zone="Asia/Tokyo")
-    with CaptureQueriesContext(connection) as found:
+    with CaptureQueriesContext(connection) as queries:
         assert 'data-theme="dark"' in as_ann.get("/account/preferences/").text
-    own = [query["sql"] for query in found if "annotate_preferences" in query["sql"]]
-    assert len(own) == 1  # the form's own
-    with CaptureQueriesContext(connection) as found:
+    statements = [query["sql"] for query in queries if "annotate_preferences" in query["sql"]]
+    assert len(statements) == 1  # the form's own
+    with CaptureQueriesContext(connection) as queries:
         as_ann.get("/account/")
-    assert not [query for query in found if "annotate_preferences" in query["sql"] or "UPDATE" in query["sql"]]
+    assert not [query for query in queries if "annotate_preferences" in query["sql"] or "UPDATE" in query["sql"]]
 
 
 # --- the language of the pages, and time zones
@@ -130,8 +130,8 @@ def test_a_language_is_asked_for_granted_and_read_from_then_on(as_ann, ann, make
     task, page = make_task([DISPUTED]), "/manage/people/languages/"
     ann.languages.all().delete()
     request = {"language": "de", "level": "5", "words": "I grew up there"}
-    asked = as_ann.post("/account/languages/", request, follow=True)
-    assert "German: a manager has not decided yet" in asked.text
+    response = as_ann.post("/account/languages/", request, follow=True)
+    assert "German: a manager has not decided yet" in response.text
     assert take(ann, task) is None
     managers = signed_in(manager)
     assert "Language requests</a>: 1 open" in managers.get("/manage/").text
@@ -175,26 +175,26 @@ def test_what_cannot_be_asked_for_is_refused_in_a_sentence(as_ann, ann, language
 
 
 def test_two_managers_decide_once(ann, manager):
-    asked = ask_for_language(ann, "fr", 4)
-    grant(asked.pk, manager)
+    request = ask_for_language(ann, "fr", 4)
+    grant(request.pk, manager)
     for decide in (grant, refuse):
         with pytest.raises(NotFound, match="has already been decided"):
-            decide(asked.pk, manager)
+            decide(request.pk, manager)
     assert sorted(map(str, ann.languages.all())) == ["de:5", "fr:4"]
 
 
 def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(ann, person):
     onlooker = User.objects.create_user("onlooker", password="a long password", is_staff=True)
-    asked = ask_for_language(ann, "fr", 4)
-    refused = signed_in(onlooker).post("/manage/people/languages/", {"grant": asked.pk})
+    request = ask_for_language(ann, "fr", 4)
+    refused = signed_in(onlooker).post("/manage/people/languages/", {"grant": request.pk})
     assert (refused.status_code, "lacks the permission" in refused.text) == (403, True)
-    own = person("clerk")
-    User.objects.filter(pk=own.user.pk).update(is_staff=True)
-    clerk = User.objects.get(pk=own.user.pk)
+    annotator = person("clerk")
+    User.objects.filter(pk=annotator.user.pk).update(is_staff=True)
+    clerk = User.objects.get(pk=annotator.user.pk)
     clerk.user_permissions.set(Permission.objects.filter(content_type__app_label="annotate"))
     with pytest.raises(NotAllowed):
-        grant(ask_for_language(own, "fr", 5).pk, clerk)
-    grant(asked.pk, clerk)
+        grant(ask_for_language(annotator, "fr", 5).pk, clerk)
+    grant(request.pk, clerk)
     assert [row.outcome for row in LanguageRequest.objects.order_by("pk")] == ["granted", ""]
 
 
@@ -209,11 +209,11 @@ def test_letters_of_the_chosen_hand_answer_and_stand_on_the_buttons(make_task, a
     assert caps[0] == "J"
     hands.press_and_wait("KeyJ")
     hands.press_and_wait("Digit1")
-    assert [label for _, label, _ in said(ann)] == ["de", "de"]
+    assert [label for _, label, _ in answers_of(ann)] == ["de", "de"]
     let_guard_pass(hands.page)
     hands.press("KeyQ")
     hands.press_and_wait("KeyJ")
-    [_, _, (_, label, reason)] = said(ann)
+    [_, _, (_, label, reason)] = answers_of(ann)
     assert (label, bool(reason)) == ("und", True)
 
 
@@ -227,7 +227,7 @@ def test_beside_letters_of_the_left_hand_f_still_flags_and_the_letters_choose_am
     assert hands.page.locator("#flag .sheet kbd").all_inner_texts() == ["A", "S", "D", "E"]
     hands.press("KeyS")
     hands.page.wait_for_selector("text=The manager has received your flag")
-    assert [each.kind for each in Flag.objects.all()] == ["personal"]
+    assert [flag.kind for flag in Flag.objects.all()] == ["personal"]
     assert not Judgment.objects.exists()
 
 

@@ -50,9 +50,9 @@ def lying():
     return sorted(path.name for path in inbox.folder().iterdir())
 
 
-def importing(desk, **said):
+def importing(desk, **fields):
     form = {"file": "posts.jsonl", "corpus": "july", "licence": "CC0-1.0", "holds": "posts", "column-id": "id"}
-    return desk.post(NEW, form | {"column-text": "text"} | said)
+    return desk.post(NEW, form | {"column-text": "text"} | fields)
 
 
 def perform_last():
@@ -60,15 +60,15 @@ def perform_last():
     return by_name()["import_corpus"].perform(Job.objects.latest("pk").given)
 
 
-def ended(job, state, **said):
+def ended(job, state, **fields):
     now = timezone.now()
-    Job.objects.filter(pk=job.pk).update(state=state, began_at=now, ended_at=now, **said)
+    Job.objects.filter(pk=job.pk).update(state=state, began_at=now, ended_at=now, **fields)
 
 
-def done(action, given, **said):
+def done(action, options, **fields):
     """Store a job that is done."""
-    job = Job.objects.create(action=action, given=given)
-    ended(job, Job.DONE, **said)
+    job = Job.objects.create(action=action, given=options)
+    ended(job, Job.DONE, **fields)
     return job
 
 
@@ -95,8 +95,8 @@ def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number_until_i
     for content in (ROWS, ROWS, b"other", b"other"):
         desk.post(INBOX, {"file": arrived(content=content)})
     assert lying() == ["posts (2).jsonl", "posts.jsonl"]
-    said = words(desk.get(INBOX))
-    assert said.count("already has another file named posts.jsonl, so yours was saved as posts (2).jsonl.") == 1
+    text = words(desk.get(INBOX))
+    assert text.count("already has another file named posts.jsonl, so yours was saved as posts (2).jsonl.") == 1
     assert desk.post(INBOX, {"delete": "posts.jsonl"}).status_code == 302
     assert lying() == ["posts (2).jsonl"]
     response = desk.post(INBOX, {"delete": "../secret_key"})
@@ -154,8 +154,8 @@ def test_columns_are_guessed_by_their_names_and_what_the_form_says_is_what_the_j
     for column in ("tweet_id", "Body", "created_at"):
         assert f'<option value="{column}" selected>' in page
     importing(desk, file="t.tsv", **{"column-id": "tweet_id", "column-text": "Body"}, text_may_leave="no")
-    given = {"corpus": "july", "files": [str(path)], "licence": "CC0-1.0", "text_may_leave": False}
-    assert Job.objects.get().given == given | {"column": ["id=tweet_id", "text=Body"]}
+    options = {"corpus": "july", "files": [str(path)], "licence": "CC0-1.0", "text_may_leave": False}
+    assert Job.objects.get().given == options | {"column": ["id=tweet_id", "text=Body"]}
     assert perform_last().data["accepted"] == 1
 
 
@@ -281,9 +281,9 @@ def test_a_csv_from_excel_is_shown_as_it_is_recognized_and_imported_as_it_was_sh
     assert ("its encoding is a guess" in words(page)) == is_guessed
     shown = {"encoding": encoding, "delimiter": {";": "semicolon", "\t": "tab"}[delimiter]}
     importing(desk, file="excel.csv", **shown)
-    given = Job.objects.get().given
-    assert given.get("encoding") == ("windows-1252" if is_guessed else None), "what is recognized is not repeated"
-    outcome = by_name()["import_corpus"].perform(given)
+    options = Job.objects.get().given
+    assert options.get("encoding") == ("windows-1252" if is_guessed else None), "what is recognized is not repeated"
+    outcome = by_name()["import_corpus"].perform(options)
     assert "excel.csv was read as " in " ".join(outcome.said)
     assert not outcome.warned, "the manager has seen the text"
     [source] = manifest_of("july").sources
@@ -319,7 +319,7 @@ def refused_at(response):
 
 
 @pytest.mark.parametrize(
-    ("said", "field", "why"),
+    ("changes", "field", "why"),
     [
         ({"licence": "my own"}, "text_may_leave", "The licence my own does not say whether the text may be published"),
         ({"licence": "", "text_may_leave": "yes"}, "licence", "Licence of the texts"),
@@ -331,10 +331,10 @@ def refused_at(response):
         ({"column-posted_at": "title"}, "column-posted_at", "The time 'one' is not valid."),
     ],
 )
-def test_an_import_is_checked_before_it_waits(desk, said, field, why):
+def test_an_import_is_checked_before_it_waits(desk, changes, field, why):
     lay("t.csv", b"key,title\n1,one\n")
     form = {"file": "t.csv", "column-id": "key", "column-text": "title"}
-    at, sentence = refused_at(importing(desk, **form | said))
+    at, sentence = refused_at(importing(desk, **form | changes))
     assert (at, why in sentence) == (field, True)
 
 
@@ -343,8 +343,8 @@ def test_own_texts_are_not_published_without_a_further_question(desk):
     page = desk.get(reverse("manage-new-corpus"), {"file": "posts.jsonl"}).text
     assert '<input type="radio" name="text_may_leave" value="no" checked>' in page
     importing(desk, licence="", text_may_leave="no")
-    given = Job.objects.get().given
-    assert (given["licence"], given["text_may_leave"]) == (corpus_setup.OWN_TEXTS, False)
+    options = Job.objects.get().given
+    assert (options["licence"], options["text_may_leave"]) == (corpus_setup.OWN_TEXTS, False)
 
 
 def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the_form(desk, demo_corpus, make_task):
@@ -370,8 +370,8 @@ def test_a_refusal_of_a_new_task_names_the_fields_of_the_form_and_stands_beside_
     importing(desk, file="pairs.csv", corpus="pairs", holds="records", **fields)
     perform_last()
     Job.objects.all().delete()
-    own = {"corpus": "pairs", "kind": "qa_match", "design": "records", "name": "t", "seed": "1", "redundancy": "2"}
-    field, why = refused_at(desk.post(NEW_TASK, own))
+    form = {"corpus": "pairs", "kind": "qa_match", "design": "records", "name": "t", "seed": "1", "redundancy": "2"}
+    field, why = refused_at(desk.post(NEW_TASK, form))
     assert field == "redundancy"
     assert "With 2 as “Answers per item”, every item with two different answers is discarded." in why
 
@@ -399,8 +399,8 @@ def test_a_corpus_is_marked_among_the_files_that_may_be_predictions(desk):
 
 
 def test_a_preview_puts_its_tables_last_and_leads_back_to_its_form(desk):
-    said = ["a  b\n1  2", "People must give 2 answers.", "Audits would narrow it most:", "c  d\n3  4"]
-    job = done("open_task", {"name": "t", "dry_run": True, "size": 7}, said=said)
+    lines = ["a  b\n1  2", "People must give 2 answers.", "Audits would narrow it most:", "c  d\n3  4"]
+    job = done("open_task", {"name": "t", "dry_run": True, "size": 7}, said=lines)
     page = desk.get(reverse("manage-job", args=[job.pk])).text
     assert page.index("People must give 2 answers.") < page.index("<summary>Tables") < page.index("a  b")
     assert f'href="{NEW_TASK}?job={job.pk}">Change the options' in page
@@ -597,13 +597,13 @@ def test_a_failed_import_leads_back_to_its_form_as_it_was(desk):
 
 def test_any_failed_job_leads_back_to_its_form(desk, demo_corpus):
     lay("p.csv")
-    given = {"corpus": demo_corpus.name, "file": str(inbox.folder() / "p.csv"), "name": "mine", "version": "7"}
-    page = desk.get(again_at(desk, Job.objects.create(action="import_predictions", given=given))).text
+    options = {"corpus": demo_corpus.name, "file": str(inbox.folder() / "p.csv"), "name": "mine", "version": "7"}
+    page = desk.get(again_at(desk, Job.objects.create(action="import_predictions", given=options))).text
     assert 'value="mine"' in page
     assert 'value="7"' in page
     assert re.search(r'<option value="[^"]*p.csv" selected>', page)
-    given = UNIFORM | {"name": "t", "dry_run": True, "size": "7", "labels": "de"}
-    page = desk.get(again_at(desk, Job.objects.create(action="open_task", given=given))).text
+    options = UNIFORM | {"name": "t", "dry_run": True, "size": "7", "labels": "de"}
+    page = desk.get(again_at(desk, Job.objects.create(action="open_task", given=options))).text
     for shown in ('value="t"', 'value="7"', 'value="de"'):
         assert shown in page
     assert desk.get(reverse("manage-do", args=["prelabel"]), {"job": "1"}).status_code == 404
@@ -756,7 +756,7 @@ def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus)
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("fields", "why"),
     [
         ({"size": ""}, "Enter a size"),
         ({"size": "many"}, "“Size”: 'many' is not a whole number"),
@@ -764,8 +764,8 @@ def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus)
         ({"kind": "verify", "design": "recall"}, "depends on which items are drawn"),
     ],
 )
-def test_what_cannot_be_foretold_says_why(desk, demo_corpus, said, why):
-    assert why in foreseen(desk, **said)
+def test_what_cannot_be_foretold_says_why(desk, demo_corpus, fields, why):
+    assert why in foreseen(desk, **fields)
 
 
 @pytest.mark.parametrize(

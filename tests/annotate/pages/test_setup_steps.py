@@ -34,12 +34,12 @@ def file(name="posts.jsonl"):
 
 
 def imported(**options):
-    given = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0", **options}
-    return given, by_name()["import_corpus"].perform(given)
+    arguments = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0", **options}
+    return arguments, by_name()["import_corpus"].perform(arguments)
 
 
-def finished(action, given, **fields):
-    return Job.objects.create(**{"action": action, "given": given, "state": Job.DONE, **TIMES, **fields})
+def finished(action, arguments, **fields):
+    return Job.objects.create(**{"action": action, "given": arguments, "state": Job.DONE, **TIMES, **fields})
 
 
 def polled(desk, job):
@@ -66,8 +66,8 @@ def test_an_import_can_have_the_detectors_label_the_posts_in_the_same_job(desk):
 
 
 def test_the_columns_are_a_finished_step_only_if_the_corpus_exists(desk):
-    given = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0"}
-    job = finished("import_corpus", given, corpus="july", state=Job.FAILED)
+    arguments = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0"}
+    job = finished("import_corpus", arguments, corpus="july", state=Job.FAILED)
     assert [step.title for step in setup_steps.steps_of_job(job) if step.is_done] == ["File"]
     imported()
     assert [step.title for step in setup_steps.steps_of_job(job) if step.is_done] == ["File", "Columns and rights"]
@@ -92,9 +92,9 @@ def test_a_set_up_that_was_left_is_gone_on_with_from_the_first_page(desk, person
 
     path = file()
     assert f"{reverse('manage-new-corpus')}?file=posts.jsonl" in goes_on()
-    given, _ = imported()
+    arguments, _ = imported()
     os.utime(path, (time.time() - 60,) * 2)
-    job = job_store.begin("import_corpus", given, corpus="july")
+    job = job_store.begin("import_corpus", arguments, corpus="july")
     assert reverse("manage-job", args=[job.pk]) in goes_on()
     Job.objects.update(state=Job.DONE, **TIMES)
     assert "Label with detectors" in goes_on()

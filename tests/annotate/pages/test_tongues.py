@@ -158,10 +158,10 @@ def test_shipped_kinds_speak_every_language_of_the_pages(slug):
     kind, tongues = KINDS[slug], {code for code, _name in settings.LANGUAGES}
     assert set(kind.wording.titles) == tongues
     assert set(kind.wording.field_names) == set(kind.fields)
-    said = [*kind.wording.field_names.values(), *(each.names for each in kind.answers.values())]
-    said += [each.meanings for each in kind.answers.values() if each.meanings]
-    said += [kind.sensitive.warnings] if kind.sensitive else []
-    assert all(tongues <= set(words) for words in said)
+    translations = [*kind.wording.field_names.values(), *(answer.names for answer in kind.answers.values())]
+    translations += [answer.meanings for answer in kind.answers.values() if answer.meanings]
+    translations += [kind.sensitive.warnings] if kind.sensitive else []
+    assert all(tongues <= set(words) for words in translations)
 
 
 def test_the_page_of_a_record_speaks_one_language_and_the_record_another(make_records_task, person):
@@ -175,13 +175,13 @@ def test_the_page_of_a_record_speaks_one_language_and_the_record_another(make_re
 
 
 def test_a_title_that_a_manager_typed_stays_as_it_is(make_task, make_records_task):
-    own, typed = make_task([], name="own", title="Which language is this post in?"), make_task([], name="typed")
-    asked = make_task([], name="asked", asked="de", title="Is this post in German?")
+    standard, typed = make_task([], name="own", title="Which language is this post in?"), make_task([], name="typed")
+    german = make_task([], name="asked", asked="de", title="Is this post in German?")
     ads = make_records_task("ad_relevance", 1, title="Ads of July")
     with override("de"):
-        told = [task.kind.titled(task) for task in (own, typed, asked, ads)]
+        titles = [task.kind.titled(task) for task in (standard, typed, german, ads)]
         own_words, asked_words = "In welcher Sprache ist dieser Beitrag?", "Ist dieser Beitrag auf Deutsch?"
-        assert told == [own_words, "Which language?", asked_words, "Ads of July"]
+        assert titles == [own_words, "Which language?", asked_words, "Ads of July"]
         assert ads.kind.question(ads) == "Passt die Anzeige zur Suchanfrage?"
 
 

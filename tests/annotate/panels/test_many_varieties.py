@@ -96,21 +96,23 @@ def drawn(seed, accuracies=(0.85, 0.88, 0.92), shared=0.38, reader=0.95):
     luck = rng.random(RECORDS)
     shares = rng.random((3, RECORDS)) < shared**0.5
     chances = np.where(shares, luck, rng.random((3, RECORDS)))
-    own = (truth + rng.integers(1, len(TOPICS), (3, RECORDS))) % len(TOPICS)
+    mistakes = (truth + rng.integers(1, len(TOPICS), (3, RECORDS))) % len(TOPICS)
     wrong = chances > np.array(accuracies)[:, None]
-    labels = np.where(wrong, np.where(shares, others, own), truth)
+    labels = np.where(wrong, np.where(shares, others, mistakes), truth)
     correlations = np.corrcoef(wrong)[np.triu_indices(3, 1)]
 
     agreed = (labels == labels[0]).all(axis=0)
     answers = np.where(rng.random(RECORDS) < reader, truth, (truth + 1) % len(TOPICS))
     result, audits = np.where(agreed, labels[0], answers), []
     strata = [(place, topic) for place in range(len(LANGUAGES)) for topic in range(len(TOPICS))]
-    places = {each: np.flatnonzero(agreed & (language == each[0]) & (labels[0] == each[1])) for each in strata}
-    chosen = rounded(by_power({each: len(found) for each, found in places.items()}, AUDIT_SHARE, LEAST))
-    for each, found in places.items():
-        read = rng.choice(found, chosen[each], replace=False)
+    places = {
+        (place, topic): np.flatnonzero(agreed & (language == place) & (labels[0] == topic)) for place, topic in strata
+    }
+    chosen = rounded(by_power({stratum: len(rows) for stratum, rows in places.items()}, AUDIT_SHARE, LEAST))
+    for stratum, rows in places.items():
+        read = rng.choice(rows, chosen[stratum], replace=False)
         bad = int((labels[0, read] != truth[read]).sum())
-        audits.append(Audit(len(found), bad, bad, len(read) - bad, 0, 0))
+        audits.append(Audit(len(rows), bad, bad, len(read) - bad, 0, 0))
         result[read] = truth[read]  # an adjudicator decides what the reader doubts
     estimate, error = overall_error(audits), float((labels[0, agreed] != truth[agreed]).mean())
     people = 1 - (agreed.sum() - sum(chosen.values())) / RECORDS

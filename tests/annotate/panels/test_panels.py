@@ -105,11 +105,11 @@ def test_a_voter_is_measured_on_what_people_read_and_audited_rows_stand_for_the_
     accuracy = next(row for row in report["rows"] if row["measure"] == "accuracy" and not row["of"])
     rows = [row for row in rows_of(topics / "gold") if row["stratum"] != "agreed"]
     assert accuracy["count"] == len(rows)
-    said = predictions()["a"]
+    labels = predictions()["a"]
     weights = [1 / row["audit_chance"] for row in rows]
-    right = [weight for row, weight in zip(rows, weights, strict=True) if said[row["id"]] == row["label"]]
+    right = [weight for row, weight in zip(rows, weights, strict=True) if labels[row["id"]] == row["label"]]
     assert accuracy["value"] == pytest.approx(sum(right) / sum(weights))
-    truly = sum(said[key] == label for key, label in TRUTH.items()) / len(TRUTH)
+    truly = sum(labels[key] == label for key, label in TRUTH.items()) / len(TRUTH)
     assert accuracy["low"] <= truly <= accuracy["high"]
 
     open_topics(topics, "unaudited", seed="2", audit_share="0", audit_least="0")
@@ -161,8 +161,8 @@ def test_labels_that_are_no_answers_are_counted_in_the_panel_s_report_and_when_a
         printed = capsys.readouterr()
         assert (printed.out + printed.err).count(warning) == 1
     in_each = ", ".join(f"{code} {sum(row['language'] == code for row in ROWS)}" for code in LANGUAGES)
-    told = f"500 records per language were requested, but all that can be drawn are {in_each}."
-    assert told in printed.out + printed.err
+    sentence = f"500 records per language were requested, but all that can be drawn are {in_each}."
+    assert sentence in printed.out + printed.err
 
 
 def test_a_task_without_voters_takes_no_votes_and_shares_its_items_with_one_that_does(topics):
@@ -221,14 +221,14 @@ def opened(name="lang", **options):
 
 def test_two_of_three_settle_a_language_that_all_of_them_know(mine, tmp_path):
     task = opened(voters="langid cld2 mine", agree="2", audit_share="0", audit_least="0")
-    known = {*triggers("demo", find_predictor("demo", "mine"))}
-    assert "de" not in known
+    languages = {*triggers("demo", find_predictor("demo", "mine"))}
+    assert "de" not in languages
     seen = set()
     for unit in task.units.select_related("item"):
         votes = ballots(unit.item.votes, task.panel)
         label = agreed_vote(votes, task.panel)
         stands = (
-            label in known.intersection(task.labels)
+            label in languages.intersection(task.labels)
             and unit.item.letters >= LEAST_LETTERS
             and label not in task.never_agree
             and all(label in DETECTORS[name].languages for name in ("langid", "cld2"))

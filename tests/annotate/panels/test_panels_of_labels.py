@@ -126,8 +126,8 @@ def test_sets_that_cannot_be_answers_are_read_by_people(laws):
     changed = {"d0": "1 2 3 4", "d1": "9", "d2": "und", "d3": "4 4"}
     voters(laws, a=A | changed, b=A | changed)
     task = opened(laws)
-    asked = {*task.units.filter(agreed_label="").values_list("item__key", flat=True)}
-    assert asked == changed.keys()
+    keys = {*task.units.filter(agreed_label="").values_list("item__key", flat=True)}
+    assert keys == changed.keys()
 
 
 def test_a_ranked_voter_is_refused_because_it_states_no_set(laws):

@@ -46,9 +46,9 @@ def test_accuracy_is_unbiased_and_covered_if_audits_are_unfinished_at_random():
         assert weights.sum() == pytest.approx(700)
         gold = np.concatenate([disputed, hits]).astype(int)
         pairs = Paired(np.ones_like(gold), gold, 2, weights)
-        found = pairs.share(pairs.right, np.ones(len(gold), bool))
-        values.append(found.value)
-        widths.append(found.high - found.low)
-        covered += found.low <= truth <= found.high
+        estimate = pairs.share(pairs.right, np.ones(len(gold), bool))
+        values.append(estimate.value)
+        widths.append(estimate.high - estimate.low)
+        covered += estimate.low <= truth <= estimate.high
     assert abs(np.mean(values) - truth) < 3 * np.std(values) / 300**0.5
     assert covered >= 0.92 * 300

@@ -36,8 +36,8 @@ def predictions(seed="1", accuracy=0.88, correlation=0.3):
         others = [topic for topic in TOPICS if topic != truth]
         shared = rng.choice(others) if rng.random() > accuracy else truth
         for by_key in labels.values():
-            own = rng.choice(others) if rng.random() > accuracy else truth
-            by_key[key] = shared if rng.random() < correlation**0.5 else own
+            label = rng.choice(others) if rng.random() > accuracy else truth
+            by_key[key] = shared if rng.random() < correlation**0.5 else label
     return labels
 
 

@@ -13,15 +13,15 @@ KNOWN = {"queue": ["1", "0"] * 4}
 YES, NO = Answer("1"), Answer("0")
 
 
-def known(unit):
+def right_answer(unit):
     return Answer(unit.known_answer) if unit.honeypot else YES
 
 
 def wrong(unit):
-    return Answer("0" if known(unit).label == "1" else "1")
+    return Answer("0" if right_answer(unit).label == "1" else "1")
 
 
-def work(annotator, task, say=known, units=1000):
+def work(annotator, task, say=right_answer, units=1000):
     """Answer up to this many units, and return the judgments."""
     made = []
     while len(made) < units and (lease := take(annotator, task)):
@@ -29,7 +29,7 @@ def work(annotator, task, say=known, units=1000):
     return made
 
 
-def asked(judgments):
+def gold_count(judgments):
     return sum(judgment.unit.honeypot for judgment in judgments)
 
 

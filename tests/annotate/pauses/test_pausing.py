@@ -18,16 +18,16 @@ from annotate.work.queue import open_lease, take
 from tests.annotate.acts import progress_of
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import follow, journeys
-from tests.annotate.pauses.conftest import KNOWN, NO, WATCHED, YES, asked, live, work, wrong
+from tests.annotate.pauses.conftest import KNOWN, NO, WATCHED, YES, gold_count, live, work, wrong
 
 
 def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_records_task, watched, person):
     ann = person("ann", "en")
     made = work(ann, watched, wrong)
-    assert asked(made) == 3
+    assert gold_count(made) == 3
     assert made[-1].unit.honeypot
-    found = running(ann, watched)
-    assert (found.right, found.asked, found.by, found.reason) == (0, 3, None, "")
+    record = running(ann, watched)
+    assert (record.right, record.asked, record.by, record.reason) == (0, 3, None, "")
     assert take(ann, watched) is None
     # in that task only, and nobody else
     assert take(ann, make_records_task(count=2, name="other"))
@@ -36,7 +36,7 @@ def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_
 
 def test_right_answers_skips_and_a_task_that_asks_for_nothing_pause_nobody(make_records_task, watched, person):
     made = work(person("ann", "en"), watched)
-    assert asked(made) == 8
+    assert gold_count(made) == 8
     bea = person("bea", "en")
     while lease := take(bea, watched):
         skip(bea, lease.pk) if lease.unit.honeypot else judge(bea, lease.pk, YES)
@@ -52,8 +52,8 @@ def test_right_answers_skips_and_a_task_that_asks_for_nothing_pause_nobody(make_
 def test_a_manager_pauses_at_once_and_the_open_unit_goes_back(watched, person, manager):
     ann = person("ann", "en")
     lease = take(ann, watched)
-    found = pause(ann, watched, by=manager, reason="  asks to stop ")
-    assert (found.by, found.reason, found.right, found.asked) == (manager, "asks to stop", 0, 0)
+    record = pause(ann, watched, by=manager, reason="  asks to stop ")
+    assert (record.by, record.reason, record.right, record.asked) == (manager, "asks to stop", 0, 0)
     lease.refresh_from_db()
     assert (lease.outcome, lease.place) == ("released", None)
     assert open_lease(ann, watched) is None
@@ -70,9 +70,9 @@ def test_who_is_paused_already_stays_so_and_each_reason_is_noted_once(watched, p
     for reason in ("looked at it", "looked at it", "x" * 200):
         assert pause(ann, watched, by=manager, reason=reason) == rule
     void(ann, watched, by=manager, reason="proved to be a bot")
-    found = Pause.objects.get()
-    assert (found.by, found.asked) == (None, 3)
-    assert found.reason == f"looked at it; {'x' * 200}; proved to be a bot"
+    record = Pause.objects.get()
+    assert (record.by, record.asked) == (None, 3)
+    assert record.reason == f"looked at it; {'x' * 200}; proved to be a bot"
 
 
 def test_a_reason_that_says_nothing_or_cannot_be_stored_is_refused(three, manager, desk):
@@ -102,15 +102,15 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager,
     bea = person("bea", "en")
     work(bea, watched, wrong)
     lift(running(bea, watched), by=manager)
-    assert asked(work(bea, watched)) >= 5  # right answers let one work to the end
+    assert gold_count(work(bea, watched)) >= 5  # right answers let one work to the end
     assert running(bea, watched) is None
     lift(running(ann, watched), by=manager)
     assert running(ann, watched) is None
     after = work(ann, watched, wrong)
-    assert asked(after) == 3
+    assert gold_count(after) == 3
     assert len(before) < len({judgment.unit_id for judgment in before + after}) == len(before) + len(after)
     newest, first = Pause.objects.filter(annotator=ann)
-    assert [(each.right, each.asked) for each in (newest, first)] == [(0, 3), (0, 3)]
+    assert [(record.right, record.asked) for record in (newest, first)] == [(0, 3), (0, 3)]
     lift(first, by=django_user_model.objects.create_superuser("other"))  # a pause names who lifted it first
     first.refresh_from_db()
     assert first.lifted_by == manager
@@ -168,12 +168,12 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     work(ann, other)
     work(ann, task, units=1)
     undo(ann, task)
-    own = {judgment.unit_id for judgment in work(ann, task, units=2)}
+    units = {judgment.unit_id for judgment in work(ann, task, units=2)}
     skipped = take(ann, task)
     skip(ann, skipped.pk)
     work(bea, task)
     assert void(ann, task, by=manager, reason="sleeps") == Voided(2, 2)
-    assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == own
+    assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == units
     assert Judgment.objects.get(kind="skip").voided_by == manager
     assert Unit.objects.get(pk=skipped.unit_id).stage == stages.LABELLED
     # What was taken back stays so, and the other task is left alone.

@@ -29,14 +29,14 @@ def test_an_answer_in_flight_is_either_voided_or_refused(make_records_task, pers
         ann = person(f"ann{number}", "en")
         lease = take(ann, task)
         first, second = lambda: judge(ann, lease.pk, YES), lambda: void(ann, task, by=manager, reason="sleeps")  # noqa: B023
-        said, done = at_once(*((first, second) if number % 2 else (second, first)))[:: 1 if number % 2 else -1]
+        answer, done = at_once(*((first, second) if number % 2 else (second, first)))[:: 1 if number % 2 else -1]
         assert not live(ann).exists()
-        if isinstance(said, Judgment):
+        if isinstance(answer, Judgment):
             assert done == Voided(1, 1)
         else:
-            assert isinstance(said, Paused)
+            assert isinstance(answer, Paused)
             assert done == Voided(0, 0)
-        outcomes.add(type(said))
+        outcomes.add(type(answer))
         unit = Unit.objects.get(pk=lease.unit_id)
         assert (unit.stage, unit.label) == ("QUEUED", "")
         assert not unit.leases.filter(place__isnull=False).exists()

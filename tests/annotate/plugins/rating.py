@@ -45,5 +45,5 @@ class Rating(Form):
         text = super().read(sent).strip()
         return str(int(text)) if text.isdecimal() else text
 
-    def agrees(self, said, known):
-        return abs(int(said) - int(known)) <= NEAR
+    def agrees(self, answer, correct):
+        return abs(int(answer) - int(correct)) <= NEAR

@@ -39,14 +39,14 @@ class SecondReader(QualityControl):
         added.alias(place=F("position") % every).filter(place=begin).update(redundancy=F("redundancy") + 1)
         return 0
 
-    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
-        if not found["read"]:
-            return Panel("Second readers", key="second_reader", data=found, empty="No unit has two answers yet.")
-        words = [f"Two people read {found['read']} units and gave the same answer to {found['same']}."]
-        return Panel("Second readers", words, [table("", COLUMNS, [found])], found, key="second_reader")
+    def panel(self, task: Task, results: dict[str, Any]) -> Panel:
+        if not results["read"]:
+            return Panel("Second readers", key="second_reader", data=results, empty="No unit has two answers yet.")
+        words = [f"Two people read {results['read']} units and gave the same answer to {results['same']}."]
+        return Panel("Second readers", words, [table("", COLUMNS, [results])], results, key="second_reader")
 
     def section(self, task: Task) -> dict[str, Any]:
-        pairs = [said for said in self._said(task).values() if len(said) > 1]
+        pairs = [labels for labels in self._answers(task).values() if len(labels) > 1]
         same = sum(first == second for first, second, *_ in pairs)
         return {
             "every": task.options[EVERY.name],
@@ -56,16 +56,16 @@ class SecondReader(QualityControl):
         }
 
     def columns(self, task: Task) -> dict[str, dict[int, str]]:
-        return {"second_label": {unit: said[1] for unit, said in self._said(task).items() if len(said) > 1}}
+        return {"second_label": {unit: labels[1] for unit, labels in self._answers(task).items() if len(labels) > 1}}
 
-    def _said(self, task: Task) -> dict[int, list[str]]:
+    def _answers(self, task: Task) -> dict[int, list[str]]:
         """Return the valid answers of each unit, in the order in which they were given."""
-        found: dict[int, list[str]] = {}
+        answers: dict[int, list[str]] = {}
         units = task.units.work().order_by()
         rows = Judgment.objects.live().answers().filter(unit__in=units).order_by("pk")
         for unit, label in rows.values_list("unit_id", "label"):
-            found.setdefault(unit, []).append(label)
-        return found
+            answers.setdefault(unit, []).append(label)
+        return answers
 
 
 CONTROL = SecondReader()

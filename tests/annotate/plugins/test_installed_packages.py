@@ -79,8 +79,8 @@ def test_a_form_from_outside_is_answered_adjudicated_exported_and_evaluated(task
         number = int(lease["fields"]["joke"][5:-1])
         refused = program.post(f"leases/{lease['id']}/judge/", label="101")
         assert (refused.status_code, refused.json()["code"]) == (400, "invalid_answer")
-        said = program.post(f"leases/{lease['id']}/judge/", label=str(10 * number + (20 if number == 5 else 4)))
-        assert said.status_code == 200
+        response = program.post(f"leases/{lease['id']}/judge/", label=str(10 * number + (20 if number == 5 else 4)))
+        assert response.status_code == 200
     assert sorted(task.units.values_list("stage", "label")) == [
         (stages.ADJUDICATION, ""),
         *((stages.LABELLED, label) for label in ("14", "24", "34", "4", "44")),
@@ -172,7 +172,7 @@ def test_the_result_of_a_detector_is_checked_and_its_package_is_named(installed_
 def test_a_control_whose_panel_fails_says_so_and_the_page_shows_the_others(make_task, desk, monkeypatch, caplog):
     make_task([DISPUTED])
 
-    def fail(self, task, found):
+    def fail(self, task, results):
         raise ZeroDivisionError("no answers")
 
     monkeypatch.setattr(Checks, "panel", fail)
@@ -227,8 +227,8 @@ def test_a_detector_from_outside_votes_and_is_one_of_a_panel(common, corpus, tmp
     } - {row["id"] for row in rows if not row["common"]}
     assert part.unanimous == len(unanimous) > 0
 
-    said = triggers("posts", find_predictor("posts", "common"))
-    assert said["de"] == list(by_id.values()).count("de")
+    counts = triggers("posts", find_predictor("posts", "common"))
+    assert counts["de"] == list(by_id.values()).count("de")
     assert sum(triggers("posts", find_predictor("posts", "majority")).values()) == len(rows)
 
     how = {"kind": "language", "corpus": "posts", "size": "40", "seed": "1", "audit_share": "0"}

@@ -100,9 +100,9 @@ def read(task, person):
 
 def test_one_unit_in_three_goes_to_a_second_person_who_is_shown_nothing_else(task, person, client):
     """Statements and page are those of any other unit."""
-    asked = list(task.units.order_by("position").values_list("redundancy", flat=True))
-    assert sorted(asked) == [1] * 8 + [2] * 4
-    assert [asked[place::3] for place in range(3)].count([2] * 4) == 1
+    redundancies = list(task.units.order_by("position").values_list("redundancy", flat=True))
+    assert sorted(redundancies) == [1] * 8 + [2] * 4
+    assert [redundancies[place::3] for place in range(3)].count([2] * 4) == 1
     shown = {}
     for name in ("ann", "bob"):
         client.force_login(person(name, "en").user)

@@ -57,8 +57,8 @@ def test_a_row_has_the_message_both_sets_the_majority_and_who_stood_first_for_wh
     ]
     assert (row["label"], row["stage"]) == ("mt5", "LABELLED")
     assert row["preferred"] == [{"label": "bert", "votes": 1}, {"label": "mt5", "votes": 2}]
-    assert [each["label"] for each in row["judgments"]] == ["mt5", "mt5", "bert"]
-    assert {each["first"] for other in rows.values() for each in other["judgments"]} == {"bert", "mt5"}
+    assert [judgment["label"] for judgment in row["judgments"]] == ["mt5", "mt5", "bert"]
+    assert {judgment["first"] for other in rows.values() for judgment in other["judgments"]} == {"bert", "mt5"}
     # Equal sets are ties that nobody judged.
     row = rows["en-5"]
     assert (row["label"], row["stage"], row["preferred"], row["judgments"]) == ("tie", "AGREED", [], [])
@@ -67,7 +67,9 @@ def test_a_row_has_the_message_both_sets_the_majority_and_who_stood_first_for_wh
         other = rows[row["id"]]
         for name in ("message", "reply", "systems", "replies", "label", "preferred"):
             assert row[name] == other[name]
-        assert [each["first"] for each in row["judgments"]] == [each["first"] for each in other["judgments"]]
+        assert [judgment["first"] for judgment in row["judgments"]] == [
+            judgment["first"] for judgment in other["judgments"]
+        ]
     card = (folder / "README.md").read_text(encoding="utf-8")
     for words in (
         "6 comparisons on 6 messages of the corpus `talk`",

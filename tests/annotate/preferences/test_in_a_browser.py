@@ -47,12 +47,12 @@ def test_twenty_preferences_by_keys_alone(at_work, compare, reader, size, langua
         seen.append(hands.page.inner_text(".set:first-child li:first-child"))
         hands.press_and_wait(key)
     assert "20 answered" in " ".join(hands.page.inner_text(".tally").split())
-    said = Judgment.objects.order_by("pk").values_list("unit", "label")
+    judgments = Judgment.objects.order_by("pk").values_list("unit", "label")
     first = dict(Side.objects.values_list("unit", "first"))
-    sides = ["tie" if label == "tie" else "first" if label == first[unit] else "second" for unit, label in said]
+    sides = ["tie" if label == "tie" else "first" if label == first[unit] else "second" for unit, label in judgments]
     assert sides == [{"Digit1": "first", "Digit2": "second", "Digit3": "tie"}[key] for key in pressed]
-    shown = {name: said({"id": ""})[0] for name, said in replies.items()}
-    assert seen == [shown[first[unit]] for unit, _ in said]
+    shown = {name: reply({"id": ""})[0] for name, reply in replies.items()}
+    assert seen == [shown[first[unit]] for unit, _ in judgments]
     # Undo brings the last one back as it stood, and skipping passes it over.
     hands.press_and_wait("KeyZ")
     assert hands.page.inner_text(".set:first-child li:first-child") == seen[-1]
@@ -68,7 +68,7 @@ def test_message_sets_and_answers_are_all_in_view_and_have_contrast(at_work, com
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert worst_contrast(page) >= 4.5, scheme
-    boxes = [page.locator(each).bounding_box() for each in ("#post .message", ".set >> nth=0", ".set >> nth=1")]
+    boxes = [page.locator(selector).bounding_box() for selector in ("#post .message", ".set >> nth=0", ".set >> nth=1")]
     answers = page.locator(".options button")
     bar = [answers.nth(number).bounding_box() for number in range(3)]
     message, first, second = boxes
@@ -81,8 +81,8 @@ def test_message_sets_and_answers_are_all_in_view_and_have_contrast(at_work, com
         # The first is on the left whatever the language, as key 1 is left of key 2.
         assert first["x"] + first["width"] <= second["x"]
         assert first["y"] == second["y"]
-    assert max(each["y"] + each["height"] for each in boxes) <= min(each["y"] for each in bar)
-    assert max(each["y"] + each["height"] for each in bar) <= size["viewport"]["height"]
+    assert max(box["y"] + box["height"] for box in boxes) <= min(box["y"] for box in bar)
+    assert max(box["y"] + box["height"] for box in bar) <= size["viewport"]["height"]
     # Beside messages in Arabic the answers are in Arabic, too.
     called = [task.kind.answers[label].name(language) for label in task.kind.answers]
     assert [answers.nth(number).inner_text().split("\n")[-1] for number in range(3)] == called
@@ -102,11 +102,11 @@ def test_before_an_answer_is_taken_back_it_is_seen_what_this_one_was(at_work, co
     page.click("#account > summary")
     page.click("text=Your answers")
     for row, number, chosen in ((0, 1, []), (1, 0, ["Set 2"])):  # the last answer is on top
-        told = page.locator(".sets-answered").nth(row)
-        assert told.locator("li").first.is_hidden()
-        told.locator("summary").click()
-        assert told.locator("li").all_inner_texts() == stood[number]
-        assert [each.split("\n")[0] for each in told.locator(".preferred").all_inner_texts()] == [
+        answer = page.locator(".sets-answered").nth(row)
+        assert answer.locator("li").first.is_hidden()
+        answer.locator("summary").click()
+        assert answer.locator("li").all_inner_texts() == stood[number]
+        assert [text.split("\n")[0] for text in answer.locator(".preferred").all_inner_texts()] == [
             f"2 {name} your answer" for name in chosen
         ]
     for size in (PHONE, DESK):

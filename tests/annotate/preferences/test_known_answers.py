@@ -146,8 +146,8 @@ def test_hidden_answers_look_like_work_and_count_by_system(world, ann):
     task = world(test_items=0, gold_share=0.5)
     for _ in range(16):
         lease = take(ann, task)
-        known = lease.unit.known_answer
-        judge(ann, lease.pk, Answer(sides_of(ann, lease.unit).seen(known) if known else "first"))
+        gold = lease.unit.known_answer
+        judge(ann, lease.pk, Answer(sides_of(ann, lease.unit).seen(gold) if gold else "first"))
     counts = honeypots.by_annotator(task)[ann.pk]
     assert counts["asked"] == counts["right"] > 4
     assert Side.objects.count() == Judgment.objects.count() == 16

@@ -276,7 +276,7 @@ def test_nothing_that_an_adjudicator_is_told_does_either(two, person):
     tasks = two(*people, ada)
     client = Client()
     client.force_login(ada.user)
-    told = []
+    replies = []
     for task in tasks:
         for somebody, side in zip(people, ("first", "second", "tie"), strict=True):
             judge(somebody, take(somebody, task).pk, Answer(side))
@@ -291,13 +291,13 @@ def test_nothing_that_an_adjudicator_is_told_does_either(two, person):
         tried += [client.post(f"{api}/adjudication/{unit}/unsettle/")]
         tried += [client.post(f"{api}/adjudication/{unit}/settle/", {"label": "first", **reason}, content_type=JSON)]
         tried += [client.post(f"{api}/adjudication/{unit}/settle/", {"label": "tie", **reason}, content_type=JSON)]
-        told.append(list(map(plain, tried)))
-    for one, other in zip(*told, strict=True):
+        replies.append(list(map(plain, tried)))
+    for one, other in zip(*replies, strict=True):
         assert one == other
-    check_unnamed(told[0])
+    check_unnamed(replies[0])
     dossier = client.get(f"/api/v1/tasks/same/adjudication/{tasks[0].units.get().pk}/").json()
     assert dossier["sets"][0][0] == "Plum 1"
-    assert [each["label"] for each in dossier["judgments"]][:3] == ["first", "second", "tie"]
+    assert [judgment["label"] for judgment in dossier["judgments"]][:3] == ["first", "second", "tie"]
     assert {task.units.get().label for task in tasks} == set(SYSTEMS)
 
 
@@ -315,6 +315,6 @@ def test_an_adjudicator_for_whom_the_other_stands_first_sees_votes_by_their_own_
         sides = sides_of(ada, unit)
         assert dossier["sets"] == list(sides.sets)
         stored = unit.judgments.order_by("pk").values_list("label", flat=True)
-        assert [each["label"] for each in dossier["judgments"]] == [sides.seen(label) for label in stored]
+        assert [judgment["label"] for judgment in dossier["judgments"]] == [sides.seen(label) for label in stored]
         turned += Side.objects.get(unit=unit, annotator=people[0]).first != sides.first
     assert turned

@@ -49,9 +49,9 @@ def task(db, tmp_path, person):
     for annotator in (person("ann", "en de"), person("ben", "en de")):
 
         def answer(lease, is_ben=annotator.user.username == "ben"):
-            _, said, number = lease.unit.item.key.split(":")
+            _, truth, number = lease.unit.item.key.split(":")
             # They differ on a few records, so that there is something to measure and to decide.
-            return LABELS[LABELS.index(said) - (is_ben and number == "0")]
+            return LABELS[LABELS.index(truth) - (is_ben and number == "0")]
 
         work_through(annotator, task, answer)
     return task
@@ -70,8 +70,8 @@ def test_labels_that_are_also_codes_of_languages_keep_their_names(task, tmp_path
     assert names_in(card) == []
     rows = [json.loads(line) for line in (out / "gold.unfinished.jsonl").read_text().splitlines()]
     assert {row["label"] for row in rows} == {*LABELS}
-    said = (f"{row['id']},{LABELS[number % len(LABELS)]}\n" for number, row in enumerate(rows))
-    predictions.write_text("id,label\n" + "".join(said))
+    lines = (f"{row['id']},{LABELS[number % len(LABELS)]}\n" for number, row in enumerate(rows))
+    predictions.write_text("id,label\n" + "".join(lines))
     for options in ({"out": str(tmp_path / "report")}, {"json": True}):
         printed = StringIO()
         call_command("evaluate", str(predictions), gold=[str(out)], unfinished=True, stdout=printed, **options)

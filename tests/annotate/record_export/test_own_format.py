@@ -43,8 +43,8 @@ def grade(predictions: Path, sets, against=None):
     rows = []
     for name in (name for name in gold.files if name.endswith(".test.txt")):
         language = name.split(".")[1]
-        truth, given = labels_of(gold.folder / name), labels_of(predictions / f"{language}.txt")
-        right = sum(one == other for one, other in zip(truth, given, strict=True))
+        truth, predicted = labels_of(gold.folder / name), labels_of(predictions / f"{language}.txt")
+        right = sum(one == other for one, other in zip(truth, predicted, strict=True))
         rows.append(row("accuracy", {"language": language}, proportion(right, len(truth)), len(truth)))
     [name] = system_names([predictions])
     head = [{"measure": "accuracy", "of": rows[0]["of"]}]

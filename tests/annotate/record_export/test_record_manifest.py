@@ -137,7 +137,7 @@ def marks(body):
 
 
 def test_title_source_and_licence_are_words_in_the_card_and_never_markup(corpus_of, tmp_path):
-    told = {}
+    cards = {}
     for name, words in (("ad_relevance", "plain words"), ("qa_match", f"{HOSTILE} {MORE}")):
         title = " ".join(words.split())[:200].strip()
         corpus = corpus_of(name, source=words, licence=words, text_may_leave=True)
@@ -146,8 +146,8 @@ def test_title_source_and_licence_are_words_in_the_card_and_never_markup(corpus_
         front, body = card(tmp_path / name)
         assert (front["pretty_name"], front["license_name"]) == (title, words)
         assert body.startswith("\n# ")
-        told[name] = set(front), headings(body), marks(body), body
-    plain, hostile = told.values()
+        cards[name] = set(front), headings(body), marks(body), body
+    plain, hostile = cards.values()
     assert plain[:3] == hostile[:3]
     assert "<script>" not in hostile[3]
 

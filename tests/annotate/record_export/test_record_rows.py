@@ -116,11 +116,11 @@ def test_hidden_gold_answers_and_what_was_said_of_them_are_in_no_file(opened, cr
     pots = task.units.filter(honeypot=True)
     assert Judgment.objects.filter(unit__in=pots).count() > 10
     manifest = export(task, out)
-    told = everything_in(out)
+    text = everything_in(out)
     for answer in task.gold_answers.select_related("item"):
-        assert f'"{answer.item.key}"' not in told
-        assert json.dumps(answer.item.fields["title"], ensure_ascii=False)[1:-1] not in told
-    assert "A secret explanation." not in told
+        assert f'"{answer.item.key}"' not in text
+        assert json.dumps(answer.item.fields["title"], ensure_ascii=False)[1:-1] not in text
+    assert "A secret explanation." not in text
     assert manifest["honeypots"]["asked"] == Judgment.objects.filter(unit__in=pots, kind="answer").count()
     assert manifest["gold_answers"] == {"practice": 1, "test": 0, "queue": 8}
     assert sum(len(row["judgments"]) for row in rows_of(out)) == Judgment.objects.exclude(unit__in=pots).count()
@@ -134,8 +134,8 @@ def test_voided_answers_to_hidden_gold_answers_do_not_count_in_the_accuracy(open
         judged(crowd[3], pot, "Good" if pot.known_answer == "Bad" else "Bad")
     assert export(task, out)["honeypots"]["accuracy"]["value"] == 0.5
     void(crowd[3], task, by=manager, reason="sleeps")
-    found = export(task, out)["honeypots"]
-    assert (found["asked"], found["right"]) == (len(pots), len(pots))
+    counts = export(task, out)["honeypots"]
+    assert (counts["asked"], counts["right"]) == (len(pots), len(pots))
 
 
 def test_copies_have_the_label_of_the_record_that_people_judged(opened, answered, out):

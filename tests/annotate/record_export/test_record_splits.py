@@ -48,11 +48,11 @@ def test_a_split_far_from_its_share_is_told_of_with_the_reason(opened, answered,
     ]
     answered(opened("ad_relevance", *shared, languages=["de", "en"]))
     call_command("export_gold", "ad_relevance", out=out)
-    told = capsys.readouterr().err
-    assert "Note: In English, train has " in told
-    assert " of the records instead of 80.0%, " in told
+    output = capsys.readouterr().err
+    assert "Note: In English, train has " in output
+    assert " of the records instead of 80.0%, " in output
     sentence = "30 of 50 belong together with records in other languages, and only en is trained on."
-    assert told.endswith(f"{sentence}\n")
+    assert output.endswith(f"{sentence}\n")
     assert sentence in card_of(out)[1]
     manifest = json.loads((out / "manifest.json").read_text())
     assert list(manifest["splits"]["off"]) == ["en"]

@@ -38,10 +38,10 @@ def all_an_annotator_sees(task, annotator, answer="fr"):
     seen = [client.post(f"{path}/start/", headers={"HX-Request": "true"}).text]
     lease = re.search(r'name="lease" value="(\d+)"', seen[0])[1]
     seen.append(client.get(f"{path}/").text)
-    given = client.post(f"/api/v1{path}/next/").json()
-    assert str(given["lease"].pop("id")) == lease
-    assert given["lease"].pop("expires_at")
-    seen.append(json.dumps(given))
+    response = client.post(f"/api/v1{path}/next/").json()
+    assert str(response["lease"].pop("id")) == lease
+    assert response["lease"].pop("expires_at")
+    seen.append(json.dumps(response))
     seen.append(client.post(f"{path}/judge/", {"lease": lease, **sent(answer)}, headers={"HX-Request": "true"}).text)
     answers = client.get(f"{path}/answers/").text
     answers = re.sub(r'name="judgment" value="\d+"|answers/\d+/|\d\d:\d\d:\d\d', "", answers)
@@ -84,15 +84,15 @@ def seen_alone(make_task, annotator, entry, answer, **fields):
     # Nobody is given a hidden unit with a text that they have seen.
     text = f"{entry['text']} of {name}"
     task = make_task([{"key": name, **entry, "text": text}], name=name, **fields)
-    found = all_an_annotator_sees(task, annotator, answer)
+    pages = all_an_annotator_sees(task, annotator, answer)
     client = signed_in(annotator)
     for address in ("undo/", *(["sheet/start/"] if fields.get("asked") else [])):
         page = client.post(f"/tasks/{name}/{address}", headers={"HX-Request": "true"}).text
         lease = re.search(r'name="lease" value="(\d+)"', page)[1]
         page = without_what_may_differ(page, lease).replace(f'-{lease}"', '-"').replace(f"/{name}/", "/task/")
-        found.append(page)
+        pages.append(page)
     Task.objects.filter(pk=task.pk).update(is_open=False)
-    return task.units.get(), [page.replace(text, entry["text"]) for page in found]
+    return task.units.get(), [page.replace(text, entry["text"]) for page in pages]
 
 
 AUDITS = [{"audit_least": 1, "audit_recheck": recheck} for recheck in (0, 1)]
@@ -141,13 +141,13 @@ def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_tas
     task = make_task([DISPUTED] * 3, asked="de", decoys=1, redundancy=2)
     for _ in range(3):
         judge(bea, take(bea, task).pk, Answer("not-de", comment="a comment of Bea's"))
-    told = "\n".join(all_an_annotator_sees(task, ann, "de"))
+    text = "\n".join(all_an_annotator_sees(task, ann, "de"))
     client = signed_in(ann)
-    told += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
-    assert told.count('class="posts"') == 1
+    text += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
+    assert text.count('class="posts"') == 1
     for word in (*stages.STAGES, "Bea", "langid", "cld2", "fasttext", "predictor", "decoy", "gold", "audit", "agreed"):
-        assert word not in told, word
-    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
+        assert word not in text, word
+    assert all(annotator.pseudonym not in text for annotator in Annotator.objects.all())
 
 
 def two_records(make_records_task, annotator, *, hidden):
@@ -174,7 +174,7 @@ def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
     for hidden in (False, True):
         task = two_records(make_records_task, ann, hidden=hidden)
         judge(bea, take(bea, task).pk, Answer("0", comment="a comment of Bea's"))
-        found = all_an_annotator_sees(task, ann, answer)
+        pages = all_an_annotator_sees(task, ann, answer)
         client = signed_in(ann)
         # taken back, then skipped, then gone through to the end
         for address, fields in (("undo", {}), ("judge", {"skip": "1"}), ("judge", {"answer": "1"})):
@@ -182,17 +182,17 @@ def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
             page = client.post(
                 f"/tasks/{task.name}/{address}/", {"lease": lease.pk, **fields}, headers={"HX-Request": "true"}
             ).text
-            found.append(without_what_may_differ(page, "").replace(f"/{task.name}/", "/task/"))
-        found.append(json.dumps(client.get(f"/api/v1/tasks/{task.name}/progress/").json()))
-        seen.append([re.sub(r'name="lease" value="\d+"', "", page) for page in found])
+            pages.append(without_what_may_differ(page, "").replace(f"/{task.name}/", "/task/"))
+        pages.append(json.dumps(client.get(f"/api/v1/tasks/{task.name}/progress/").json()))
+        seen.append([re.sub(r'name="lease" value="\d+"', "", page) for page in pages])
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for first, second in zip(*seen, strict=True):
         assert first.splitlines() == second.splitlines()
-    told = "\n".join(seen[1])
-    assert told.count("the first?") > 3
+    text = "\n".join(seen[1])
+    assert text.count("the first?") > 3
     for word in (*stages.STAGES, "Bea", "Because of", "honeypot", "gold", "known", "explanation"):
-        assert word not in told, word
-    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
+        assert word not in text, word
+    assert all(annotator.pseudonym not in text for annotator in Annotator.objects.all())
 
 
 # --- decoys, audits and gold answers are not given to a person who has seen the text, whatever it was shown as
@@ -214,7 +214,7 @@ def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, pe
     hidden = set(task.units.filter(known_answer__gt="") | task.units.filter(audited=True))
     assert len(hidden) == 4
     earlier = make_task([DISPUTED] * 4, name="earlier")
-    for unit, other in zip(sorted(hidden, key=lambda each: each.pk), earlier.units.all(), strict=True):
+    for unit, other in zip(sorted(hidden, key=lambda unit: unit.pk), earlier.units.all(), strict=True):
         if copied:
             other.item.text = unit.item.text
             other.item.save()
@@ -245,7 +245,7 @@ def test_gold_answers_go_to_those_alone_who_have_not_seen_the_record(make_record
     task = make_records_task("qa_match", 12, gold={"queue": ["1", "0"] * 3}, gold_share=0.34, pause_below=0.0)
     pots = set(task.units.filter(honeypot=True))
     earlier = make_records_task("qa_match", 4, name="earlier")
-    for pot, other in zip(sorted(pots, key=lambda each: each.pk), earlier.units.all(), strict=False):
+    for pot, other in zip(sorted(pots, key=lambda pot: pot.pk), earlier.units.all(), strict=False):
         other.item.text = pot.item.text
         other.item.save()
     ann = person("ann", "en")
@@ -254,9 +254,9 @@ def test_gold_answers_go_to_those_alone_who_have_not_seen_the_record(make_record
     left = {pot for pot in pots if pot.item.text not in met}
     assert len(left) == 2
     waits = progress_of(ann, task)["waiting"]
-    given = all_given(ann, task)
-    assert pots.intersection(given) == left
-    assert len(given) == waits
+    units = all_given(ann, task)
+    assert pots.intersection(units) == left
+    assert len(units) == waits
 
 
 # --- tasks with a secret, and tasks from before lots had one, which go on as they were
@@ -272,8 +272,8 @@ def test_decisions_that_nobody_could_make_a_second_time_are_told_apart(skipped, 
     with_manifest_of("corpus")
     settle_all((ada,), task)
     tell(task, out)
-    status, told = verified(out)
-    assert (status, of_lots(told)["second"]) == (0, (30, 0))
+    status, report = verified(out)
+    assert (status, of_lots(report)["second"]) == (0, (30, 0))
 
 
 def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(make_task, person, ada, out):
@@ -281,13 +281,13 @@ def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(mak
     with_manifest_of("corpus")
     reader = person("reader", "de")
     work_through(reader, task)
-    call_command("close", "task", stdout=(said := io.StringIO()))
+    call_command("close", "task", stdout=(output := io.StringIO()))
     call_command("export_gold", "task", out=out, stdout=io.StringIO())
     [first] = manifest_of(out)["lots"]["outcomes"]
-    assert f"Publish this digest of the outcomes of randomly drawn items: {first['digest']}." in said.getvalue()
+    assert f"Publish this digest of the outcomes of randomly drawn items: {first['digest']}." in output.getvalue()
     settle_all([ada], task)
     tell(task, out)
-    digests = [each["digest"] for each in manifest_of(out)["lots"]["outcomes"]]
+    digests = [outcome["digest"] for outcome in manifest_of(out)["lots"]["outcomes"]]
     assert (digests[0], len(digests)) == (first["digest"], 2)
     assert verified(out)[0] == 0
 

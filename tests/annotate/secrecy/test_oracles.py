@@ -141,10 +141,10 @@ def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd
     way = attacks.Way("api", ann, task)
     wrong = {"1": "0", "0": "1"}
     while lease := way.take()[1]:
-        known = lease.unit.known_answer
-        way.answer(lease, wrong.get(known, "1"))
-        if known and way.undo().status == 200:
-            way.answer(open_lease(ann, task), known)
+        gold = lease.unit.known_answer
+        way.answer(lease, wrong.get(gold, "1"))
+        if gold and way.undo().status == 200:
+            way.answer(open_lease(ann, task), gold)
     [pause] = task.pauses.all()
     assert (pause.right, pause.asked) == (0, 3)
 
@@ -161,16 +161,16 @@ def counted_anew(person, task):
 @pytest.mark.parametrize("redundancy", [1, 3])
 def test_an_exact_count_is_the_same_before_and_after_a_unit_is_taken_and_given_back(crowd, redundancy):
     task, (ann, bea, *_) = crowd(count=60, redundancy=redundancy, share=0.34)
-    found = {True: set(), False: set()}
+    outcomes = {True: set(), False: set()}
     for _ in range(24):
-        before = [counted_anew(each, task) for each in (ann, bea)]
+        before = [counted_anew(annotator, task) for annotator in (ann, bea)]
         lease = take(ann, task)
-        taken = [counted_anew(each, task) for each in (ann, bea)]
+        taken = [counted_anew(annotator, task) for annotator in (ann, bea)]
         release(ann, lease.pk)
-        returned = [counted_anew(each, task) for each in (ann, bea)]
-        found[lease.unit.honeypot].add((before == taken, before == returned))
+        returned = [counted_anew(annotator, task) for annotator in (ann, bea)]
+        outcomes[lease.unit.honeypot].add((before == taken, before == returned))
         judge(ann, take(ann, task).pk, Answer("1"))
-    assert found == {True: {(True, True)}, False: {(True, True)}}
+    assert outcomes == {True: {(True, True)}, False: {(True, True)}}
 
 
 @pytest.mark.parametrize("redundancy", [1, 3])
@@ -179,7 +179,7 @@ def test_what_one_gives_back_comes_to_a_colleague_and_counts_as_the_work_would(c
     task, (ann, bea, *_) = crowd(count=40, redundancy=redundancy)
     lease = gold_or_work(task, ann, gold=gold)
     release(ann, lease.pk)
-    waiting, came = [counted_anew(each, task) for each in (ann, bea)], []
+    waiting, came = [counted_anew(annotator, task) for annotator in (ann, bea)], []
     while not came or came[-1] != lease.unit:
         theirs = take(bea, task)
         came.append(theirs.unit)
@@ -234,10 +234,10 @@ def test_a_gold_answer_runs_the_same_statements_as_work_and_says_the_same(crowd,
         options["pots"] = [labels[0], labels[-1]] * 10
     alone = trick in ("answered", "answered late")
     task, (ann, *others) = crowd(count=40 if alone else 120, **options)
-    Annotator.objects.filter(pk__in=[each.pk for each in others[:takers]]).update(takes_disturbing=True)
-    found = attacked(name, task, ann, None if alone else others, 14, trick)
-    attacks.assert_same_statements(found, attacks.is_gold)
-    statuses = {value for each in found for score, value in each.scores.items() if score.endswith("status")}
+    Annotator.objects.filter(pk__in=[other.pk for other in others[:takers]]).update(takes_disturbing=True)
+    attempts = attacked(name, task, ann, None if alone else others, 14, trick)
+    attacks.assert_same_statements(attempts, attacks.is_gold)
+    statuses = {value for attempt in attempts for score, value in attempt.scores.items() if score.endswith("status")}
     assert statuses == {200.0}
 
 
@@ -312,8 +312,8 @@ def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_a
     for unit in units:
         with attacks.statements() as ran:
             shown = client.get(address.format(unit.pk).removesuffix("settle/"))
-            said = client.post(address.format(unit.pk), sent, **how)
-        assert (shown.status_code, said.status_code) == (200, 302 if name == "page" else 200)
+            response = client.post(address.format(unit.pk), sent, **how)
+        assert (shown.status_code, response.status_code) == (200, 302 if name == "page" else 200)
         seen[attacks.is_audited(unit)].add(tuple(ran))
     assert seen[True] == seen[False]
     assert len(seen[True]) == 1
@@ -325,8 +325,8 @@ def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_a
 @pytest.mark.parametrize("trick", ["given back", "run out", "taken back, given back"])
 def test_with_five_at_work_what_comes_back_tells_nothing(crowd, trick):
     task, (ann, *others) = crowd(count=300, redundancy=2, pots=POTS * 2, secret="1" * 64)
-    found = attacks.by_score(attacked("api", task, ann, others, 90, trick), attacks.is_gold)
-    gold, work = found[f"{trick}: comes back"]
+    scores = attacks.by_score(attacked("api", task, ann, others, 90, trick), attacks.is_gold)
+    gold, work = scores[f"{trick}: comes back"]
     assert min(len(gold), len(work)) >= 40
     low, high = roc.interval(gold, work)
     assert low <= 0.5 <= high
@@ -373,10 +373,10 @@ def one_secret(monkeypatch):
 )
 def test_no_pair_of_acts_tells_a_hidden_unit_from_others(db, name, way):
     population = act_pairs.POPULATIONS[name](UNITS, way, views=VIEWS)
-    found = act_pairs.all_tried(population.person, UNITS, population.pairs)
+    attempts = act_pairs.all_tried(population.person, UNITS, population.pairs)
     features = defaultdict(lambda: ([], []))
-    for kind, hidden, told in population.features(found):
-        for feature, value in told:
+    for kind, hidden, scores in population.features(attempts):
+        for feature, value in scores:
             features[kind, feature][not hidden].append(value)
     enough = {key: values for key, values in features.items() if min(map(len, values)) >= FEWEST}
     assert {kind for kind, _ in enough} == {kind for kinds in population.kinds.values() for kind in kinds}

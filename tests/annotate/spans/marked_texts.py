@@ -39,10 +39,10 @@ KEYS = {"PER": "Digit1", "ORG": "Digit2", "LOC": "Digit3", "MISC": "Digit4"}
 def marks_of(language):
     """Return the spans of a text's names, as Python finds them, in the order of the list."""
     text, names = TEXTS[language]
-    found, end = [], 0
+    spans, end = [], 0
     for name in names.split("|"):
         words, _, label = name.rpartition(":")
         start = text.find(words, end) if text.find(words, end) >= 0 else text.find(words)
         end = start + len(words)
-        found.append(Span(start, end, label))
-    return found
+        spans.append(Span(start, end, label))
+    return spans

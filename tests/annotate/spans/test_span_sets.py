@@ -195,10 +195,10 @@ def large_set(spans_task, tmp_path):
     rows = rows_of(tmp_path / "many")
     predicted = {}
     for key, row in rows.items():
-        kept = [span for span in spans_in(row["label"]) if chance.random() < 0.7]
-        taken = {place for span in kept for place in range(span.start, span.end)}
-        others = (each for each in marked(row["sentence"]) if taken.isdisjoint(range(each.start, each.end)))
-        predicted[key] = sorted({*kept, *others})
+        hits = [span for span in spans_in(row["label"]) if chance.random() < 0.7]
+        taken = {place for span in hits for place in range(span.start, span.end)}
+        others = (span for span in marked(row["sentence"]) if taken.isdisjoint(range(span.start, span.end)))
+        predicted[key] = sorted({*hits, *others})
     return tmp_path / "many", predicted
 
 
@@ -215,17 +215,17 @@ def test_seqeval_gives_the_same_f1_for_all_spans_and_for_each_label(large_set, t
     report = evaluate(str(spans), [folder])
     gold = [[tag for _, tag in item] for item in read_conll(folder / "NER" / "en.test")]
     rows = rows_of(folder)
-    said = [tags(tokens_in(rows[key]["sentence"]), predicted[key]) for key in rows]
+    predicted_tags = [tags(tokens_in(rows[key]["sentence"]), predicted[key]) for key in rows]
     strict = {"mode": "strict", "scheme": IOB2}
-    assert value_of(report, "span_f1") == pytest.approx(f1_score(gold, said, **strict), abs=1e-12)
-    by_label = classification_report(gold, said, output_dict=True, **strict)
+    assert value_of(report, "span_f1") == pytest.approx(f1_score(gold, predicted_tags, **strict), abs=1e-12)
+    by_label = classification_report(gold, predicted_tags, output_dict=True, **strict)
     for label in ("PER", "LOC", "ORG"):
         for measure, name in (("span_f1", "f1-score"), ("span_precision", "precision"), ("span_recall", "recall")):
             assert value_of(report, measure, label=label) == pytest.approx(by_label[label][name], abs=1e-12)
     [main] = [row for row in report["rows"] if (row["measure"], row["of"]) == ("span_f1", {})]
     assert main["low"] < main["value"] < main["high"]
     # The same predictions as CoNLL files have the same figures, and are compared with perfect ones.
-    for name, tagged in (("system", said), ("perfect", gold)):
+    for name, tagged in (("system", predicted_tags), ("perfect", gold)):
         (tmp_path / name).mkdir()
         words = [row["sentence"].split() for row in rows.values()]
         items = ("".join(map("{} {}\n".format, *pair)) for pair in zip(words, tagged, strict=True))
@@ -241,12 +241,12 @@ def test_seqeval_gives_the_same_f1_for_all_spans_and_for_each_label(large_set, t
 def test_predictions_that_do_not_fit_the_set_are_refused(large_set, tmp_path):
     folder, _ = large_set
     path = tmp_path / "some.jsonl"
-    for said, sentence in (
+    for prediction, sentence in (
         ('"label": "none"', "has no spans for 59 of 60 records, the first: en-"),
         ('"spans": [{"start": 1}]', r"some\.jsonl, line 1"),
         ('"spans": null', r"line 1 has neither `spans` nor `label`\. Write a list"),
     ):
-        path.write_text(f'{{"id": "en-0", {said}}}\n', encoding="utf-8")
+        path.write_text(f'{{"id": "en-0", {prediction}}}\n', encoding="utf-8")
         with pytest.raises(EvaluationError, match=sentence):
             evaluate(str(path), [folder])
     (tmp_path / "en.test").write_text("a O\n", encoding="utf-8")
@@ -275,7 +275,7 @@ def test_spans_that_cannot_be_right_are_refused_with_their_line(labelled, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("gold", "said", "language", "scores"),
+    ("gold", "predicted", "language", "scores"),
     [
         ("the Eiffel Tower", "Eiffel tower.", "en", (1, 1)),
         ("Eiffel Tower", "tower", "en", (2 / 3, 0)),
@@ -286,8 +286,8 @@ def test_spans_that_cannot_be_right_are_refused_with_their_line(labelled, tmp_pa
         ("Rome", "Paris", "en", (0, 0)),
     ],
 )
-def test_words_of_answers_are_compared_as_in_mlqa(gold, said, language, scores):
-    assert word_scores(gold, said, language) == pytest.approx(scores)
+def test_words_of_answers_are_compared_as_in_mlqa(gold, predicted, language, scores):
+    assert word_scores(gold, predicted, language) == pytest.approx(scores)
 
 
 def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tmp_path):
@@ -305,9 +305,9 @@ def test_answers_to_questions_are_measured_by_their_words(person, spans_task, tm
     [entry] = json.loads(file.read_text("utf-8"))["data"]
     [paragraph] = entry["paragraphs"]
     assert paragraph["context"] == passage
-    found = [{"text": passage[32:36], "answer_start": 32}]
+    expected = [{"text": passage[32:36], "answer_start": 32}]
     assert sorted(paragraph["qas"], key=lambda qa: qa["id"]) == [
-        {"id": "en-0", "question": "Where?", "answers": found, "is_impossible": False},
+        {"id": "en-0", "question": "Where?", "answers": expected, "is_impossible": False},
         {"id": "en-1", "question": "Why?", "answers": [], "is_impossible": True},
     ]
     [read] = load_dataset("json", data_files=str(file), field="data", split="train", cache_dir=str(tmp_path / "cache"))
@@ -371,10 +371,10 @@ def exported(spans_task, tmp_path):
 def test_a_card_names_the_task_category_and_few_records_have_no_interval(exported, tmp_path, kind, category):
     folder, _ = exported(kind)
     assert f"task_categories:\n- {category}\n" in (folder / "README.md").read_text()
-    said = tmp_path / "said.jsonl"
+    predictions = tmp_path / "said.jsonl"
     rows = [json.loads(line) for line in (folder / "gold.jsonl").read_text().splitlines()]
-    said.write_text("".join(json.dumps({"id": row["id"], "label": row["label"]}) + "\n" for row in rows))
-    report = evaluate(str(said), [folder])
+    predictions.write_text("".join(json.dumps({"id": row["id"], "label": row["label"]}) + "\n" for row in rows))
+    report = evaluate(str(predictions), [folder])
     assert {(row["value"], row["low"]) for row in report["rows"]} == {(1.0, None)}
     assert all("fewer than 20 records" in row["note"] for row in report["rows"])
     if kind == "mlqa":
@@ -384,11 +384,11 @@ def test_a_card_names_the_task_category_and_few_records_have_no_interval(exporte
 @pytest.mark.on_sqlite
 def test_a_cut_file_of_predictions_and_a_missing_one_are_named_with_what_to_do(exported, tmp_path):
     folder, _ = exported("ner")
-    said = tmp_path / "said.jsonl"
+    predictions = tmp_path / "said.jsonl"
     for content in ('{"id": "en-0", "label": "0:3', '{"label": "none"}'):
-        said.write_text(content)
+        predictions.write_text(content)
         with pytest.raises(EvaluationError, match=r"line 1.* Write one complete JSON object with an id per line"):
-            evaluate(str(said), [folder])
+            evaluate(str(predictions), [folder])
     (tmp_path / "conll").mkdir()
     with pytest.raises(EvaluationError, match=r"conll/NER/en\.test cannot be read"):
         evaluate(str(tmp_path / "conll"), [folder])

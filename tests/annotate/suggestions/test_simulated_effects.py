@@ -12,7 +12,7 @@ from annotate.evaluation.blind_arm import reference_of
 RUNS, LABELS = 200, 4
 
 
-def simulated(rng, follow, *, units=400, people=10, each=3, blind_share=0.2, right=0.75, differ=False):
+def simulated(rng, follow, *, units=400, people=10, readers=3, blind_share=0.2, right=0.75, differ=False):
     """Return the answers, the expected raise of the suggester's score, and its score without suggestions.
 
     People are right in 70% to 90% of easy units, and in half as many of the hard ones, a fifth. The suggester is right
@@ -28,12 +28,12 @@ def simulated(rng, follow, *, units=400, people=10, each=3, blind_share=0.2, rig
     follows = rng.choice([0, 2 * follow], size=people) if differ else np.full(people, follow)
     answers, own_equal = [], []
     for unit in range(units):
-        for person in rng.choice(people, size=each, replace=False):
+        for person in rng.choice(people, size=readers, replace=False):
             is_right = rng.random() < skill[person] * ease[unit]
-            own = truth[unit] if is_right else (truth[unit] + rng.integers(1, LABELS)) % LABELS
+            unaided = truth[unit] if is_right else (truth[unit] + rng.integers(1, LABELS)) % LABELS
             is_shown = bool(rng.random() >= blind_share)
-            own_equal.append(own == suggested[unit])
-            label = suggested[unit] if is_shown and rng.random() < follows[person] else own
+            own_equal.append(unaided == suggested[unit])
+            label = suggested[unit] if is_shown and rng.random() < follows[person] else unaided
             labels = frozenset([str(label)]), frozenset([str(suggested[unit])])
             answers.append(Answer(f"p{person}", unit, is_shown, *labels, 5.0))
     return answers, follow * (1 - float(np.mean(own_equal))), float(np.mean(own_equal))
@@ -41,8 +41,8 @@ def simulated(rng, follow, *, units=400, people=10, each=3, blind_share=0.2, rig
 
 def runs(follow, **how):
     for seed in range(RUNS):
-        answers, expected, own = simulated(np.random.default_rng(seed), follow, **how)
-        yield ledger(["mine@1"], answers, is_several=False), expected, own
+        answers, expected, unaided = simulated(np.random.default_rng(seed), follow, **how)
+        yield ledger(["mine@1"], answers, is_several=False), expected, unaided
 
 
 @pytest.mark.slow
@@ -58,8 +58,8 @@ def test_an_effect_is_found_in_nine_of_ten_runs_and_its_interval_covers_the_trut
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [4, 10])
 def test_without_an_effect_one_is_rarely_found(people):
-    found = [not result["score"]["low"] <= 0 <= result["score"]["high"] for result, *_ in runs(0, people=people)]
-    assert np.mean(found) <= 0.07
+    effects = [not result["score"]["low"] <= 0 <= result["score"]["high"] for result, *_ in runs(0, people=people)]
+    assert np.mean(effects) <= 0.07
 
 
 @pytest.mark.slow
@@ -72,9 +72,9 @@ def test_where_only_half_of_the_people_follow_the_interval_still_covers_the_mean
 @pytest.mark.slow
 def test_the_score_of_blind_answers_is_that_without_suggestions_and_of_the_others_is_too_high():
     blind, shown = [], []
-    for result, expected, own in runs(0.4):
-        blind.append(result["blind"]["score"] - own)
-        shown.append(result["shown"]["score"] - own - expected)
+    for result, expected, unaided in runs(0.4):
+        blind.append(result["blind"]["score"] - unaided)
+        shown.append(result["shown"]["score"] - unaided - expected)
     for errors in (blind, shown):
         assert abs(np.mean(errors)) < 3 * np.std(errors) / RUNS**0.5
 
@@ -98,9 +98,9 @@ def rows(rng, follow, units=300):
 
 def score(rng, follow, *, weighted=True):
     """The accuracy of a system that always predicts "right", which was also suggested, on the blind answers."""
-    found = [made for row in rows(rng, follow) if (made := reference_of({"task": TASK})(row))]
-    weights = [1 / made.chance if weighted else 1.0 for made in found]
-    return np.average([made.label == "right" for made in found], weights=weights)
+    references = [made for row in rows(rng, follow) if (made := reference_of({"task": TASK})(row))]
+    weights = [1 / made.chance if weighted else 1.0 for made in references]
+    return np.average([made.label == "right" for made in references], weights=weights)
 
 
 @pytest.mark.slow

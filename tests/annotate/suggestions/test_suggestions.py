@@ -100,9 +100,9 @@ def diary(tmp_path, db):
 def marked(html):
     """The values of the buttons that are marked as suggested."""
     buttons = re.findall(r'<button name="answer" value="(\w+)".*?</button>', html, re.DOTALL)
-    found = re.findall(rf'<button name="answer" value="(\w+)"(?:(?!</button>).)*{MARK}', html, re.DOTALL)
+    values = re.findall(rf'<button name="answer" value="(\w+)"(?:(?!</button>).)*{MARK}', html, re.DOTALL)
     assert not buttons or tuple(buttons) == LABELS, "the order of the buttons depends on nothing"
-    return found
+    return values
 
 
 def test_the_suggested_answer_is_marked_on_the_page_and_in_the_api_unless_the_draw_hides_it(diary, ann, as_ann):
@@ -153,15 +153,15 @@ def test_a_hidden_suggestion_leaves_the_page_as_in_a_task_without_suggestions_an
     pages = {}
     for name in ("quagga", "zebra"):
         address = f"/tasks/{name}"
-        told = [as_ann.post(f"{address}/start/", headers={"HX-Request": "true"}).text]
-        told += [as_ann.get(f"{address}{page}").text for page in ("/", "/answers/")]
+        views = [as_ann.post(f"{address}/start/", headers={"HX-Request": "true"}).text]
+        views += [as_ann.get(f"{address}{page}").text for page in ("/", "/answers/")]
         lease = as_ann.post(f"/api/v1{address}/next/").json()["lease"]
-        told.append(str({key: value for key, value in lease.items() if key not in ("id", "expires_at")}))
-        told.append(as_ann.get(f"/api/v1{address}/").text)
+        views.append(str({key: value for key, value in lease.items() if key not in ("id", "expires_at")}))
+        views.append(as_ann.get(f"/api/v1{address}/").text)
         done = judge(ann, lease["id"], Answer("calm"))
-        told += [as_ann.get(f"{address}/answers/{page}").text for page in ("", f"{done.pk}/")]
-        told = [re.sub(r'(value=|: )"\w{64}"|\d\d:\d\d:\d\d|"\d+"|answers/\d+', "", page) for page in told]
-        pages[name] = [re.sub(rf"\b{name}\b", "task", page) for page in told]
+        views += [as_ann.get(f"{address}/answers/{page}").text for page in ("", f"{done.pk}/")]
+        views = [re.sub(r'(value=|: )"\w{64}"|\d\d:\d\d:\d\d|"\d+"|answers/\d+', "", page) for page in views]
+        pages[name] = [re.sub(rf"\b{name}\b", "task", page) for page in views]
     for page, other in zip(pages["zebra"], pages["quagga"], strict=True):
         assert page.splitlines() == other.splitlines()
     assert "mine" not in "".join(pages["zebra"])
@@ -171,8 +171,8 @@ def test_a_hidden_suggestion_leaves_the_page_as_in_a_task_without_suggestions_an
 def test_gold_answers_have_suggestions_and_run_the_same_statements_as_work(diary, ann):
     gold = write(diary / "gold.tsv", [(f"d{n}", LABELS[n % 3], "queue") for n in range(8)])
     task = open_moods(diary, gold=[str(gold)], gold_share="0.5", blind_share="0", redundancy="1")
-    asked = task.units.filter(copy_of=None)
-    assert Suggestion.objects.filter(unit__in=asked).count() == asked.count() == 40
+    units = task.units.filter(copy_of=None)
+    assert Suggestion.objects.filter(unit__in=units).count() == units.count() == 40
     way = attacks.Way("page", ann, task, labels=LABELS)
     attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)
 
@@ -306,8 +306,8 @@ def test_the_suggester_is_measured_on_blind_answers_and_others_get_a_warning(ans
     report = evaluated(capsys, "mine@1", folder)
     rows = json_lines(folder / "gold.jsonl")
     accuracy, number = by_hand(rows)
-    found = figures(report, "accuracy")
-    assert (found["value"], found["units"]) == (pytest.approx(accuracy), number)
+    estimate = figures(report, "accuracy")
+    assert (estimate["value"], estimate["units"]) == (pytest.approx(accuracy), number)
     assert 0 < number < NUMBER
     assert report["warnings"][0].startswith("mine@1 suggested labels to the people who made this set")
     naive = sum(row["label"] == row["suggested"] for row in rows) / len(rows)
@@ -331,8 +331,8 @@ def test_items_on_which_people_disagreed_count_if_somebody_was_blind(answered, t
     ]
     assert {row["id"] for row in left_out} & set(blind)
     report = evaluated(capsys, "mine@1", folder)
-    found = figures(report, "accuracy")
-    assert found["units"] == len(blind)
+    estimate = figures(report, "accuracy")
+    assert estimate["units"] == len(blind)
     assert not any("have no label" in warning for warning in report["warnings"])
 
 

@@ -108,16 +108,16 @@ def test_bleu_of_scripts_without_spaces_compares_characters(tmp_path):
         ("ja", "b"): "バイオリンの弦は何本ですか？",
         ("th", "c"): "ไวโอลินมีกี่สาย",
     }
-    said = {"a": truth["en", "a"], "b": "バイオリンには弦が何本ありますか？", "c": "ไวโอลินมีสายกี่สาย"}
+    predicted = {"a": truth["en", "a"], "b": "バイオリンには弦が何本ありますか？", "c": "ไวโอลินมีสายกี่สาย"}
     rows = [(key, code, "test", text, "A passage.") for (code, key), text in truth.items()]
     task = {"name": "questions", "title": "", "form": "text", "type": "question_writing", "labels": [], "languages": []}
     folder = classified_set(tmp_path / "gold", rows, form="text", task=task)
     predictions = tmp_path / "said.jsonl"
-    predictions.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in said.items()))
+    predictions.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in predicted.items()))
     report = evaluate(str(predictions), [folder])
     by_character = BLEU(lowercase=True, force=True, tokenize="char")
     expected_ones = {"en": 1.0} | {
-        code: by_character.corpus_score([said[key]], [[truth[code, key]]]).score / 100
+        code: by_character.corpus_score([predicted[key]], [[truth[code, key]]]).score / 100
         for code, key in truth
         if code != "en"
     }

@@ -45,17 +45,17 @@ def addresses():
         "language": ["en"],
         "annotator": [],
     }
-    found = set()
+    urls = set()
     for name, parameters in named(get_resolver().url_patterns):
         choices = [{}]
         for parameter in parameters:
             choices = [chosen | {parameter: value} for chosen in choices for value in values.get(parameter, [])]
         for chosen in choices:
             try:
-                found.add(reverse(name, kwargs=chosen))
+                urls.add(reverse(name, kwargs=chosen))
             except NoReverseMatch:
                 continue
-    return sorted(found)
+    return sorted(urls)
 
 
 class Reader:

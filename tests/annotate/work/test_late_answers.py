@@ -16,7 +16,7 @@ from annotate.work.judgments import judge
 from annotate.work.permit import PAUSED
 from annotate.work.queue import take
 from tests.annotate.acts import signed_in
-from tests.annotate.hands import let_guard_pass, lose_reply, said
+from tests.annotate.hands import answers_of, let_guard_pass, lose_reply
 
 ANN_READS = "en"
 HTMX = {"HX-Request": "true"}
@@ -184,7 +184,7 @@ def test_a_comment_stands_in_its_box_until_one_goes_on(at_work, make_records_tas
     assert hands.post != before
     assert page.input_value("[name=comment]") == ""
     hands.press_and_wait("Digit2")
-    assert said(ann) == [("answer", "0", "")]
+    assert answers_of(ann) == [("answer", "0", "")]
     console_errors.clear()  # the refusal
 
 
@@ -198,10 +198,10 @@ def test_an_answer_whose_reply_was_lost_counts_once_with_its_comment(at_work, ma
     hands.press("Digit3")
     page.wait_for_selector("text=There is no connection")
     assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
-    assert said(ann) == [("answer", "2", "")]
+    assert answers_of(ann) == [("answer", "2", "")]
     hands.press_and_wait("Digit3")
     assert hands.post != before
-    assert said(ann) == [("answer", "2", "")]
+    assert answers_of(ann) == [("answer", "2", "")]
     assert Judgment.objects.get().comment == COMMENT
     console_errors.clear()  # the lost reply
 

@@ -16,10 +16,10 @@ from tests.annotate.hands import (
     ARABIC,
     RUSSIAN,
     Hands,
+    answers_of,
     let_guard_pass,
     lose_reply,
     posts_of,
-    said,
     stop_clock,
 )
 from tests.together import at_once
@@ -265,7 +265,7 @@ def test_a_sheet_by_keyboard(on_sheet, make_task, ann):
     assert submit.inner_text().startswith("Submit: 3 yes, 1 no, 1 undefined, 1 skipped")
     press(hands, "Enter Enter")
     assert row(hands) == 6
-    assert said(ann) == []
+    assert answers_of(ann) == []
     press(hands, "KeyN")
     hands.press_and_wait("Enter")  # on the last row
     assert said_by(ann) == ["not-de", "und", "skip", "de", "de", "not-de"]

@@ -102,11 +102,11 @@ def test_answers_become_a_predictor_with_the_log_probability_as_score_and_its_ma
     assert output.startswith(f"Predictor {predictions} of corpus c: labels for 40 of 40 posts; 40 new answers, ")
     assert stored() == {key: (label, pytest.approx(-0.75)) for key, label in right(0, 40).items()}
     assert {body["temperature"] for body in server.bodies} == {0}
-    asked = predictions.asked
-    assert (predictions.name, asked.model, asked.reported) == (MODEL, MODEL, (f"{MODEL}-0613",))
-    assert (asked.prompt, asked.labels, asked.hosts) == (PROMPT, CODES, (server.url.split("/")[2],))
-    assert (asked.answers, asked.rejected, asked.tokens) == (40, 0, server.used)
-    assert asked.began <= asked.ended
+    run = predictions.asked
+    assert (predictions.name, run.model, run.reported) == (MODEL, MODEL, (f"{MODEL}-0613",))
+    assert (run.prompt, run.labels, run.hosts) == (PROMPT, CODES, (server.url.split("/")[2],))
+    assert (run.answers, run.rejected, run.tokens) == (40, 0, server.used)
+    assert run.began <= run.ended
     assert "which language is this" not in (corpus_dir("c") / "answers").iterdir().__next__().read_text().lower()
 
 
@@ -176,8 +176,8 @@ def test_an_item_that_never_gets_a_reply_is_named_and_may_be_left_without_a_vote
         return truth(prompt)
 
     with serving(answer) as server:
-        told = refusal(vote, server)
-        assert "did not reply about 1 item: p003. The first reason: status 400: too long for this model." in told
+        message = refusal(vote, server)
+        assert "did not reply about 1 item: p003. The first reason: status 400: too long for this model." in message
         assert manifest_of("c").predictions == ()
         vote(server, "--accept-unanswered")
         assert Counter(server.times.values()) == {1: 39, 2: 1}
@@ -215,18 +215,18 @@ def test_replies_that_are_none_can_be_asked_for_again(corpus, vote):
 def test_an_endpoint_that_is_down_ends_the_run(corpus, vote):
     with serving(truth) as server:
         pass
-    told = refusal(vote, server)
-    assert told.startswith("The endpoint does not reply: cannot connect to 127.0.0.1:")
-    assert "There are no answers yet." in told
+    message = refusal(vote, server)
+    assert message.startswith("The endpoint does not reply: cannot connect to 127.0.0.1:")
+    assert "There are no answers yet." in message
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_the_limit_of_tokens_holds_and_a_higher_one_continues(corpus, vote, at_once):
     with serving(truth) as server:
-        told = refusal(vote, server, most_tokens=600, at_once=at_once)
-        assert told.startswith("The limit of 600 tokens leaves no room for the next request, which may cost 3")
+        message = refusal(vote, server, most_tokens=600, at_once=at_once)
+        assert message.startswith("The limit of 600 tokens leaves no room for the next request, which may cost 3")
         assert 0 < server.used <= 600
-        assert f"{server.used:,} are used. All {len(server.asked)} answers are kept." in told
+        assert f"{server.used:,} are used. All {len(server.asked)} answers are kept." in message
         vote(server)
         assert set(server.times.values()) == {1}
     assert labels() == right(0, 40)
@@ -272,10 +272,10 @@ def test_the_key_is_sent_and_nowhere_else(corpus, vote, settings, capsys):
         return truth(prompt)
 
     with serving(answer) as server:
-        told = refusal(vote, server) + vote(server, "--accept-unanswered", max_rejects="10%")
+        output = refusal(vote, server) + vote(server, "--accept-unanswered", max_rejects="10%")
         assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
-    assert "bad key [key]" in told
-    assert KEY not in told + "".join(capsys.readouterr())
+    assert "bad key [key]" in output
+    assert KEY not in output + "".join(capsys.readouterr())
     assert KEY.encode() not in everything_below(corpora_dir())
     assert rejected()["p001"]["answer"] == "Your key is [key]"
 
@@ -287,8 +287,8 @@ def test_a_key_that_is_refused_ends_the_run_without_the_endpoints_words(corpus, 
         raise Status(401, {"error": {"message": f"wrong key: {KEY[:8]}***"}})
 
     with serving(answer) as server:
-        told = refusal(vote, server, at_once=1)
-        assert told == "The endpoint refused the key (status 401). Set ASSAY_ENDPOINT_KEY to a valid key."
+        message = refusal(vote, server, at_once=1)
+        assert message == "The endpoint refused the key (status 401). Set ASSAY_ENDPOINT_KEY to a valid key."
         assert len(server.asked) == 1
         settings.ENDPOINT_KEY = "a b"
         assert refusal(vote, server) == "ASSAY_ENDPOINT_KEY must consist of ASCII characters without spaces."
@@ -304,9 +304,9 @@ def test_no_text_goes_to_another_host_than_the_one_named(corpus, vote, write, im
     with serving(answer) as server:
         assert "(status 307: made-up error 307). Check --endpoint" in refusal(vote, server, at_once=1)
         server.url = "https://api.example.org/v1"
-        told = refusal(vote, server)
-        assert "would leave this machine, because the endpoint is on api.example.org." in told
-        assert "(CC0-1.0), they may be published. If they may be sent there, add --send-to api.example.org." in told
+        message = refusal(vote, server)
+        assert "would leave this machine, because the endpoint is on api.example.org." in message
+        assert "(CC0-1.0), they may be published. If they may be sent there, add --send-to api.example.org." in message
         assert "(own), they must not be published." in refusal(vote, server, corpus="secret")
         assert "add --send-to api.example.org" in refusal(vote, server, send_to="example.org")
         for url in ("api.example.org", "ftp://a/v1", "http://", "http://[::1/v1", "http://a:0/v1", "http://é.org"):
@@ -350,12 +350,12 @@ def test_labels_are_named_once_and_come_from_options_a_kind_or_a_task(corpus, vo
 
 
 def test_the_label_in_an_answer_is_the_whole_answer():
-    known = ("not good", "Good", "C.")
+    candidates = ("not good", "Good", "C.")
     for answer in ("Good", " good\n", '"good".', "**Good**", "`GOOD`"):
-        assert label_in(answer, known) == "Good"
-    assert label_in("c", known) == "C."
+        assert label_in(answer, candidates) == "Good"
+    assert label_in("c", candidates) == "C."
     for answer in ("good or not", "It is good", "goods", "", "g\u200bood"):
-        assert label_in(answer, known) is None
+        assert label_in(answer, candidates) is None
     tokens = [(" ", -1.0), ("Go", -0.5), ("od", -0.25), (".", -2.0)]
     assert log_probability(tokens, "Good") == -0.75
     assert log_probability(tokens, "not good") is None
@@ -402,12 +402,12 @@ def test_a_command_that_was_killed_continues_without_asking_twice_or_losing_anyt
         output = first.communicate()
         until(lambda: server.now == 0)
         [path] = (corpus / "answers").iterdir()
-        kept = path.read_bytes()
-        answered = sum(b'"answered"' in line for line in kept.splitlines())
+        content = path.read_bytes()
+        answered = sum(b'"answered"' in line for line in content.splitlines())
         assert 55 <= answered < 120
         second = assay(tmp_path, *words, ASSAY_ENDPOINT_KEY=KEY)
         assert (second.returncode, second.stderr) == (0, "")
-        assert path.read_bytes().startswith(kept)
+        assert path.read_bytes().startswith(content)
         # Only those whose answers had not arrived are asked again: at most four were on their way.
         assert set(server.times.values()) <= {1, 2}
         assert len(server.asked) - 120 <= min(4, 120 - answered)
@@ -415,7 +415,7 @@ def test_a_command_that_was_killed_continues_without_asking_twice_or_losing_anyt
         assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
     [predictions] = json.loads((corpus / "manifest.json").read_text())["predictions"]
     assert (predictions["rows"], predictions["asked"]["answers"], predictions["asked"]["rejected"]) == (120, 120, 1)
-    found = {row["id"]: row["label"] for row in pq.read_table(corpus / "predictions" / predictions["file"]).to_pylist()}
-    assert found == right(0, 120) | {"p005": "und"}
+    by_id = {row["id"]: row["label"] for row in pq.read_table(corpus / "predictions" / predictions["file"]).to_pylist()}
+    assert by_id == right(0, 120) | {"p005": "und"}
     assert KEY not in "".join([*output, second.stdout])
     assert KEY.encode() not in everything_below(tmp_path / DATA)

@@ -105,9 +105,9 @@ def test_a_table_with_or_without_a_header_and_objects_give_the_same_predictor(co
         output = importing(file, version=version)
         assert f"Predictor mine@{version} of corpus c: 6 posts from {file.name}." in output
         assert stored(f"mine@{version}") == {key: (label, score) for key, label, score in rows}
-        known = manifest_of("c").predictions[-1]
-        assert (known.rows, known.source, known.mapping) == (6, file.name, {})
-        assert known.sha256 == digest_of(corpus_dir("c") / "predictions" / known.file)
+        predictor = manifest_of("c").predictions[-1]
+        assert (predictor.rows, predictor.source, predictor.mapping) == (6, file.name, {})
+        assert predictor.sha256 == digest_of(corpus_dir("c") / "predictions" / predictor.file)
 
 
 def test_columns_and_labels_may_have_other_names_and_unknown_ids_are_left_out(corpus, importing, write):

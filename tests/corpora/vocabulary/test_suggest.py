@@ -87,7 +87,7 @@ def test_concepts_are_ranked_by_how_often_their_labels_stand_in_a_record_and_how
     # Labels of the record's own language are looked for, and its title counts more.
     assert of("label-match", "d") == {"d": ["3", "1", "2"]}
     suggested(depth=1)
-    best = str([each for each in manifest_of("acts").predictions if each.name == "label-match"][-1])
+    best = str([predictor for predictor in manifest_of("acts").predictions if predictor.name == "label-match"][-1])
     assert of(best, "a", "c", "d") == {"a": ["2"], "c": ["4"], "d": ["3"]}
 
 
@@ -103,7 +103,10 @@ def test_only_those_are_learned_from_that_are_named_and_their_field_is_not_read_
     suggested(learn_from="split=dev")
     # Without the field, d, which is in German, has nothing in common with e.
     assert of("nearest", "a", "d", "e") == {"a": ["1"], "d": [], "e": []}
-    assert [each.source for each in manifest_of("acts").predictions] == ["law, version 1", "law, version 1, split=dev"]
+    assert [predictor.source for predictor in manifest_of("acts").predictions] == [
+        "law, version 1",
+        "law, version 1, split=dev",
+    ]
 
 
 def test_records_that_are_to_be_kept_apart_do_not_learn_from_one_another(law, write, import_corpus, suggested):
@@ -142,13 +145,13 @@ def test_on_acts_that_were_not_learned_from_both_find_concepts_and_together_more
 
 def test_the_same_again_changes_nothing_and_gives_the_same_bytes_when_it_is_made_anew(corpus, suggested):
     suggested(learn_from="split=train")
-    before, names = bytes_of("acts"), [str(each) for each in manifest_of("acts").predictions]
+    before, names = bytes_of("acts"), [str(predictor) for predictor in manifest_of("acts").predictions]
     assert suggested(learn_from="split=train").count(": already made: ranked labels for") == 2
     assert bytes_of("acts") == before
     for name in names:
         delete_predictions("acts", name)
     suggested(learn_from="split=train")
-    assert [str(each) for each in manifest_of("acts").predictions] == names
+    assert [str(predictor) for predictor in manifest_of("acts").predictions] == names
     assert {name: of for name, of in bytes_of("acts").items() if name.startswith("predictions")} == {
         name: of for name, of in before.items() if name.startswith("predictions")
     }
@@ -156,23 +159,23 @@ def test_the_same_again_changes_nothing_and_gives_the_same_bytes_when_it_is_made
 
 def test_what_is_made_of_something_else_stands_beside_it(corpus, suggested, import_corpus, write):
     suggested()
-    versions = {str(each) for each in manifest_of("acts").predictions}
+    versions = {str(predictor) for predictor in manifest_of("acts").predictions}
     suggested(depth=5)
     more = write("more.jsonl", [act("f", "On cod", "Cod.", [])])
     import_corpus("acts", more, fields="title body split", labels="concepts")
     suggested()
     call_command("import_vocabulary", "law", write("law.json", json.dumps(LAW | {"6": {"label": "cod"}})), verbosity=0)
     suggested()
-    newest = [each for each in manifest_of("acts").predictions if each.name == "label-match"][-1]
+    newest = [predictor for predictor in manifest_of("acts").predictions if predictor.name == "label-match"][-1]
     assert of(str(newest), "f") == {"f": ["6"]}
-    assert len({str(each) for each in manifest_of("acts").predictions} | versions) == 8
+    assert len({str(predictor) for predictor in manifest_of("acts").predictions} | versions) == 8
 
 
 def test_where_no_record_has_a_label_of_the_vocabulary_label_match_alone_is_made(law, write, import_corpus, suggested):
     rows = [{key: value for key, value in row.items() if key != "concepts"} for row in ACTS]
     import_corpus("acts", write("acts.jsonl", rows), fields="title body split")
     assert "Note: nearest was not created, because no record has a label of the vocabulary." in suggested()
-    assert [each.name for each in manifest_of("acts").predictions] == ["label-match"]
+    assert [predictor.name for predictor in manifest_of("acts").predictions] == ["label-match"]
     assert ": already made: ranked labels for 4 of 5 records" in suggested()
     with pytest.raises(CommandError, match="The records of corpus acts have no declared labels to learn from"):
         suggested(learn_from="split=train")
@@ -206,12 +209,12 @@ def counted(*rows):
 def test_only_whole_words_make_a_phrase_and_the_longest_that_begins_first_is_taken():
     phrases = Phrases([("1", "import of meat"), ("2", "meat"), ("3", "import"), ("4", "Meats"), ("5", "…")])
 
-    def found(text):
+    def concepts_in(text):
         return [phrases.concepts[number] for number in phrases.occurrences(terms_of(text))]
 
-    assert found("Imports of meat, meat and imports") == [["1"], ["2", "4"], ["3"]]
-    assert found("import of meatballs") == [["3"]]
-    assert found("") == []
+    assert concepts_in("Imports of meat, meat and imports") == [["1"], ["2", "4"], ["3"]]
+    assert concepts_in("import of meatballs") == [["3"]]
+    assert concepts_in("") == []
 
 
 def test_the_scores_are_those_that_the_module_states():
