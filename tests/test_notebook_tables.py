@@ -13,7 +13,7 @@ import assay
 from annotate.actions.evaluate import evaluate_action
 from annotate.kinds import Answer
 from annotate.notebook import lazy_rows
-from annotate.notebook.lazy_rows import AssayError, of_dicts, told
+from annotate.notebook.lazy_rows import AssayError, of_dicts, readable_errors
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir, read_manifest
@@ -36,9 +36,12 @@ def _no_loop_runs_here():
 
 
 def test_a_fault_of_the_program_is_not_told_as_one_of_the_database():
-    with pytest.raises(AssayError, match=r"The database cannot be used: no such table: x\. Check DATABASE_URL"), told():
+    with (
+        pytest.raises(AssayError, match=r"The database cannot be used: no such table: x\. Check DATABASE_URL"),
+        readable_errors(),
+    ):
         raise OperationalError("no such table: x")
-    with pytest.raises(IntegrityError), told():
+    with pytest.raises(IntegrityError), readable_errors():
         raise IntegrityError("UNIQUE constraint failed")
 
 

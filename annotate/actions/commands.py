@@ -239,7 +239,7 @@ class ActionCommand(Command):
             raise CommandError("", returncode=outcome.status)  # the outcome has already been printed
 
     def _completed(self, inputs: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """Return the completed inputs. Raise CommandError if required options are missing all the same."""
+        """Return the completed inputs. Raise CommandError if required options are still missing."""
         assert self.action.completes
         inputs, notes = self.action.completes(inputs)
         for sentence in notes:

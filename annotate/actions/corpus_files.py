@@ -297,13 +297,13 @@ def _file(outcome: Imported) -> dict[str, Any]:
 
 
 def completed(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the inputs of import_corpus on a command line, completed, and what was recognized about the files.
+    """Complete the inputs of import_corpus on a command line. Also return notes on what was recognized in the files.
 
-    The inputs are complete if they name a corpus. Raise ActionError if a file's columns are ambiguous.
+    Inputs that name a corpus are returned unchanged. Raise ActionError if a file's columns are ambiguous.
     """
     corpus, files = inputs["corpus"], list(inputs["files"] or [])
     is_name = re.fullmatch(r"[\w-]+", corpus)
-    # Without further files, a path that is no name is a file even if it does not exist, so that this is reported.
+    # A single argument that cannot be a name is a file. If it does not exist, the import reports this.
     if not Path(corpus).is_file() and (is_name or files):
         return inputs, []
     if is_name and files:

@@ -201,7 +201,7 @@ def _adjudicator(name: str, task: Task) -> Annotator:
 
 
 def _list_units(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
-    rows = list(map(_row, adjudication.told(adjudication.to_adjudicate(task, annotator), annotator)))
+    rows = list(map(_row, adjudication.rows(adjudication.to_adjudicate(task, annotator), annotator)))
     noun = task.kind.noun
     sentence = f"Task {task.name}: {many(len(rows), noun)} to be decided by {annotator}."
     for_others = adjudication.for_others(task, annotator)

@@ -189,7 +189,7 @@ def import_gold_action(values: Values, progress: Progress) -> Outcome:
     return Outcome([*sentences, written], data=manifest)
 
 
-# --- Texts downloaded anew
+# --- Downloaded texts
 
 LABELS = (
     Column("label", "label"),

@@ -219,7 +219,7 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
     units = [
         # A unit that is reviewed blind has no cells, so its `told` is empty.
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
-        for unit, cells in adjudication.told(page, annotator)
+        for unit, cells in adjudication.rows(page, annotator)
     ]
     return {
         "waiting": adjudication.to_adjudicate(task, annotator).count(),

@@ -340,8 +340,8 @@ class ResultSerializer(serializers.Serializer):
                 {
                     "fields": fields_of(question.gold_answer.item, trial.task.kind),
                     "sets": sets_of(sides_of_question(question)),
-                    "said": qualification.told(question, question.label),
-                    "label": qualification.told(question, question.gold_answer.label),
+                    "said": qualification.seen_label(question, question.label),
+                    "label": qualification.seen_label(question, question.gold_answer.label),
                     "explanation": question.gold_answer.explanation,
                 }
                 for question in qualification.missed(trial)
@@ -375,7 +375,7 @@ class AnsweredSerializer(serializers.Serializer):
         return {
             "accepted": True,
             "right": qualification.is_right(question) if is_practice else None,
-            "label": qualification.told(question, gold.label) if is_practice else None,
+            "label": qualification.seen_label(question, gold.label) if is_practice else None,
             "explanation": gold.explanation if is_practice else None,
             "result": ResultSerializer.row(question.trial),
         }

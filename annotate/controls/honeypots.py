@@ -212,7 +212,7 @@ def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
     }
 
 
-def given(task: Task) -> Counter[tuple[int, str]]:
+def encounters(task: Task) -> Counter[tuple[int, str]]:
     """Return how many honeypots each annotator has judged, skipped or returned, by annotator key and language.
 
     The annotator does not get a honeypot again unless the unit of work that it replaced is still waiting.

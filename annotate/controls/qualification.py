@@ -270,7 +270,7 @@ def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None
     if question.answered_at:
         raise AlreadyAnswered(
             _("You have already answered %(answer)s here, and this answer counts. Continue with the next question.")
-            % {"answer": task.kind.in_words(told(question, question.label), unit)}
+            % {"answer": task.kind.in_words(seen_label(question, question.label), unit)}
         )
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
@@ -334,7 +334,7 @@ def is_right(answered: TrialAnswer) -> bool:
     return answered.trial.task.kind.rules.agrees(answered.label, answered.gold_answer.label)
 
 
-def told(question: TrialAnswer, label: str) -> str:
+def seen_label(question: TrialAnswer, label: str) -> str:
     """Convert a stored label to the form that the person who was asked the question sees."""
     sides = pair_order.sides_of_question(question)
     return sides.seen(label) if sides else label

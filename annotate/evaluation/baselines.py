@@ -87,7 +87,7 @@ def add_baselines(
 
 
 def _measured(name: str, title: str, predictions: str, folder: Path, **options: Any) -> dict[str, Any]:
-    """Return the figures of a baseline. Its headline figures are listed apart, with the names of their measures."""
+    """Return the figures of a baseline. Its headline figures are also listed with the names of their measures."""
     report = evaluate(predictions, [folder], **options)
     rows = [_rounded(row) for row in report["rows"]]
     head = [{"name": name_of(report, row), **_rounded(row)} for row in head_rows(report, report["rows"])]

@@ -110,7 +110,7 @@ def read_documents(
 
 
 def _blind(gold: PublishedSet, truth: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Return the labels of the documents that somebody answered without suggestions, made from these answers."""
+    """Return the labels of the documents that somebody answered without suggestions, computed from these answers."""
     reference = reference_of(gold.manifest)
     rows = (row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if row["id"] in truth)
     labels = {row["id"]: frozenset(answer.label.split()) for row in rows if (answer := reference(row))}

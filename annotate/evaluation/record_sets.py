@@ -387,7 +387,7 @@ def _is_replaced(row: dict[str, Any], reference: ReferenceOf) -> bool:
     answer = reference(row)
     if answer is None:
         return False
-    # The votes are those of all answers, so they are left out.
+    # The votes count all answers, so they are dropped.
     row |= {"label": answer.label, "chance": (row.get("chance") or 1.0) * answer.chance, "soft_labels": ()}
     return True
 
@@ -416,7 +416,7 @@ class _Columns:
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
     audits: AuditResponse = field(default_factory=AuditResponse)
     audit_strata: list[AuditStratum | None] = field(default_factory=list)  # None for units that were not audited
-    never_audited: bool = False  # whether voters agree on records of which nobody audited any
+    never_audited: bool = False  # whether voters agree on records, none of which was audited
     # Units with equal votes share one mapping.
     same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
 

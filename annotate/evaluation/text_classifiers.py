@@ -136,7 +136,7 @@ def _one_by_one(problem: Problem, labels: Sequence[str], train: Any, test: Any) 
 def nearest(problem: Problem) -> list[Scores]:
     """Return the labels of the training texts that are nearest by the cosine of TF-IDF weights, best first.
 
-    Of equally near texts, the first counts.
+    Ties go to the first text.
     """
     try:
         train, test = _texts(problem)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.items import UNKNOWN, Item, Object, Said, Tool, person_of
+from annotate.exchange.items import UNKNOWN, Answer, Item, Object, Tool, person_of
 from annotate.kinds.forms.spans import Span
 
 RESPONSES, SUGGESTION, SUBMITTED = ".responses", ".suggestion", ("submitted", None)
@@ -48,7 +48,7 @@ def _nested(key: str, record: Object, lost: Counter[str]) -> Item:
         suggestions = {str(entry.get("question_name") or entry.get("question_id")): entry for entry in suggestions}
     for question, suggestion in suggestions.items():
         if suggestion:
-            prediction = Said(str(suggestion.get("agent") or "model"), question, _labels(suggestion.get("value")))
+            prediction = Answer(str(suggestion.get("agent") or "model"), question, _labels(suggestion.get("value")))
             item.predictions.append(prediction)
     return item
 
@@ -81,7 +81,7 @@ def _flat(key: str, record: Object, lost: Counter[str]) -> Item:
             _respond(item, user, question, value, status, lost)
         if (value := record.get(f"{question}{SUGGESTION}")) is not None:
             agent = str(record.get(f"{question}{SUGGESTION}.agent") or "model")
-            item.predictions.append(Said(agent, question, _labels(value)))
+            item.predictions.append(Answer(agent, question, _labels(value)))
     return item
 
 
@@ -99,7 +99,7 @@ def _feedback(key: str, record: Object, lost: Counter[str]) -> Item:
             _respond(item, response["user_id"], question, response["value"], response["status"], lost)
         if (value := record.get(f"{question}-suggestion")) is not None:
             agent = (record.get(f"{question}-suggestion-metadata") or {}).get("agent") or "model"
-            item.predictions.append(Said(str(agent), question, _labels(value)))
+            item.predictions.append(Answer(str(agent), question, _labels(value)))
     return item
 
 
@@ -118,7 +118,7 @@ def _respond(item: Item, user: Any, question: str, value: Any, status: Any, lost
     else:
         is_grade = isinstance(value, int) and not isinstance(value, bool)
         lost["ranks below the first"] += isinstance(value, list) and any(map(_is_lower, value))
-        item.answers.append(Said(person_of(user), question, _labels(value), is_grade=is_grade))
+        item.answers.append(Answer(person_of(user), question, _labels(value), is_grade=is_grade))
 
 
 def _is_lower(value: Any) -> bool:
@@ -145,11 +145,11 @@ def _old(key: str, record: Object) -> Item:
     item = Item(key, {**texts, **(record.get("metadata") or {})})
     if record.get("annotation") not in (None, []):
         labels = _old_labels(record["annotation"])
-        item.answers.append(Said(person_of(record.get("annotation_agent")), "", labels))
+        item.answers.append(Answer(person_of(record.get("annotation_agent")), "", labels))
     if predicted := record.get("prediction"):
         agent = str(record.get("prediction_agent") or "model")
         first = predicted[:1] if isinstance(predicted[0], dict) and "score" in predicted[0] else predicted
-        item.predictions.append(Said(agent, "", _old_labels(first)))
+        item.predictions.append(Answer(agent, "", _old_labels(first)))
     return item
 
 

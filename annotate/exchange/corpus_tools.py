@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from annotate.exchange.items import FILE_NAME, GOLD, Item, Object, Said, Tool, item_in, person_of
+from annotate.exchange.items import FILE_NAME, GOLD, Answer, Item, Object, Tool, item_in, person_of
 from annotate.kinds.files import TAKEN
 from annotate.kinds.forms.spans import NOTHING, Span, spans_in
 from corpora.core.records import FIELDS
@@ -39,7 +39,7 @@ def _of_light_tag(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Ite
     yield from by_key.values()
 
 
-def _light_tag_answers(example: Object, lost: Counter[str]) -> Iterator[Said]:
+def _light_tag_answers(example: Object, lost: Counter[str]) -> Iterator[Answer]:
     """Yield the classes that each person chose, and the spans that each person marked."""
     labels: dict[tuple[str, str], list[Any]] = {}
     times: dict[tuple[str, str], Any] = {}
@@ -57,15 +57,15 @@ def _light_tag_answers(example: Object, lost: Counter[str]) -> Iterator[Said]:
             labels.setdefault(place, []).append(label)
             times[place] = person.get("timestamp")
     for (name, question), chosen in labels.items():
-        yield Said(name, question, tuple(chosen), "text", at=times[name, question])
+        yield Answer(name, question, tuple(chosen), "text", at=times[name, question])
 
 
 LIGHT_TAG = Tool("LightTag", _is_light_tag, _of_light_tag)
 
 
 # --- Potato: annotated_instances (JSONL, or CSV with a column for each label) and user_state.json. A user state has no
-# texts, so the project's data file stands beside it. Its structure is that of `UserState.to_json` in
-# potato/user_state_management.py.
+# texts, so it is imported together with the project's data file. `UserState.to_json` in
+# potato/user_state_management.py defines its structure.
 
 
 OF_LABEL = ":::"  # between the name of a schema and a label, in the names of columns
@@ -110,9 +110,9 @@ def _in_columns(row: Object) -> dict[str, dict[str, Any]]:
 def _say(item: Item, user: str, labels: Any, spans: Any) -> None:
     """Add the answers of a person to an item."""
     for schema, chosen in _by_schema(labels).items():
-        item.answers.append(Said(user, schema, tuple(_chosen(chosen))))
+        item.answers.append(Answer(user, schema, tuple(_chosen(chosen))))
     if marked := tuple(_spans(spans or ())):
-        item.answers.append(Said(user, "spans", marked, "text"))
+        item.answers.append(Answer(user, "spans", marked, "text"))
 
 
 def _by_schema(labels: Any) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _structures(document: Object) -> Iterator[tuple[str, Object]]:
         yield str(structure["%TYPE"]).rpartition(".")[2], features | references
 
 
-def _inception_answers(named: Iterable[tuple[str, Object]], by: str, text: str, lost: Counter[str]) -> Iterator[Said]:
+def _inception_answers(named: Iterable[tuple[str, Object]], by: str, text: str, lost: Counter[str]) -> Iterator[Answer]:
     labels: dict[str, list[Any]] = {}
     for name, features in named:
         if name in _OF_DOCUMENTS or name in _OF_TEXTS:
@@ -213,7 +213,7 @@ def _inception_answers(named: Iterable[tuple[str, Object]], by: str, text: str, 
             else:
                 labels.setdefault(f"{name}.{feature}", []).extend(values)
     for question, chosen in labels.items():
-        yield Said(by, question, tuple(chosen), "text")
+        yield Answer(by, question, tuple(chosen), "text")
 
 
 def _values(features: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -253,9 +253,9 @@ def _of_assay(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
                 lost["skips, changes and withdrawn answers"] += 1
             else:
                 labels = _labels(judgment["label"], has_spans=has_spans)
-                item.answers.append(Said(judgment["annotator"], "", labels, at=judgment["answered_at"]))
+                item.answers.append(Answer(judgment["annotator"], "", labels, at=judgment["answered_at"]))
         if row["label"]:
-            item.predictions.append(Said(GOLD, "", _labels(row["label"], has_spans=has_spans)))
+            item.predictions.append(Answer(GOLD, "", _labels(row["label"], has_spans=has_spans)))
         yield item
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.items import FILE_NAME, GOLD, SPOILED, UNKNOWN, Item, Object, Said, Tool, item_in, person_of
+from annotate.exchange.items import FILE_NAME, GOLD, SPOILED, UNKNOWN, Answer, Item, Object, Tool, item_in, person_of
 from annotate.kinds.forms.spans import Span
 from corpora.core.values import is_missing
 
@@ -67,16 +67,16 @@ def _meta(written: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _answers(value: Any, by: str, question: str, at: Any) -> Iterator[Said]:
+def _answers(value: Any, by: str, question: str, at: Any) -> Iterator[Answer]:
     if isinstance(value, str):
-        yield Said(by, question, tuple(label for label in value.split("#") if label), at=at)
+        yield Answer(by, question, tuple(label for label in value.split("#") if label), at=at)
     elif value and all(isinstance(mark, dict) and "user" in mark for mark in value):  # doccano 1.0, as JSON
         people: dict[Any, list[Any]] = {}
         for mark in value:
             people.setdefault(mark["user"], []).append(_mark(mark))
-        yield from (Said(str(user), question, tuple(labels), "text") for user, labels in people.items())
+        yield from (Answer(str(user), question, tuple(labels), "text") for user, labels in people.items())
     elif value:
-        yield Said(by, question, tuple(map(_mark, value)), "text", at=at)
+        yield Answer(by, question, tuple(map(_mark, value)), "text", at=at)
 
 
 def _mark(mark: Any) -> Any:

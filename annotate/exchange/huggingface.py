@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from annotate.exchange.items import FILE_NAME, GOLD, Item, Object, ProjectError, Said, Tool
+from annotate.exchange.items import FILE_NAME, GOLD, Answer, Item, Object, ProjectError, Tool
 from corpora.sources.compression import format_of
 
 CARD, INFOS = "README.md", ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
@@ -146,7 +146,7 @@ def _names_in_parquet(path: Path) -> dict[str, list[str]]:
 
 
 def _named(value: Any, names: list[str]) -> Any:
-    """Return the name of a label, or of each label in a list. "" stands for a label that is missing, which is -1."""
+    """Return the name of a label, or of each label in a list; "" for a missing label, which is stored as -1."""
     if isinstance(value, list):
         return [_named(label, names) for label in value]
     if value is None or not names or str(value) in names:
@@ -172,7 +172,7 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             if isinstance(value, list) and any(isinstance(text, list) for text in texts.values()):
                 lost[f"labels of single words in {column!r}"] += 1
             elif labels := tuple(filter(None, value if isinstance(value, list) else [value])):
-                item.predictions.append(Said(GOLD, column, labels))
+                item.predictions.append(Answer(GOLD, column, labels))
             else:
                 lost[f"rows without a label in {column!r}"] += 1
         yield item

@@ -20,8 +20,8 @@ class ProjectError(CorpusError):
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a person or a model said about an item.
+class Answer:
+    """An answer of a person, or a prediction of a model.
 
     by: the person or the model
     question: name of the question; "" if the tool has only one; None if the answer is empty, so that it names none
@@ -54,8 +54,8 @@ class Item:
 
     key: str
     texts: Mapping[str, Any]
-    answers: list[Said] = field(default_factory=list)
-    predictions: list[Said] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    predictions: list[Answer] = field(default_factory=list)
     offered: tuple[str, ...] = ()
 
 

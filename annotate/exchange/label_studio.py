@@ -15,10 +15,10 @@ from annotate.exchange.items import (
     GOLD,
     LANGUAGE_NAMES,
     SENTENCE,
+    Answer,
     Item,
     Object,
     ProjectError,
-    Said,
     Tool,
     item_in,
     person_of,
@@ -28,7 +28,7 @@ from annotate.kinds.forms.spans import Span
 from corpora.core.values import is_missing
 from corpora.sources.recognition import ALSO
 
-# Columns that JSON_MIN and CSV have beside the data and the questions.
+# Columns of JSON_MIN and CSV that are neither data nor questions.
 _OF_ROWS = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id", "agreement", "ground_truth")
 # Types of results that are ranges or one of some labels -> the key of their labels.
 _KINDS = {"choices": "choices", "labels": "labels", "hypertextlabels": "hypertextlabels", "rating": "rating"}
@@ -100,7 +100,7 @@ def _annotate(item: Item, annotation: Object, lost: Counter[str]) -> None:
     by = _person(annotation)
     lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
     if not annotation.get("result") and by != GOLD:
-        item.answers.append(Said(by, None, (), at=annotation.get("created_at")))
+        item.answers.append(Answer(by, None, (), at=annotation.get("created_at")))
     (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, item.texts, lost))
 
 
@@ -114,7 +114,7 @@ def _person(annotation: Mapping[str, Any]) -> str:
     return person_of(_written_by_assay(annotation, "annotator") or annotation.get("completed_by"))
 
 
-def _results(annotation: Mapping[str, Any], by: str, texts: Mapping[str, Any], lost: Counter[str]) -> Iterator[Said]:
+def _results(annotation: Mapping[str, Any], by: str, texts: Mapping[str, Any], lost: Counter[str]) -> Iterator[Answer]:
     """Yield what an annotation or a prediction says about each question. Ranges of one question become one answer."""
     labels: dict[tuple[str, str], list[Any]] = {}
     graded: set[str] = set()
@@ -139,7 +139,7 @@ def _results(annotation: Mapping[str, Any], by: str, texts: Mapping[str, Any], l
             lost[f"answers of the type {kind or 'unknown'}"] += 1
     at = _written_by_assay(annotation, "answered_at") or annotation.get("created_at")
     for (question, _), chosen in labels.items():
-        yield Said(by, question, tuple(chosen), is_grade=question in graded, at=at)
+        yield Answer(by, question, tuple(chosen), is_grade=question in graded, at=at)
 
 
 def _ranges(mark: Mapping[str, Any], texts: Mapping[str, Any]) -> list[tuple[int, int]]:
@@ -179,7 +179,7 @@ def _of_rows(rows: Sequence[Object], stated: Collection[str], lost: Counter[str]
         texts = {name: value for name, value in values.items() if name not in questions}
         item, by = item_in(by_key, key, texts), person_of(_cell(row.get("annotator")))
         answers = [(name, _labels(values.get(name), texts, lost)) for name in questions]
-        item.answers += [Said(by, name, labels, at=row.get("created_at")) for name, labels in answers if labels]
+        item.answers += [Answer(by, name, labels, at=row.get("created_at")) for name, labels in answers if labels]
     yield from by_key.values()
 
 

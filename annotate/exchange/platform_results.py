@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from annotate.exchange.items import SPOILED, Item, Object, ProjectError, Said, Tool, item_in, person_of
+from annotate.exchange.items import SPOILED, Answer, Item, Object, ProjectError, Tool, item_in, person_of
 from corpora.core.values import is_missing
 
 INPUT, ANSWER = "Input.", "Answer."
@@ -37,7 +37,7 @@ def _of_batch(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
             elif name.startswith(ANSWER):
                 lost[SPOILED] += bool(value)
         worker, at = str(row["WorkerId"]), _submitted(row.get("SubmitTime"))
-        item.answers += [Said(worker, name, tuple(labels), at=at) for name, labels in answers.items()]
+        item.answers += [Answer(worker, name, tuple(labels), at=at) for name, labels in answers.items()]
     yield from by_key.values()
 
 
@@ -110,7 +110,8 @@ def _of_report(objects: Iterable[Object], lost: Counter[str], stated: Collection
                     lost[SPOILED] += bool(row.get(name))
                 else:
                     labels = tuple(str(row[name]).split("\n"))
-                    item.answers.append(Said(str(row["_worker_id"]), name, labels, at=_created(row.get("_created_at"))))
+                    at = _created(row.get("_created_at"))
+                    item.answers.append(Answer(str(row["_worker_id"]), name, labels, at=at))
         yield item
 
 
@@ -148,7 +149,7 @@ def _texts(row: Object, read: str, written: str) -> Mapping[str, Any]:
     return texts
 
 
-def _add(item: Item, answer: Said, source: str) -> None:
+def _add(item: Item, answer: Answer, source: str) -> None:
     (item.predictions if source in MODELS else item.answers).append(answer)
 
 
@@ -175,7 +176,8 @@ def _of_langsmith(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Ite
             continue
         source = row.get("feedback_source") or {}
         by = source.get("user_name") or source.get("user_id") or source.get("type") or "unknown"
-        answer = Said(str(by), str(row["key"]), (_number(value),), is_grade=_is_grade(value), at=row.get("created_at"))
+        at, is_grade = row.get("created_at"), _is_grade(value)
+        answer = Answer(str(by), str(row["key"]), (_number(value),), is_grade=is_grade, at=at)
         _add(item, answer, str(source.get("type")))
     yield from by_key.values()
 
@@ -231,7 +233,7 @@ def _score(row: Object, item: Item, lost: Counter[str]) -> None:
     is_model = row.get("source") in MODELS
     by = person_of(row["name"] if is_model else row.get("authorUserId"))
     at = row.get("timestamp") or row.get("createdAt")
-    answer = Said(by, str(row["name"]), (_number(value),), is_grade=is_number and _is_grade(value), at=at)
+    answer = Answer(by, str(row["name"]), (_number(value),), is_grade=is_number and _is_grade(value), at=at)
     _add(item, answer, str(row.get("source")))
 
 

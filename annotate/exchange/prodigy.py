@@ -7,7 +7,7 @@ ones.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from annotate.exchange.items import GOLD, Item, Object, Said, Tool, person_of
+from annotate.exchange.items import GOLD, Answer, Item, Object, Tool, person_of
 from annotate.kinds.forms.spans import Span
 
 AT = "_timestamp"  # when the answer was given, in epoch seconds (since version 1.12)
@@ -36,14 +36,14 @@ def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
         elif isinstance(row.get("options"), list):
             _choose(row, by, item, lost)
         elif row.get("label") is not None and not row.get("spans"):
-            item.answers.append(Said(by, str(row["label"]), (row["answer"],), at=row.get(AT)))
+            item.answers.append(Answer(by, str(row["label"]), (row["answer"],), at=row.get(AT)))
         elif row["answer"] == "reject":
             lost["rejected marks"] += 1
         elif not isinstance(row.get("spans"), list):
             lost["answers without options, a label or spans"] += 1
         else:
             spans = (Span(int(mark["start"]), int(mark["end"]), str(mark["label"])) for mark in row.get("spans") or ())
-            _said_by(item, by).append(Said(by, "", tuple(spans), "text", at=row.get(AT)))
+            _answers_by(item, by).append(Answer(by, "", tuple(spans), "text", at=row.get(AT)))
     yield from by_key.values()
 
 
@@ -53,12 +53,12 @@ def _choose(row: Object, by: str, item: Item, lost: Counter[str]) -> None:
     item.offered = tuple(names.values())
     chosen = tuple(names.get(str(accepted), str(accepted)) for accepted in row.get("accept") or ())
     if row["answer"] == "accept" and chosen:
-        _said_by(item, by).append(Said(by, "", chosen, at=row.get(AT)))
+        _answers_by(item, by).append(Answer(by, "", chosen, at=row.get(AT)))
     else:
         lost["answers without a chosen option"] += 1
 
 
-def _said_by(item: Item, by: str) -> list[Said]:
+def _answers_by(item: Item, by: str) -> list[Answer]:
     return item.predictions if by == GOLD else item.answers
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from annotate.exchange.items import LANGUAGE_NAMES, SENTENCE, Item, Object, ProjectError, Said, Tool, as_text
+from annotate.exchange.items import LANGUAGE_NAMES, SENTENCE, Answer, Item, Object, ProjectError, Tool, as_text
 from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.files import TAKEN
 from annotate.kinds.forms.spans import Span, text_of
@@ -31,7 +31,7 @@ class LabelConfig:
     """The configuration of a question.
 
     question: its name; "" if the tool has only one
-    labels: mapping from each label, as it stands in answers, to its name
+    labels: mapping from each label, as used in answers, to its name
     title: the question in words; "" if the tool has none
     is_multiple: whether an answer may have several labels
     guidelines: in Markdown
@@ -183,7 +183,7 @@ def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
     return chosen
 
 
-def _form(answers: Sequence[tuple[Item, Said]], *, is_multiple: bool) -> str:
+def _form(answers: Sequence[tuple[Item, Answer]], *, is_multiple: bool) -> str:
     if any(answer.has_spans for _, answer in answers):
         return "spans"
     if answers and all(answer.is_grade for _, answer in answers):
@@ -191,7 +191,7 @@ def _form(answers: Sequence[tuple[Item, Said]], *, is_multiple: bool) -> str:
     return "labels" if is_multiple or any(len(answer.labels) > 1 for _, answer in answers) else "choice"
 
 
-def _check_labels(form: str, answers: Sequence[tuple[Item, Said]]) -> None:
+def _check_labels(form: str, answers: Sequence[tuple[Item, Answer]]) -> None:
     """Raise ProjectError if the labels seem to be free texts: sentences that all differ."""
     labels = [str(label) for _, answer in answers for label in answer.labels] if form == "choice" else []
     if len(labels) > 2 and len(set(labels)) == len(labels) and all(len(label.split()) >= SENTENCE for label in labels):
@@ -249,7 +249,7 @@ def _shown(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
     return texts or lists or [name for name, written in fields.items() if written in ("text", *ALSO["text"])]
 
 
-def _marked(project: Project, answers: Iterable[tuple[Item, Said]]) -> str:
+def _marked(project: Project, answers: Iterable[tuple[Item, Answer]]) -> str:
     name = next((answer.field for _, answer in answers if answer.field), "")
     return next((field for field, written in project.fields.items() if written == name), project.shown[0])
 
@@ -272,8 +272,8 @@ def _read_records(project: Project, items: Sequence[Item], language: str) -> Non
 
 def _read_labels(
     project: Project,
-    answers: Sequence[tuple[Item, Said]],
-    predicted: Sequence[tuple[Item, Said]],
+    answers: Sequence[tuple[Item, Answer]],
+    predicted: Sequence[tuple[Item, Answer]],
     offered: Mapping[str, str],
 ) -> None:
     """Read the labels, the judgments and the predictions of a project.
@@ -350,7 +350,7 @@ def _code(name: str, taken: Iterable[str]) -> str:
     return numbered
 
 
-def _label(project: Project, answer: Said, codes: Mapping[str, str]) -> str:
+def _label(project: Project, answer: Answer, codes: Mapping[str, str]) -> str:
     """Return the label of an answer in the form of a file of judgments; "" if it is empty."""
     if project.form == "spans":
         return text_of(span._replace(label=codes[_named(span)]) for span in answer.labels if isinstance(span, Span))

@@ -22,7 +22,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Callable[[], Iterable[
 
     If there are such cells, a further column names their columns, so that import_corpus removes the apostrophes again.
 
-    rows: returns the rows anew each time it is called
+    rows: function that returns the rows; it is called twice
     """
     has_formulas = any(_changed(row) for row in rows())
     # Excel takes a file without the mark for one in the encoding of the machine.

@@ -51,7 +51,7 @@ class GoldSet:
             return list(spans_in(text))
         return [label for label in text.split() if label != NOTHING] if self.several else [text]
 
-    def said(self, row: Object, *, gold: bool) -> Iterator[tuple[str, str, str]]:
+    def answers_of(self, row: Object, *, gold: bool) -> Iterator[tuple[str, str, str]]:
         """Yield (person, answer, time in ISO 8601) for each answer of a row that counts.
 
         gold: whether to begin with the label, whose person is GOLD and whose time is ""
@@ -87,8 +87,8 @@ def write_label_studio(folder: Path, gold: GoldSet) -> dict[str, str]:
 
 def _task(row: Object, gold: GoldSet) -> Object:
     annotations = []
-    for person, answer, at in gold.said(row, gold=True):
-        # The tool refuses persons without an account and sets its own times, so both stand in the data of the result.
+    for person, answer, at in gold.answers_of(row, gold=True):
+        # The tool refuses persons without an account and sets its own times, so the result's metadata contain both.
         meta = {"annotator": [person], **({"answered_at": [at]} if at else {})}
         where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": meta}
         labels = gold.labels(answer)
@@ -121,9 +121,11 @@ def _interface(gold: GoldSet) -> str:
 
 def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
     """Write the gold labels, and a file with the answers of each person."""
-    people = dict.fromkeys(person for row in gold.rows() for person, *_ in gold.said(row, gold=False))
+    people = dict.fromkeys(person for row in gold.rows() for person, *_ in gold.answers_of(row, gold=False))
     for by in (GOLD, *people):
-        answers = ((row, *answer) for row in gold.rows() for answer in gold.said(row, gold=True) if answer[0] == by)
+        answers = (
+            (row, *answer) for row in gold.rows() for answer in gold.answers_of(row, gold=True) if answer[0] == by
+        )
         write_lines(folder / f"{by}.jsonl", (_line(row, answer, by, at, gold) for row, _, answer, at in answers))
     labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
     _write_json(folder / "label_config.json", labels)
@@ -157,7 +159,7 @@ def write_prodigy(folder: Path, gold: GoldSet) -> dict[str, str]:
 def _annotations(gold: GoldSet) -> Iterator[Object]:
     options = [{"id": code, "text": name} for code, name in gold.answers.items()]
     for row in gold.rows():
-        for person, answer, at in gold.said(row, gold=True):
+        for person, answer, at in gold.answers_of(row, gold=True):
             labels = gold.labels(answer)
             if gold.marked:
                 spans = [{"start": start, "end": end, "label": label} for start, end, label in labels]
@@ -191,7 +193,7 @@ def _record(row: Object, gold: GoldSet) -> Object:
     # Persons are accounts there, which have a UUID.
     responses = [
         {"user_id": person if person == GOLD else str(uuid5(NAMESPACE_URL, person)), "value": _value(answer, gold)}
-        for person, answer, _ in gold.said(row, gold=False)
+        for person, answer, _ in gold.answers_of(row, gold=False)
     ]
     suggestion = {"value": _value(row["label"], gold), "score": None, "agent": GOLD} if row["label"] else None
     return {
@@ -244,7 +246,7 @@ def write_csv(folder: Path, gold: GoldSet) -> dict[str, str]:
     write_table(
         folder / "answers.csv",
         ("task", "worker", "label", "answered_at"),
-        lambda: ((row["id"], *answer) for row in gold.rows() for answer in gold.said(row, gold=False)),
+        lambda: ((row["id"], *answer) for row in gold.rows() for answer in gold.answers_of(row, gold=False)),
     )
     return {"items.csv": "the items with their labels", "answers.csv": "the answers of each person"}
 

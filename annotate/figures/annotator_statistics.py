@@ -65,7 +65,7 @@ def people(task: Task) -> list[dict[str, Any]]:
     may: queues in which the annotator may work now.
     left: for each queue in `may`, number of gold items that are still available to the annotator.
     """
-    rows, met = _people_at_work(task), honeypots.given(task)
+    rows, met = _people_at_work(task), honeypots.encounters(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
     queues = Routes.load(task).readers()
     for row in rows:

@@ -129,7 +129,7 @@ def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
 
 
 def sufficient_share(task: Task, stream: Stream, size: int) -> float:
-    """Return the smallest audit share from the task's share on that audits enough posts to measure the detectors.
+    """Return the smallest share, at least the task's own, that audits enough posts to measure the detectors.
 
     The result is a multiple of a hundredth, or the task's share if that is enough. If not all posts are drawn, the
     number of agreed posts varies with the draw, so more audits are required.

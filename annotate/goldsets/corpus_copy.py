@@ -155,7 +155,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as it stands in a table. Labels are separated by semicolons, or written as a JSON array."""
+    """Return a value as the text of a table cell. Labels are separated by semicolons, or written as a JSON array."""
     if not isinstance(value, list):
         return value
     joined = ";".join(value)

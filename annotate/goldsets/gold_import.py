@@ -1,4 +1,4 @@
-"""Import of published gold files as gold sets, and the texts of such sets, which are downloaded anew (hydration).
+"""Import of published gold files as gold sets, and download of their texts (hydration).
 
 Each row of such a file is `label<TAB>id` and describes one post. The file has no header and no texts. Published files
 contain invalid rows, and `sift` decides which rows are refused. Each refused row is listed with its line number in

@@ -174,7 +174,7 @@ def _protocol(manifest: Manifest, noun: str) -> str:
 
 
 def _settled_by_machines(manifest: Manifest, noun: str) -> str:
-    """Return how many labels are those of machines, and how many of these people read."""
+    """Return how many labels come from machines, and how many of these people read."""
     strata = manifest["counts"].get("by_stratum") or {}
     if not strata.get("agreed") or not manifest["detectors"]:
         return ""

@@ -128,7 +128,7 @@ def settings(
         task,
         title=values.get(work.TITLE, task.title),
         labels=labels if work.may_relabel(task) else None,
-        was=[(name, work.told(task, name)) for name in (work.TITLE, *_labels_if_open(task), *options)],
+        was=[(name, work.displayed_value(task, name)) for name in (work.TITLE, *_labels_if_open(task), *options)],
         groups=groups,
         fixed=[
             (label_of(option), written(task.options[option.name]) or "none", option.help) for option in work.fixed(task)

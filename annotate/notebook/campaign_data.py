@@ -17,7 +17,7 @@ from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures import task_statistics
 from annotate.notebook.installation import AssayError, check_installed, own_keys
-from annotate.notebook.lazy_rows import Rows, database, of_dicts, of_files, outside_loop, told
+from annotate.notebook.lazy_rows import Rows, database, of_dicts, of_files, outside_loop, readable_errors
 from corpora.core import CorpusError
 from corpora.storage.layout import (
     Manifest,
@@ -45,7 +45,7 @@ def corpora() -> Rows:
     Columns: name, rows (number of posts or records), fields (of records), licence, voted (posts read by the detectors),
     agreed (posts on which all detectors agree), predictors (imported predictors as name@version).
     """
-    with told(str(corpora_dir())):
+    with readable_errors(str(corpora_dir())):
         rows = [_row(name, manifest) for name in corpora_on_disk() if (manifest := read_manifest(name))]
     return of_dicts(rows, COLUMNS, "corpora")
 
@@ -81,7 +81,7 @@ class Corpus:
     @property
     def manifest(self) -> Manifest:
         """The manifest: licence, sources with digests, parts, votes, predictions and fields."""
-        with told():
+        with readable_errors():
             return manifest_of(self.name)
 
     def posts(self) -> Rows:
@@ -104,7 +104,7 @@ class Corpus:
 
         Raise AssayError if the rows are refused.
         """
-        with told():
+        with readable_errors():
             manifest = read_manifest(self.name)
         if manifest:
             terms = {name: getattr(manifest, name) for name in ("licence", "text_may_leave", "source")}
@@ -139,7 +139,7 @@ class Corpus:
         Raise AssayError if the corpus has no predictions by this predictor.
         """
         name, _, version = spelled.partition("@")
-        with told():
+        with readable_errors():
             entry = self.manifest.predictions_of(name, version)
             if entry is None:
                 available = ", ".join(map(str, self.manifest.predictions)) or "none"
@@ -157,7 +157,7 @@ def _written(rows: Any, folder: Path) -> Path:
     """Write rows to a file and return its path."""
     if hasattr(rows, "to_dict"):
         rows = pa.Table.from_pandas(rows, preserve_index=False)
-    with told("The table"):
+    with readable_errors("The table"):
         if isinstance(rows, pa.Table):
             pq.write_table(rows, folder / "rows.parquet")
             return folder / "rows.parquet"
@@ -275,7 +275,7 @@ def run(action: str, /, **options: Any) -> Outcome:
         check_installed()
         own_keys()
     progress = _Stoppable()
-    with told(), private():
+    with readable_errors(), private():
         return outside_loop(lambda: command.perform(values, progress).complete(), progress.stop)
 
 

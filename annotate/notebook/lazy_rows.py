@@ -36,7 +36,7 @@ from corpora.system import DatabaseAway
 P = ParamSpec("P")
 R = TypeVar("R")
 # Exceptions with messages for users.
-SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
+READABLE = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 
 # Jupyter runs every cell in an event loop. There, Django refuses database queries with SynchronousOnlyOperation,
 # because they would block the loop. Therefore, queries run in a second thread, as in asgiref's sync_to_async. They
@@ -65,14 +65,14 @@ def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) 
 
 
 @contextmanager
-def told(what: str = "") -> Iterator[None]:
+def readable_errors(what: str = "") -> Iterator[None]:
     """Convert errors to AssayError.
 
     what: description of the data that is being read, for file errors without a file name.
     """
     try:
         yield
-    except SAID as error:
+    except READABLE as error:
         # Drop the cause. The message is complete, and a notebook would show a long traceback of the cause.
         raise AssayError(str(error)) from None
     except DatabaseError as error:
@@ -93,7 +93,7 @@ def database(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         check_installed()
-        with told():
+        with readable_errors():
             return outside_loop(lambda: function(*args, **kwargs))
 
     return run
@@ -126,7 +126,7 @@ class Rows:
         return list(self.dataset.schema.names)
 
     def __len__(self) -> int:
-        with told(self._place):
+        with readable_errors(self._place):
             return int(self.dataset.count_rows())
 
     def __bool__(self) -> bool:
@@ -141,7 +141,7 @@ class Rows:
 
     def _read(self, at_once: int) -> Iterator[dict[str, Any]]:
         # Read one file at a time with little readahead, because files may be larger than memory.
-        with told(self._place):
+        with readable_errors(self._place):
             for file in self.dataset.get_fragments():
                 for batch in file.to_batches(schema=self.dataset.schema, batch_size=at_once, batch_readahead=1):
                     yield from batch.to_pylist()
@@ -155,7 +155,7 @@ class Rows:
         """
         if unknown := [column for column in columns or () if column not in self.columns]:
             raise AssayError(f"{self.what} has no column {unknown[0]!r}. Its columns are: {', '.join(self.columns)}.")
-        with told(self._place):
+        with readable_errors(self._place):
             return self.dataset.to_table(columns=None if columns is None else list(columns))
 
     def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
@@ -220,7 +220,7 @@ def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows
     if not files and schema is not None:
         return Rows(ds.dataset(schema.empty_table()), what)
     folder = files[0].parent
-    with told(f"{what} in {folder}"):
+    with readable_errors(f"{what} in {folder}"):
         return Rows(ds.dataset([str(file) for file in files], schema=schema, format="parquet"), what, folder)
 
 

@@ -21,7 +21,7 @@ from annotate.evaluation.measurement import evaluate as measured
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import manifest_of
 from annotate.notebook.campaign_data import named_action, options_given
-from annotate.notebook.lazy_rows import SAID, AssayError, Rows, check_pandas, of_dicts, of_files, told
+from annotate.notebook.lazy_rows import READABLE, AssayError, Rows, check_pandas, of_dicts, of_files, readable_errors
 from annotate.reports import report_renderer
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def report(
     Raise AssayError if the evaluation is not possible.
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
-    with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
+    with readable_errors(), tempfile.TemporaryDirectory(prefix="assay") as aside:
         try:
             if not folders:
                 raise EvaluationError("The argument 'gold' is empty. Specify a gold set folder, or a list of folders.")
@@ -78,7 +78,7 @@ def report(
                 for source, title in ((predictions, name), (against, "The other system"), (judge, name))
             )
             result = measured(system, folders, against=rival, **_values(options, gold=folders, judge=labels))
-        except SAID as error:
+        except READABLE as error:
             raise AssayError(
                 OPTION.sub(lambda option: option[1].replace("-", "_"), _without(aside, str(error)))
             ) from None
@@ -229,7 +229,7 @@ def gold(folder: str | os.PathLike[str]) -> "Gold":
     Raise AssayError if the folder does not contain a gold set, or if its manifest was modified.
     """
     path = Path(folder).expanduser()
-    with told():
+    with readable_errors():
         return Gold(path, manifest_of(path))
 
 
@@ -250,7 +250,7 @@ class Gold:
     @property
     def card(self) -> str:
         """The dataset card in Markdown. Raise AssayError if it cannot be read."""
-        with told(str(self.folder / "README.md")):
+        with readable_errors(str(self.folder / "README.md")):
             return (self.folder / "README.md").read_text(encoding="utf-8")
 
     @property
@@ -269,7 +269,7 @@ class Gold:
         if files := [self.folder / name for name in names if name.endswith(".parquet")]:
             return of_files(files, None, f"gold set {self.name}")
         # Imported sets have no Parquet file.
-        with told(f"gold set {self.name}"):
+        with readable_errors(f"gold set {self.name}"):
             (lines,) = (self.folder / name for name in names if name.endswith(".jsonl"))
             listed = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
         return of_dicts(listed, list(listed[0]) if listed else ["id", "label"], f"gold set {self.name}")

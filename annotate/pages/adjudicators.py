@@ -165,7 +165,7 @@ def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
     unit_list = list(units)
     agreed = adjudication.agreed(unit_list, annotator)
     return [
-        Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.told(unit_list, annotator, label_name)
+        Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.rows(unit_list, annotator, label_name)
     ]
 
 

@@ -58,7 +58,7 @@ def _work(
         "has_sheets": bool(task.kind.pages.sheet),
         "noun": task.kind.noun,
         "progress": progress,
-        "last": item_view.said([last], permit.annotator, task.kind)[0] if last else "",
+        "last": item_view.summaries([last], permit.annotator, task.kind)[0] if last else "",
         "goal": goal,
         "done_today": personal_progress.worked(permit.annotator).answered_today if goal else None,
         **({} if leases else may_do(permit, progress)),

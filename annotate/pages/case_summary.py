@@ -188,7 +188,7 @@ def order(task: Task, annotator: Annotator) -> Order:
     read_until, cases = _kept.get(key, (last + 1, []))
     if read_until <= last:
         cases = _moved(cases, waiting, annotator, read_until)
-    # If transactions ended in another order than they began, a transition may have been missed.
+    # If transactions ended in a different order than they began, a transition may have been missed.
     if read_until > last or len(cases) != waiting.count():
         cases = places(waiting, annotator)
     with _lock:

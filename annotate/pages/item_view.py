@@ -182,7 +182,7 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
     }
 
 
-def said(judgments: Sequence[Judgment], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:
+def summaries(judgments: Sequence[Judgment], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:
     """Return a short description of each judgment.
 
     may_read: whether the descriptions may contain words of the units' texts

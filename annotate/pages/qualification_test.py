@@ -190,8 +190,8 @@ def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
     unit = Unit(task=task, item=gold.item)
     return {
         "right": kind.rules.agrees(question.label, gold.label),
-        "said": kind.in_words(qualifying.told(question, question.label), unit),
-        "label": kind.in_words(qualifying.told(question, gold.label), unit),
+        "said": kind.in_words(qualifying.seen_label(question, question.label), unit),
+        "label": kind.in_words(qualifying.seen_label(question, gold.label), unit),
         "parts": _parts(question.label, gold.label, unit) if kind.form.several else [],
         "explanation": gold.explanation,
         "language": gold.item.language,

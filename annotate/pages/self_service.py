@@ -114,7 +114,7 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
         of_task = [judgment for judgment in judgments if judgment.unit.task_id == pk]
         for judgment in of_task:
             judgment.unit.task = permit.task
-        descriptions = item_view.said(of_task, annotator, permit.task.kind, may_read=not permit.is_outsider)
+        descriptions = item_view.summaries(of_task, annotator, permit.task.kind, may_read=not permit.is_outsider)
         sets = sets_answered(of_task, annotator, permit.task.kind)
         for judgment, description, answer_sets in zip(of_task, descriptions, sets, strict=True):
             change, decision = changes.get(judgment.unit_id), decisions.get(judgment.unit_id)

@@ -54,7 +54,7 @@ class VaryingNode(template.Node):
 
 @register.tag
 def varies(parser: Parser, token: Token) -> VaryingNode:
-    """Mark what `fixed` must render anew each time, until `endvaries`.
+    """Mark the part up to `endvaries`, which `fixed` must render again each time.
 
     The content may use values of the view, but no variables that a tag around it has set.
     """
@@ -67,8 +67,8 @@ def varies(parser: Parser, token: Token) -> VaryingNode:
 def fixed(parser: Parser, token: Token) -> FixedNode:
     """Render what follows, until `endfixed`, once for each interface language and each combination of the values.
 
-    The values must be all that the content depends on, apart from what is inside `varies`, and none may be secret or
-    about a person.
+    Apart from parts inside `varies`, the content must depend on these values only. None of them may be secret or about
+    a person.
     """
     values = [parser.compile_filter(value) for value in token.split_contents()[1:]]
     content = parser.parse(("endfixed",))

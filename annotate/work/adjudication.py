@@ -149,7 +149,7 @@ def _to_be_blind(moves: QuerySet[Transition], annotator: Annotator) -> QuerySet[
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
-def told(units: Iterable[Any], annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Any, list[str]]]:
+def rows(units: Iterable[Any], annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Any, list[str]]]:
     """Return units of `to_adjudicate`, each with its list cells under the headings in Pages.list_heads.
 
     A unit that is decided blind has no cells.
@@ -471,7 +471,7 @@ def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] =
     The unit itself must not be decided blind. Units that are decided blind are also excluded from the result, because
     the answers to the same text would reveal how people answered them.
 
-    called: see `told`.
+    called: see `rows`.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
@@ -480,7 +480,7 @@ def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] =
         if task.kind.sensitive is None and adjudicates_in(annotator, task) and not running(annotator, task):
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
             cases += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
-    return told(cases[:OF_ONE_TEXT], annotator, called)
+    return rows(cases[:OF_ONE_TEXT], annotator, called)
 
 
 def nobody_else(unit: Unit) -> None:

@@ -357,7 +357,7 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
 
 
 def imagined_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any], *, reuse: bool = False) -> Task:
-    """Return an unnamed task with which to try out the effect of options on posts.
+    """Return an unsaved task for trying out the effect of options on posts.
 
     Raise TaskError if the options are refused.
     """

@@ -44,7 +44,7 @@ def is_extendable(task: Task) -> bool:
     return not any(DESIGNS[draw.design].not_extended for draw in task.draws.all())
 
 
-def told(task: Task, name: str) -> str:
+def displayed_value(task: Task, name: str) -> str:
     """Return the value of a setting in the form in which a page shows it."""
     value = getattr(task, name)
     if value is None:
@@ -58,14 +58,14 @@ def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = Mappi
 
     task: the task.
     values: the new value of each setting, by name. The labels are codes, and options may be texts or values.
-    was: the value that the manager saw of each setting, as returned by `told`.
+    was: the value that the manager saw of each setting, as returned by `displayed_value`.
 
     Raise InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
     Nothing is changed in either case.
     """
     stored = locked(task)
-    if stale := [name for name in values if name in was and was[name] != told(stored, name)]:
-        changed_settings = ", ".join(f"{name.replace('_', ' ')} ({told(stored, name)})" for name in stale)
+    if stale := [name for name in values if name in was and was[name] != displayed_value(stored, name)]:
+        changed_settings = ", ".join(f"{name.replace('_', ' ')} ({displayed_value(stored, name)})" for name in stale)
         raise WrongStage(
             f"Somebody has changed {changed_settings} since you opened this page, so nothing was saved. Your input is "
             "still here: check it, and save again."

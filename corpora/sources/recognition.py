@@ -41,7 +41,7 @@ LONGEST_NAME = 50  # maximum length of a suggested name, so that a number can be
 def candidates(field: str, columns: Sequence[str]) -> list[str]:
     """Return the columns that may contain a field, the most probable first.
 
-    A column in a nested object, such as data.text, is known by its last part.
+    A column in a nested object, such as data.text, is identified by its last part.
     """
     by_name = {column.lower(): column for column in reversed(columns)}
     nested = {column.lower().rpartition(".")[2]: column for column in reversed(columns) if "." in column}

@@ -211,7 +211,7 @@ class Asked:
     began, ended: when the first and the last answer arrived (ISO 8601, UTC)
     answers: the number of answers; items with the same prompt share one
     tokens: the tokens that the endpoint reported, or their upper bound where it reported none
-    tokens_reported: those that the endpoint reported
+    tokens_reported: the tokens that the endpoint reported
     rejected: the number of items without a valid answer, whose label is und
     """
 

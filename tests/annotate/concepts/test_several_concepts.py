@@ -35,7 +35,7 @@ def test_a_concept_stays_that_two_of_three_chose_and_else_an_adjudicator_settles
     unit.refresh_from_db()
     assert unit.stage == stages.ADJUDICATION
     ada = person("ada", "en", adjudicates=True)
-    [(_, votes)] = adjudication.told(adjudication.to_adjudicate(task, ada), ada)
+    [(_, votes)] = adjudication.rows(adjudication.to_adjudicate(task, ada), ada)
     assert all(task.kind.name(key) + " (1)" in votes[1] for key in plain[:3])
     decided = adjudication.settle(ada, unit.pk, Answer(" ".join(sorted(plain[:2])), reason="as titled"))
     unit.refresh_from_db()

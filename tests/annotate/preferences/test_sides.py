@@ -141,7 +141,7 @@ def test_where_no_system_has_a_majority_an_adjudicator_decides_by_sides_of_their
     ada = person("ada", adjudicates=True)
     units = list(adjudication.to_adjudicate(task, ada))
     assert len(units) == 12
-    for unit, cells in adjudication.told(units, ada):
+    for unit, cells in adjudication.rows(units, ada):
         assert cells == ["en", "Set 1 1, Set 2 1, No difference 1"]
         adjudication.settle(ada, unit.pk, Answer("first", reason="The guidelines say so"))
     sides = Side.objects.filter(annotator=ada)
