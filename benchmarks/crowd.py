@@ -106,7 +106,7 @@ def set_up(place: Place, world: World, labelers: list[Labeler]) -> dict[Labeler,
         table.write_text("\n".join(["username,name,languages", *rows]) + "\n", encoding="utf-8")
         place.manage("add_annotators", table)
         names = [labeler.name for labeler in labelers]
-        call = f"from annotate.actions.commands import call_command as call\nfor n in {names}: call('create_token', n)"
+        call = f"from annotate.actions.registry import call_command as call\nfor n in {names}: call('create_token', n)"
         tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(labelers, tokens, strict=True))
 

@@ -13,7 +13,7 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import OperationalError, connection  # noqa: E402
 
-from annotate.actions.commands import call_command  # noqa: E402
+from annotate.actions.registry import call_command  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Task  # noqa: E402
 from annotate.work import judgments, queue  # noqa: E402

@@ -81,7 +81,7 @@ def prepare(place: Place, records: int) -> dict[str, str]:
     untested = ("--test-items", "0", "--gold-share", "0", "--redundancy", str(REDUNDANCY))
     place.manage("open_task", TASK, "--kind", "qa_match", "--corpus", "records", "--seed", "1", *untested)
     place.manage("add_annotators", place.folder / "people.csv")
-    call = f"from annotate.actions.commands import call_command as call\nfor n in {names}: call('create_token', n)"
+    call = f"from annotate.actions.registry import call_command as call\nfor n in {names}: call('create_token', n)"
     tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(names, tokens, strict=True))
 

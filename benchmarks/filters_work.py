@@ -12,7 +12,7 @@ import django
 
 django.setup()
 
-from annotate.actions.commands import call_command  # noqa: E402
+from annotate.actions.registry import call_command  # noqa: E402
 from benchmarks.filters import Population, audits_of, truth_of  # noqa: E402
 from corpora.draws.part_draws import DRAWN, DROPPED, IDS  # noqa: E402
 from corpora.draws.part_draws import sample_filtered as sample  # noqa: E402

@@ -17,7 +17,7 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 from django.test import Client, override_settings  # noqa: E402
 
-from annotate.actions.commands import call_command  # noqa: E402
+from annotate.actions.registry import call_command  # noqa: E402
 from annotate.models import Annotator, Task  # noqa: E402
 from annotate.work.queue import take  # noqa: E402
 from corpora.models import Vocabulary  # noqa: E402

@@ -115,7 +115,7 @@ def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str],
     with place.timed("create_token"):
         # All in one process: a start a reader would be most of the time.
         names = [reader.name for reader in readers]
-        call = f"from annotate.actions.commands import call_command as call\nfor n in {names}: call('create_token', n)"
+        call = f"from annotate.actions.registry import call_command as call\nfor n in {names}: call('create_token', n)"
         tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(readers, tokens, strict=True)), invite
 
