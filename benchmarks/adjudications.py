@@ -25,18 +25,18 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     """FOLDER is not read."""
-    found: dict[int, dict[str, float]] = {}
+    medians: dict[int, dict[str, float]] = {}
     for cases in options.waiting_cases:
         with new_place() as place:
             place.manage("django", "migrate", "--verbosity=0")
             place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-            found[cases] = json.loads(place.run("-m", "benchmarks.adjudications_work", str(cases)))
+            medians[cases] = json.loads(place.run("-m", "benchmarks.adjudications_work", str(cases)))
             database = place.database
-    names = list(next(iter(found.values())))
+    names = list(next(iter(medians.values())))
     show(
         f"Twenty adjudications with {database}, milliseconds, medians",
         ["cases that wait", *names],
-        [[cases, *times.values()] for cases, times in found.items()],
+        [[cases, *times.values()] for cases, times in medians.items()],
     )
-    slow = sorted({name for times in found.values() for name, time in times.items() if time > MOST})
+    slow = sorted({name for times in medians.values() for name, time in times.items() if time > MOST})
     print(f"Above {MOST} ms: {', '.join(slow) or 'nothing'}.\n")

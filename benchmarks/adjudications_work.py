@@ -53,14 +53,14 @@ def measure() -> dict[str, float]:
     judge, task = Annotator.objects.create(user=user, pseudonym="judge", adjudicates=True), Task.objects.get(name=NAME)
     client = Client(SERVER_NAME="localhost")
     client.force_login(user, backend=BACKEND)
-    found: dict[str, list[float]] = {"the list": [], "decide": [], "the next case": []}
+    durations: dict[str, list[float]] = {"the list": [], "decide": [], "the next case": []}
     address = reverse("adjudicate", args=[NAME, to_adjudicate(task, judge).first().pk])
     for _ in range(TIMES):
-        _timed(found["the list"], lambda: client.get(reverse("adjudication", args=[NAME])), 200)
+        _timed(durations["the list"], lambda: client.get(reverse("adjudication", args=[NAME])), 200)
         sent = {"label": "en", "reason": "I read the language"}
-        address = _timed(found["decide"], lambda to=address, what=sent: client.post(to, what), 302).url
-        _timed(found["the next case"], lambda to=address: client.get(to), 200)
-    return {name: statistics.median(times) for name, times in found.items()}
+        address = _timed(durations["decide"], lambda to=address, what=sent: client.post(to, what), 302).url
+        _timed(durations["the next case"], lambda to=address: client.get(to), 200)
+    return {name: statistics.median(times) for name, times in durations.items()}
 
 
 def _timed(times: list[float], ask, status: int):

@@ -15,8 +15,8 @@ from benchmarks.tables import share, show
 
 
 class World(NamedTuple):
-    """labels: one frequent label, and others that are together the truth of the share `rare`; answers, errors: a key of
-    ANSWERS, of ERRORS."""
+    """labels: their number. The first is frequent, and the others share the fraction `rare` of units; answers, errors:
+    keys of ANSWERS and ERRORS."""
 
     labels: int
     rare: float
@@ -24,9 +24,9 @@ class World(NamedTuple):
     errors: str
 
 
-# How many answers a unit has -> what share of units has so many.
+# Answers of a unit -> share of units with this number.
 ANSWERS = {"2": {2: 1.0}, "3": {3: 1.0}, "uneven": {2: 0.6, 3: 0.3, 5: 0.1}}
-# How often the frequent label is not given where it is true, and a rare one where that is; None: answers by chance.
+# The error rates where the frequent label is true, and where a rare one is. None: random answers.
 ERRORS = {
     "miss 20%, by mistake 0.2%": (0.002, 0.2),
     "miss 20%, by mistake 1%": (0.01, 0.2),
@@ -37,17 +37,17 @@ ERRORS = {
 UNITS = (20, 50, 100, 200, 1000)
 SET_UNITS = (10, 30, 100, 300)  # of answers that are sets of labels
 RARE = (0.005, 0.01, 0.05, 0.1, 0.3, 0.5)
-WORLDS = [World(*each) for each in product((2, 3, 5), RARE, ANSWERS, ERRORS)]
-LEAST_DRAWS = 100  # with an interval, of a world that is to count for the lowest coverage
+WORLDS = [World(*values) for values in product((2, 3, 5), RARE, ANSWERS, ERRORS)]
+LEAST_DRAWS = 100  # with an interval; worlds with fewer do not count for the lowest coverage
 
 
 class Row(NamedTuple):
-    """Of the draws of so many units from one world: in how many there is an interval, how many cover, their widths."""
+    """Draws of `units` units from one world: how many have intervals, how many of these cover, their total width."""
 
     measure: str
     world: World
     units: int
-    given: int
+    intervals: int
     covers: int
     widths: float
 
@@ -73,27 +73,27 @@ def run(folder, options) -> None:
 
 def report(rows: list[Row], draws: int) -> None:
     for measure in dict.fromkeys(row.measure for row in rows):
-        own = [row for row in rows if row.measure == measure]
-        _by_size_and_rarity(measure, own, draws)
-        lowest = sorted((row.covers / row.given, row) for row in own if row.given >= LEAST_DRAWS)[:5]
-        table = [(" ".join(map(str, row.world)), row.units, row.given, f"{covered:.1%}") for covered, row in lowest]
+        group = [row for row in rows if row.measure == measure]
+        _by_size_and_rarity(measure, group, draws)
+        lowest = sorted((row.covers / row.intervals, row) for row in group if row.intervals >= LEAST_DRAWS)[:5]
+        table = [(" ".join(map(str, row.world)), row.units, row.intervals, f"{covered:.1%}") for covered, row in lowest]
         show(f"{measure}: the lowest", ["labels, rare, answers, errors", "units", "given", "cover"], table)
 
 
 def _by_size_and_rarity(measure: str, rows: list[Row], draws: int) -> None:
     table = []
     for units, rare in product(UNITS, RARE):
-        own = [row for row in rows if row.units == units and row.world.rare == rare]
-        given = sum(row.given for row in own)
-        each = [row.covers / row.given for row in own if row.given >= LEAST_DRAWS]
+        group = [row for row in rows if row.units == units and row.world.rare == rare]
+        intervals = sum(row.intervals for row in group)
+        coverages = [row.covers / row.intervals for row in group if row.intervals >= LEAST_DRAWS]
         table.append(
             [
                 f"{units:,} units, {rare:.1%} rare",
-                share(given, draws * len(own)),
-                share(sum(row.covers for row in own), given),
-                f"{min(each):.2%}" if each else "-",
-                f"{sum(each_ < 0.93 for each_ in each)} of {len(each)}",
-                f"{sum(row.widths for row in own) / given:.3f}" if given else "-",
+                share(intervals, draws * len(group)),
+                share(sum(row.covers for row in group), intervals),
+                f"{min(coverages):.2%}" if coverages else "-",
+                f"{sum(coverage < 0.93 for coverage in coverages)} of {len(coverages)}",
+                f"{sum(row.widths for row in group) / intervals:.3f}" if intervals else "-",
             ]
         )
     show(measure, ["", "interval given", "cover", "lowest", "below 93%", "width"], table)

@@ -21,7 +21,7 @@ OTHERS = [
     for world in WORLDS
     if (world.labels, world.answers) == (3, "uneven") and world.errors in ("miss 20%, by mistake 1%", "20% either way")
 ]
-Ends = tuple[float, float] | None  # of an interval, None where there is none
+Ends = tuple[float, float] | None  # of an interval
 
 
 def rows(world: World, sizes: tuple[int, ...], draws: int, seed: str) -> list[Row]:
@@ -29,16 +29,16 @@ def rows(world: World, sizes: tuple[int, ...], draws: int, seed: str) -> list[Ro
     measured = measures if world in OTHERS else alphas
     true = truths(kinds, shares)
     chance = np.random.default_rng(crc32(f"{seed} {world}".encode()))
-    found = []
+    table = []
     for units in sizes:
         drawn = [measured(kinds, number, chance) for number in chance.multinomial(units, shares, size=draws)]
         for measure in drawn[0]:
             value = true[measure]
-            ends = np.array([each[measure] for each in drawn if each[measure] is not None]).reshape(-1, 2)
+            ends = np.array([row[measure] for row in drawn if row[measure] is not None]).reshape(-1, 2)
             covers = (ends[:, 0] - 1e-9 <= value) & (value <= ends[:, 1] + 1e-9)
             widths = float((ends[:, 1] - ends[:, 0]).sum())
-            found.append(Row(measure, world, units, len(ends), int(covers.sum()), widths))
-    return found
+            table.append(Row(measure, world, units, len(ends), int(covers.sum()), widths))
+    return table
 
 
 # --- answers that are sets of labels
@@ -49,18 +49,18 @@ def set_row(people: int, units: int, draws: int, seed: str) -> tuple[int, float]
     chance = np.random.default_rng(crc32(f"{seed} {people} {units}".encode()))
     true, held, width = set_truth(), 0, 0.0
     for draw in range(draws):
-        said = chosen(units, people, chance)
-        kinds = list(dict.fromkeys(each for unit in said for each in unit))
-        place = {each: number for number, each in enumerate(kinds)}
-        counts = np.array([np.bincount([place[each] for each in unit], minlength=len(kinds)) for unit in said])
-        found = coefficients.alpha(counts, coefficients.masi(kinds), seed=draw, replicates=REPLICATES)
-        held, width = held + (found.low <= true <= found.high), width + found.high - found.low
+        answers = chosen(units, people, chance)
+        kinds = list(dict.fromkeys(answer for unit in answers for answer in unit))
+        place = {answer: number for number, answer in enumerate(kinds)}
+        counts = np.array([np.bincount([place[answer] for answer in unit], minlength=len(kinds)) for unit in answers])
+        alpha = coefficients.alpha(counts, coefficients.masi(kinds), seed=draw, replicates=REPLICATES)
+        held, width = held + (alpha.low <= true <= alpha.high), width + alpha.high - alpha.low
     return held, width / draws
 
 
 @cache
 def set_truth() -> float:
-    """Alpha of 10,000 units, in blocks of 1,000, of which each two sets have a distance."""
+    """Return alpha of 10,000 units in blocks of 1,000. All sets of a block are compared in pairs."""
     same, apart, lots = 0.0, 0.0, np.random.default_rng(1)
     for _ in range(10):
         first, second = zip(*chosen(1_000, 2, lots), strict=True)
@@ -71,46 +71,46 @@ def set_truth() -> float:
 
 
 def chosen(units: int, people: int, chance: np.random.Generator) -> list[list[frozenset[str]]]:
-    """Of each unit one to seven of 400 labels, common ones more often, of which each person misses a quarter; half a
-    label more is given by mistake."""
+    """Return each unit's answers. A unit has one to seven of 400 labels, and common labels more often. Each person
+    misses a quarter of them, and adds half a wrong label on average."""
     frequent = 1 / np.arange(1, 401)
     frequent /= frequent.sum()
-    found = []
+    answers = []
     for size in chance.integers(1, 8, units):
         true = chance.choice(400, size, replace=False, p=frequent)
-        found.append([])
+        answers.append([])
         for _ in range(people):
-            own = {*true[chance.random(size) > 0.25], *chance.choice(400, chance.poisson(0.5), p=frequent)}
-            found[-1].append(frozenset(map(str, own or {true[0]})))
-    return found
+            labels = {*true[chance.random(size) > 0.25], *chance.choice(400, chance.poisson(0.5), p=frequent)}
+            answers[-1].append(frozenset(map(str, labels or {true[0]})))
+    return answers
 
 
 def populate(world: World) -> tuple[np.ndarray, np.ndarray]:
-    """Each number of answers by label that a unit may have, (kinds, K), and its share of all units."""
+    """Return all possible answer counts of a unit by label, (kinds, K), and the share of units with each."""
     true = np.full(world.labels, world.rare / (world.labels - 1))
     true[0] = 1 - world.rare
     if (errors := ERRORS[world.errors]) is None:
-        said = np.tile(true, (world.labels, 1))
+        confusion = np.tile(true, (world.labels, 1))
     else:
-        # Who misses a rare label gives the frequent one; if all are as likely to be missed, any other.
+        # A missed rare label becomes the frequent one, or any other one if all are missed equally often.
         by_mistake, missed = errors
-        said = np.full((world.labels, world.labels), missed / (world.labels - 1))
+        confusion = np.full((world.labels, world.labels), missed / (world.labels - 1))
         if by_mistake < missed:
-            said[1:] = [missed, *[0.0] * (world.labels - 1)]
-        said[0] = by_mistake / (world.labels - 1)
-        np.fill_diagonal(said, [1 - by_mistake, *[1 - missed] * (world.labels - 1)])
+            confusion[1:] = [missed, *[0.0] * (world.labels - 1)]
+        confusion[0] = by_mistake / (world.labels - 1)
+        np.fill_diagonal(confusion, [1 - by_mistake, *[1 - missed] * (world.labels - 1)])
     kinds, shares = [], []
     for answers, share in ANSWERS[world.answers].items():
-        for given in combinations_with_replacement(range(world.labels), answers):
-            counts = np.bincount(given, minlength=world.labels)
+        for labels in combinations_with_replacement(range(world.labels), answers):
+            counts = np.bincount(labels, minlength=world.labels)
             orders = factorial(answers) / prod(factorial(number) for number in counts.tolist())
             kinds.append(counts)
-            shares.append(share * orders * float(true @ np.prod(said**counts, axis=1)))
+            shares.append(share * orders * float(true @ np.prod(confusion**counts, axis=1)))
     return np.array(kinds), np.array(shares) / sum(shares)
 
 
 def coincidences(kinds: np.ndarray) -> np.ndarray:
-    """How many of the pairs of a unit's answers are c and k, over its answers less one: (kinds, K, K)."""
+    """Return the number of pairs (c, k) of a unit's answers, divided by its answers minus 1: (kinds, K, K)."""
     pairs = np.array([np.outer(row, row) - np.diag(row) for row in kinds])
     return pairs / (kinds.sum(axis=1) - 1)[:, None, None]
 
@@ -129,10 +129,10 @@ def ordinal(table: np.ndarray) -> np.ndarray:
 def truths(kinds: np.ndarray, shares: np.ndarray) -> dict[str, float]:
     size = kinds.shape[1]
     nominal = 1 - np.eye(size)
-    each = coincidences(kinds)
-    table = np.tensordot(shares, each, 1)
-    # Each unit as heavy as any other.
-    even = np.tensordot(shares / kinds.sum(axis=1), each, 1)
+    pairs = coincidences(kinds)
+    table = np.tensordot(shares, pairs, 1)
+    # All units have the same weight.
+    even = np.tensordot(shares / kinds.sum(axis=1), pairs, 1)
     margins = even.sum(axis=1)
     by_chance = (margins * (1 - margins)).sum() / (size - 1)
     last = np.eye(2)[[*[0] * (size - 1), 1]]
@@ -173,7 +173,7 @@ def ends(made: Measure | None) -> Ends:
 
 
 def table_of(counts: np.ndarray, chance: np.random.Generator) -> Answers:
-    """Each unit's answers in any order: one by the first annotator, and all others by a second."""
+    """Return each unit's answers in random order: one by the first annotator, and all others by a second."""
     units, labels = counts.shape
     unit = np.repeat(np.arange(units), counts.sum(axis=1))
     label = np.repeat(np.tile(np.arange(labels), units), counts.ravel())

@@ -41,16 +41,16 @@ def run(folder: Path, options) -> None:
             place.run("-m", "benchmarks.load_work", "open", str(units), "1")
         for _ in range(ROUNDS):
             for units, place in places.items():
-                said = place.run("-m", "benchmarks.answer_work", str(options.answers))
-                rounds[units].append(json.loads(said))
+                output = place.run("-m", "benchmarks.answer_work", str(options.answers))
+                rounds[units].append(json.loads(output))
         database = place.database
-    best = {units: min(found, key=lambda each: each["median"]) for units, found in rounds.items()}
+    best = {units: min(runs, key=lambda figures: figures["median"]) for units, runs in rounds.items()}
     show(
         f"An answer and the next unit on {database}, milliseconds",
         ["units that wait", "median", "processor", "in the driver", "with the commit", "statements", "bytes"],
         [
-            [units, *(each[name] for name in ("median", "processor", "driver", "floor", "statements", "bytes"))]
-            for units, each in best.items()
+            [units, *(figures[name] for name in ("median", "processor", "driver", "floor", "statements", "bytes"))]
+            for units, figures in best.items()
         ],
     )
     few, many = best.values()
@@ -62,9 +62,9 @@ def run(folder: Path, options) -> None:
             ["authentication and the rest of Django", few["rest"], many["rest"]],
         ],
     )
-    for each in many["plans"]:
-        print(f"{each['milliseconds']:.3f} ms  {each['sql']}")
-        print("".join(f"              {line}\n" for line in each["plan"]), end="")
+    for statement in many["plans"]:
+        print(f"{statement['milliseconds']:.3f} ms  {statement['sql']}")
+        print("".join(f"              {line}\n" for line in statement["plan"]), end="")
     times = many["median"] / few["median"]
     more = options.answer_units[1] / options.answer_units[0]
     print(f"\nWith {more:.0f} times as many units it takes {times:.2f} times as long (limit: {MOST_TIMES}).\n")

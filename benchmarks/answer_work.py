@@ -27,7 +27,7 @@ from benchmarks.server_load.people import has_already  # noqa: E402
 BACKEND = "annotate.pages.access.PasswordBackend"
 FIRST = 20  # answers that fill caches
 took: dict[str, float] = defaultdict(float)
-asked: list[tuple[str, tuple, float]] = []
+statements: list[tuple[str, tuple, float]] = []
 
 
 def timed(owner, name: str, part: str) -> None:
@@ -48,7 +48,7 @@ def watch(execute, sql, params, many, context):
     try:
         return execute(sql, params, many, context)
     finally:
-        asked.append((sql, params, time.perf_counter() - began))
+        statements.append((sql, params, time.perf_counter() - began))
 
 
 def at_work() -> tuple[Client, str, dict[str, str]]:
@@ -70,7 +70,7 @@ def answer(client: Client, page: str, headers: dict[str, str]) -> str:
 
 @contextmanager
 def watched():
-    asked.clear()
+    statements.clear()
     took.clear()
     with connection.execute_wrapper(watch):
         yield
@@ -106,10 +106,10 @@ def main(answers: int) -> dict:
             page = answer(client, page, headers)
         wall = (time.perf_counter() - start) / answers
     parts = {part: took[part] / answers * 1e3 for part in ("permit", "close", "hand_out", "commit", "show")}
-    driver = sum(seconds for *_, seconds in asked) / answers
-    number = len(asked) // answers
+    driver = sum(seconds for *_, seconds in statements) / answers
+    number = len(statements) // answers
     times: dict[str, list[float]] = defaultdict(list)
-    for sql, _, seconds in asked:
+    for sql, _, seconds in statements:
         times[sql].append(seconds)
     return {
         "median": statistics.median(walls) * 1e3,
@@ -126,7 +126,7 @@ def main(answers: int) -> dict:
                 "milliseconds": statistics.fmean(times[sql]) * 1e3,
                 "plan": plan(sql, params),
             }
-            for sql, params, _ in asked[-number:]
+            for sql, params, _ in statements[-number:]
         ],
     }
 

@@ -24,9 +24,9 @@ def run(folder: Path, options) -> None:
         lines = place.run("-m", "benchmarks.api_work", str(options.cases)).splitlines()
     rows = [json.loads(line) for line in lines]
     faults = [fault for row in rows for fault in row.pop("faults")]
-    found = [[*row.values()] for row in rows]
-    total = ["all", *(sum(column) for column in zip(*(row[1:] for row in found), strict=True))]
-    show(f"{total[1]:,} cases", HEADS, [*found, total])
+    table = [[*row.values()] for row in rows]
+    total = ["all", *(sum(column) for column in zip(*(row[1:] for row in table), strict=True))]
+    show(f"{total[1]:,} cases", HEADS, [*table, total])
     if faults:
         raise BenchmarkFailed(
             f"{len(faults):,} responses differ from the schema, for example:\n" + "\n".join(faults[:5])

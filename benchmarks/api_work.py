@@ -17,18 +17,18 @@ from tests.annotate.access.world import World  # noqa: E402
 @transaction.atomic
 def main(cases: int) -> None:
     logging.disable(logging.WARNING)  # of each request that is refused
-    for each in api_cases.run(World(), cases):
-        missed = each.statuses[404]
-        told = {
-            "operation": each.operation,
-            "cases": each.statuses.total(),
-            "2xx": each.between(200, 300),
-            "4xx": each.between(400, 500) - missed,
+    for operation in api_cases.run(World(), cases):
+        missed = operation.statuses[404]
+        row = {
+            "operation": operation.operation,
+            "cases": operation.statuses.total(),
+            "2xx": operation.between(200, 300),
+            "4xx": operation.between(400, 500) - missed,
             "404": missed,
-            "5xx": each.between(500, 600),
-            "undescribed": len(each.faults),
+            "5xx": operation.between(500, 600),
+            "undescribed": len(operation.faults),
         }
-        print(json.dumps(told | {"faults": each.faults}), flush=True)
+        print(json.dumps(row | {"faults": operation.faults}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """How the defaults of the audit were chosen: the exponent of its allocation, its share, and its limit.
 
-Three tables of widths and costs that are computed, and one of draws:
+The tables show:
 
-- the expected width of figures by the exponent of the allocation, with as many audits each time;
-- the same, and the coverage, in draws from made posts (made_posts.py), as audits were spread before and as they are;
-- the loss by the limit: the posts that people read, for the audit or since a language failed it, and a price for each
-  wrong label that stays, in posts read. As much of each language's agreement is wrong as WRONG says.
+- the expected widths by the exponent of the allocation, for the same number of audits;
+- widths and coverage in draws from generated posts (made_posts.py), with the former and the current allocation;
+- the loss by the limit: the posts that people read, for the audit or because a language failed it, plus a price (in
+  posts read) for each wrong label that remains. WRONG has the error of the languages' agreement.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ from benchmarks.place import in_places
 from benchmarks.tables import share, show
 
 AGREED = 0.8  # the share of posts on which the detectors agree
-# Share of a language's agreement that is wrong -> in how many languages.
+# Error of a language's agreement -> share of languages.
 WRONG = {0.001: 0.6, 0.01: 0.3, 0.05: 0.07, 0.15: 0.03}
 SIZES, PRICES = (10_000, 100_000), (5, 10, 20, 40)
 SHARES, LIMITS = (0.05, 0.1, 0.15, 0.2), (0.1, 0.15, 0.2, 1.0)
@@ -43,7 +43,7 @@ _POSTS = World(labels=50, zipf=1.1, disputed=0.25, first=(None, 0.7), checked=Tr
 _AS_BEFORE = replace(
     _POSTS, audit_share=0.02, least_audits=30, recheck=0.2, check_share=0.02, least_checks=5, by_power=False
 )
-# For the audit, people read as many posts in all but the last, those that adjudicators check included.
+# In all but the last, people read the same number of posts for the audit, including adjudicators' checks.
 WORLDS = {
     "2% and at least 30 of each label; 20% of what is confirmed is checked": _AS_BEFORE,
     "20% of all, by power allocation; 20% checked": replace(_POSTS, audit_share=0.2, recheck=0.2),
@@ -82,7 +82,7 @@ def run(folder, options) -> None:
 
 
 def by_exponent() -> None:
-    """The greatest regret is how much wider a figure is than by the exponent that is best for it."""
+    """Show widths by exponent. Regret is how much wider a figure is than with the exponent that is best for it."""
     common = 1 / np.arange(1, _POSTS.labels + 1) ** _POSTS.zipf
     agreed, disputed = (
         {str(rank): int(posts * part) for rank, part in enumerate(common / common.sum(), 1)}

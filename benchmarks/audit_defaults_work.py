@@ -34,16 +34,16 @@ def figures(world: World, draws: int, seed: int) -> Iterator[Row]:
         yield _row("error of agreement", overall_error(drawn.audits.values(), slips_of(*drawn.seconds)), wrong)
 
 
-def _of_predictor(name: str, uniform: metrics.Uniform, said: np.ndarray, population: Population) -> Iterator[Row]:
-    right = said == population.truth
+def _of_predictor(name: str, uniform: metrics.Uniform, predicted: np.ndarray, population: Population) -> Iterator[Row]:
+    right = predicted == population.truth
     yield _row(f"accuracy, {name}", metrics.accuracy(uniform, with_und=True).estimate, float(right.mean()))
     for rank in RANKS:
         label, code = rank - 1, str(rank - 1)
         truth = float(right[population.truth == label].mean())
         yield _row(f"recall of label {rank}, {name}", metrics.recall(code, uniform, {}).estimate, truth)
-        truth = float(right[said == label].mean())
-        found = metrics.precision(code, uniform, {}, with_und=True).estimate
-        yield _row(f"precision of label {rank}, {name}", found, truth)
+        truth = float(right[predicted == label].mean())
+        precision = metrics.precision(code, uniform, {}, with_und=True).estimate
+        yield _row(f"precision of label {rank}, {name}", precision, truth)
 
 
 def _row(figure: str, estimate: Estimate, truth: float) -> Row:

@@ -2,9 +2,9 @@
 
 A frame of posts is resampled as for the whole run, imported and prelabelled. Then, for each seed, a uniform task is
 drawn from it, simulated readers do all of it through the operations that page and API call (no HTTP), adjudicators
-settle the rest, and what the audit and the estimates by stratum say is held against the frame, whose truth is known.
-A reader who slips names their queue's language where the post is in another one, and another of theirs where it is
-not. Everything of a seed is rolled back before the next. One process a core, each with a frame of its own.
+settle the rest, and the figures of the audit and by stratum are compared with the frame's known truth. A reader who
+slips names the queue's language if the post is in another one, and otherwise another of their languages. Everything is
+rolled back before the next seed. There is one process per core, each with its own frame.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from benchmarks.resampled import on_frames
 from benchmarks.tables import share, show
 from benchmarks.whole_run import PIDGIN_SHARE
 
-# Languages with fewer audits are reported apart.
+# Languages with fewer audits are reported separately.
 LEAST_AUDITS = 30
 BY_POWER = (0.02, 0.03, 0.05, 0.1, 0.15, 0.2)  # shares of what is agreed on
 
@@ -45,23 +45,23 @@ def run(folder: Path, options) -> None:
         "benchmarks.audits_work",
         *arguments,
     )
-    found = [run for frame in frames for run in frame]
+    runs = [run for frame in frames for run in frame]
     print(
-        f"{len(found)} draws of {options.audit_size:,} from {len(frames)} frames of {options.audit_frame:,} posts, "
+        f"{len(runs)} draws of {options.audit_size:,} from {len(frames)} frames of {options.audit_frame:,} posts, "
         f"{PIDGIN_SHARE:.0%} Nigerian Pidgin; readers slip on {options.slip:.1%} of answers, adjudicators on "
         f"{options.adjudicator_slip:.1%}.\n"
-        f"On average {_mean(run['judgments'] for run in found):,.0f} judgments, of which "
-        f"{_mean(run['audited'] for run in found):,.0f} posts audited.\n"
+        f"On average {_mean(run['judgments'] for run in runs):,.0f} judgments, of which "
+        f"{_mean(run['audited'] for run in runs):,.0f} posts audited.\n"
     )
-    report(found)
+    report(runs)
     for frame in frames:
         by_allocation(frame[0]["agreed"], options.audit_size / options.audit_frame)
 
 
 def by_allocation(agreed: Mapping[str, tuple[int, int]], part: float) -> None:
-    """The standard deviation of the error of agreement in all, as audits were spread before (2%, and at least 30 of
-    each language) and by power allocation. agreed: label -> posts of the frame on which detectors agree, and where they
-    are wrong; part: of the frame that is drawn.
+    """Show the standard deviation of the overall error of agreement, with the former allocation of audits (2%, and at
+    least 30 per language) and with power allocation. agreed: label -> posts of the frame on which detectors agree, and
+    how many of these are wrong; part: the share of the frame that is drawn.
     """
     sizes = {label: part * posts for label, (posts, _) in agreed.items()}
     before = {label: min(size, max(0.02 * size, 30)) for label, size in sizes.items()}
@@ -88,10 +88,10 @@ def by_allocation(agreed: Mapping[str, tuple[int, int]], part: float) -> None:
     )
 
 
-def report(found: list[dict]) -> None:
+def report(runs: list[dict]) -> None:
     ways = ("blind", "not adjudicated")
-    cells = [row for run in found for row in run["languages"]]
-    overall = [run["overall"] for run in found]
+    cells = [row for run in runs for row in run["languages"]]
+    overall = [run["overall"] for run in runs]
     audited = [row for row in cells if row["audited"] >= LEAST_AUDITS]
     groups = {
         f"languages with {LEAST_AUDITS} audits or more": audited,
@@ -114,12 +114,12 @@ def report(found: list[dict]) -> None:
     show(
         "Accuracy of a detector, with und: how often the interval covers that of the frame, and means (%)",
         ["", "truth", "by stratum", "covers", "width", "naive", "covers", "width"],
-        [_accuracy(found, detector) for detector in found[0]["accuracy"]],
+        [_accuracy(runs, detector) for detector in runs[0]["accuracy"]],
     )
 
 
-def _accuracy(found: list[dict], detector: str) -> list[object]:
-    cells = [run["accuracy"][detector] for run in found]
+def _accuracy(runs: list[dict], detector: str) -> list[object]:
+    cells = [run["accuracy"][detector] for run in runs]
     row: list[object] = [detector, 100 * _mean(cell["truth"] for cell in cells)]
     for way in ("by stratum", "naive"):
         row += [

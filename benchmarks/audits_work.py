@@ -1,4 +1,4 @@
-"""The audits of some seeds on one frame; prints JSON, a line a seed.
+"""Audits with several seeds on one frame. Prints a line of JSON for each seed.
 
 Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP LIMIT SEEDS...
 """
@@ -40,7 +40,7 @@ from corpora.models import Corpus  # noqa: E402
 from tests.annotate.acts import open_task  # noqa: E402
 
 READERS = 60
-# The first of them makes all first decisions, and the others those that are asked for besides.
+# The first makes all first decisions, and the others make further ones.
 ADJUDICATORS = ("adjudicator", "second adjudicator", "third adjudicator")
 
 
@@ -58,23 +58,23 @@ class Crew:
         self.wrong_keys = wrong_keys
         self.readers = people(READERS, seed)
 
-    def says(self, reader: Reader, lease, labels: list[str]) -> Answer | None:
+    def answer(self, reader: Reader, lease, labels: list[str]) -> Answer | None:
         key = lease.unit.item.key
         language = self.truth[key]
         chance = random.Random(f"{self.seed} {reader.name} {key}")
-        own = [label for label in labels if label in reader.languages] or labels
+        readable = [label for label in labels if label in reader.languages] or labels
         slips = chance.random() < self.slip
         if slips and self.wrong_keys:
             return Answer(chance.choice([label for label in self.wrong_keys if label != language]))
         if language in reader.languages:
             others = [label for label in reader.languages if label != language]
-            wrong = own[0] if own[0] != language else chance.choice(others or [UND])
+            wrong = readable[0] if readable[0] != language else chance.choice(others or [UND])
             return Answer(wrong if slips else language)
         if slips:
-            return Answer(own[0])
+            return Answer(readable[0])
         return Answer(UND, "unlisted", language) if language in reader.recognises else None
 
-    def decides(self, name: str, unit: Unit) -> str:
+    def decision(self, name: str, unit: Unit) -> str:
         chance = random.Random(f"{self.seed} {name} {unit.item.key}")
         label = label_of(self.truth[unit.item.key])
         if chance.random() < self.adjudicator_slip:
@@ -99,7 +99,7 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
     while task.units.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists():
         for reader, annotator in annotators.items():
             while lease := queue.take(annotator, task):
-                answer = crew.says(reader, lease, routes.labels[lease.queue])
+                answer = crew.answer(reader, lease, routes.labels[lease.queue])
                 if answer:
                     judgments.judge(annotator, lease.pk, answer)
                 else:
@@ -107,7 +107,7 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
         if not task.units.filter(stage=stages.QUEUED).exists():
             for name, adjudicator in deciding.items():
                 for unit in adjudication.to_adjudicate(task, adjudicator):
-                    adjudication.settle(adjudicator, unit.pk, Answer(crew.decides(name, unit), "Dictionary"))
+                    adjudication.settle(adjudicator, unit.pk, Answer(crew.decision(name, unit), "Dictionary"))
         else:
             routing.reroute(task)
         if Job.objects.contesting(task).exists():
@@ -117,16 +117,16 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
 
 def unadjudicated(task: Task) -> dict[str, Audit]:
     """Return the audits as if the first reader's answer were final. Skipped posts are omitted."""
-    said: dict[int, str] = {}
+    answers: dict[int, str] = {}
     for unit, label in (
         Judgment.objects.filter(unit__task=task, kind="answer").order_by("pk").values_list("unit", "label")
     ):
-        said.setdefault(unit, label)
+        answers.setdefault(unit, label)
     counts: dict[str, Counter[str]] = {}
     for pk, copy_of, label in task.units.filter(audited=True).values_list("pk", "copy_of", "agreed_label"):
-        answer = said.get(copy_of or pk)
-        found = "unresolved" if answer is None else "confirmed" if answer == label else "doubted"
-        counts.setdefault(label, Counter())[found] += 1
+        answer = answers.get(copy_of or pk)
+        verdict = "unresolved" if answer is None else "confirmed" if answer == label else "doubted"
+        counts.setdefault(label, Counter())[verdict] += 1
     posts = audit_report.audit_counts(task)
     return {
         label: Audit(
@@ -151,7 +151,7 @@ def first(votes: dict, detector: str) -> str | None:
 
 
 class Frame:
-    """What is true of the posts drawn from: the errors of agreement by label, and each detector's accuracy."""
+    """The truth about the posts of the frame: the errors of agreement by label, and each detector's accuracy."""
 
     def __init__(self, task: Task, truth: dict[str, str]) -> None:
         self.posts: Counter[str] = Counter()

@@ -10,11 +10,11 @@ import json
 from pathlib import Path
 
 from benchmarks.place import new_place
-from benchmarks.sampling import tell
+from benchmarks.sampling import show_profile
 from benchmarks.tables import show
 
 MEASURED = {"import": "import_corpus", "open": "open_task", "export": "export_gold"}
-# In the order in which one needs the other.
+# Each step needs the ones before.
 STEPS = ("posts", "import", "import_floor", "vote", "open", "open_floor", "answer", "export", "export_floor")
 HEADS = ["", "rows", "rows/s", "floor rows/s", "times the floor's seconds", "MB at the start", "MB at most"]
 
@@ -39,7 +39,7 @@ def run(folder: Path, options) -> None:
                 [_row(name, took[step], took[f"{step}_floor"]) for step, name in MEASURED.items()],
             )
     for step, name in MEASURED.items():
-        tell(f"Where the time of {name} goes", took[step]["where"])
+        show_profile(f"Where the time of {name} goes", took[step]["where"])
 
 
 def _row(name: str, ours: dict, floor: dict) -> list[object]:

@@ -1,8 +1,8 @@
 """The steps of the benchmark of bulk work, each in a process of its own: `python -m benchmarks.bulk_work STEP
-FOLDER POSTS` prints JSON: how many rows, the seconds that they took without the start, and the most memory that the
-process had, in MB, at its start and in all; and where the seconds went, by module.
+FOLDER POSTS` prints JSON: the number of rows, the seconds without the start, peak memory (MB) at the start and overall,
+and the time by module.
 
-A floor is the same rows with nothing of ours about them: read and written by the libraries alone.
+A floor reads and writes the same rows with the libraries alone.
 """
 
 import gc
@@ -71,12 +71,12 @@ def main(step: str, folder: Path, posts: int) -> None:
     begun, start = most_memory(), time.monotonic()
     with sampled() as where:
         done = STEPS[step](folder, posts)
-    # A floor says itself how long it took: what it writes is read first.
+    # A floor measures its own time, because it first has to read what it writes.
     rows, seconds = done if isinstance(done, tuple) else (done, time.monotonic() - start)
     print(json.dumps({"rows": rows, "seconds": seconds, "start": begun, "peak": most_memory(), "where": where}))
 
 
-# --- what there is to work on
+# --- preparation
 
 
 def posts(folder: Path, number: int) -> int:
@@ -115,13 +115,13 @@ def vote(folder: Path, number: int) -> int:
 
 def _list(code: str, others: list[str], n: int) -> list[dict]:
     scores = (0.9 + n % 97 / 1000, 0.05, 0.0123)
-    return [{"language": each, "score": score} for each, score in zip([code, *others[1:]], scores, strict=True)]
+    return [{"language": language, "score": score} for language, score in zip([code, *others[1:]], scores, strict=True)]
 
 
 @transaction.atomic
 def answer(folder: Path, number: int) -> int:
-    """What people say of a task, written as it would stand: a third of what waits is read by three, a part is skipped
-    first, settled or left out by an adjudicator, taken back, voided, or waits still."""
+    """Write the answers to a task. A third of the waiting units have three answers. Some are skipped at first, settled
+    or discarded by an adjudicator, withdrawn, voided, or still waiting."""
     task, manager = Task.objects.get(name=NAME), User.objects.create(username="manager", is_staff=True)
     people = [Annotator.objects.create(user=User.objects.create(username=f"reader{n}")) for n in range(PEOPLE)]
     waiting = task.units.queued().order_by("position").iterator(chunk_size=BATCH)
@@ -145,7 +145,7 @@ def answer(folder: Path, number: int) -> int:
                     outcome=outcome,
                 )
                 leases.append(lease)
-            said = Judgment(
+            judgment = Judgment(
                 unit=unit,
                 annotator=people[person % PEOPLE],
                 lease=lease,
@@ -158,23 +158,23 @@ def answer(folder: Path, number: int) -> int:
                 active_seconds=None if unit.position % 13 == 0 else 4.5 + unit.position % 7 / 8,
                 **more,
             )
-            judgments.append(said)
-            return said
+            judgments.append(judgment)
+            return judgment
 
-        def go(unit, event, to, said=None, by=None, label="", transitions=transitions):
+        def go(unit, event, to, judgment=None, by=None, label="", transitions=transitions):
             at = START + timedelta(days=301, seconds=unit.position * 60)
-            told = {"round": unit.round, "language": unit.language, "label": label}
-            moved = Transition(unit=unit, event=event, from_stage=unit.stage, to_stage=to, by=by, at=at, **told)
+            fields = {"round": unit.round, "language": unit.language, "label": label}
+            moved = Transition(unit=unit, event=event, from_stage=unit.stage, to_stage=to, by=by, at=at, **fields)
             transitions.append(moved)
-            moved.judgment, unit.stage, unit.label = said, to, label
+            moved.judgment, unit.stage, unit.label = judgment, to, label
 
         for unit in units:
             n, code = unit.position, unit.candidates[0]
             if n % 10 == 9:
                 continue
             if n % 10 == 8:
-                said = judge(unit, n, Judgment.SKIP)
-                go(unit, "skipped", "QUEUED", said, people[n % PEOPLE].user)
+                judgment = judge(unit, n, Judgment.SKIP)
+                go(unit, "skipped", "QUEUED", judgment, people[n % PEOPLE].user)
                 unit.round = 2
             if n % 10 in (6, 7):
                 judge(unit, n, Judgment.ANSWER, code, voided_at=START, voided_by=manager if n % 2 else None)
@@ -182,12 +182,12 @@ def answer(folder: Path, number: int) -> int:
                 go(unit, "exhausted", "ADJUDICATION")
                 kind, to = (Judgment.SETTLE, "LABELLED") if n % 20 == 5 else (Judgment.DISCARD, "DISCARDED")
                 label = code if to == "LABELLED" else ""
-                said = judge(unit, n + 1, kind, label, leased=False)
-                go(unit, "settled" if label else "discarded", to, said, said.annotator.user, label)
+                judgment = judge(unit, n + 1, kind, label, leased=False)
+                go(unit, "settled" if label else "discarded", to, judgment, judgment.annotator.user, label)
                 continue
             for k in range(3 if n % 3 == 0 else 1):
-                said = judge(unit, n + 1 + k, Judgment.ANSWER, "und" if k and n % 7 == 0 else code, after=k)
-            go(unit, "answered", "LABELLED", said, said.annotator.user, code)
+                judgment = judge(unit, n + 1 + k, Judgment.ANSWER, "und" if k and n % 7 == 0 else code, after=k)
+            go(unit, "answered", "LABELLED", judgment, judgment.annotator.user, code)
         insert(leases)
         insert(judgments)
         insert(transitions)
@@ -198,7 +198,7 @@ def answer(folder: Path, number: int) -> int:
     return number
 
 
-# --- what is measured
+# --- measured steps
 
 
 def import_posts(folder: Path, number: int) -> int:
@@ -219,7 +219,7 @@ def export(folder: Path, number: int) -> int:
     return exporter.export(Task.objects.get(name=NAME), folder / "set")["counts"]["posts"]
 
 
-# --- the floors
+# --- floors
 
 
 class Clock:
@@ -235,7 +235,7 @@ class Clock:
 
 
 def import_floor(folder: Path, number: int) -> tuple[int, float]:
-    """The same posts, read as JSON and written as Parquet, neither checked nor masked nor freed of repeats."""
+    """Read the same posts as JSON and write them as Parquet, without checking, masking and deduplication."""
     clock = Clock()
     schema = pa.schema([(field.name, pa.string()) for field in POST_SCHEMA])
     with clock, (folder / "posts.jsonl").open("rb") as lines, pq.ParquetWriter(folder / "floor.parquet", schema) as out:
@@ -246,7 +246,7 @@ def import_floor(folder: Path, number: int) -> tuple[int, float]:
 
 @transaction.atomic
 def open_floor(folder: Path, number: int) -> tuple[int, float]:
-    """The rows of the opened task, put once more into tables with the same indexes and conditions."""
+    """Insert the rows of the opened task again, into tables with the same indexes and constraints."""
     clock = Clock()
     for model in (Item, Unit, Transition):
         table = model._meta.db_table
@@ -269,12 +269,12 @@ def _copy_of_table(cursor, table: str) -> None:
         return
     cursor.execute("SELECT sql FROM sqlite_master WHERE tbl_name = %s AND type <> 'trigger' AND sql NOT NULL", [table])
     for (sql,) in cursor.fetchall():
-        own = sql.replace(f'"{table}"', f'"floor_{table}"', 1) if "CREATE TABLE" in sql else sql
-        cursor.execute(own.replace('INDEX "', 'INDEX "floor_').replace(f'ON "{table}"', f'ON "floor_{table}"'))
+        statement = sql.replace(f'"{table}"', f'"floor_{table}"', 1) if "CREATE TABLE" in sql else sql
+        cursor.execute(statement.replace('INDEX "', 'INDEX "floor_').replace(f'ON "{table}"', f'ON "floor_{table}"'))
 
 
 def export_floor(folder: Path, number: int) -> tuple[int, float]:
-    """The rows of the same tables, fetched and thrown away, and those of the set, written as Parquet once more."""
+    """Fetch the rows of the same tables, and write the rows of the set as Parquet again."""
     clock = Clock()
     for table in (
         "annotate_unit JOIN corpora_item ON item_id = corpora_item.id",

@@ -14,14 +14,14 @@ from http.cookies import SimpleCookie
 from urllib.parse import urlencode, urlsplit
 
 from benchmarks.place import BenchmarkFailed
-from benchmarks.world import Reader, Said, key_of
+from benchmarks.world import Answer, Reader, key_of
 
 TIMEOUT = 120
 
 
 @dataclass
 class Log:
-    """A log of the requests and responses. Threads share its lists and counters."""
+    """A log of requests and responses, shared by threads."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     # (key of the text, kind, label, reason, comment) of everything that the server has acknowledged
@@ -103,7 +103,7 @@ class Shift:
 
     def __init__(self, readers: int) -> None:
         self.readers = readers
-        # idle: those who wait, having asked after the last call to look; answers: since all were idle.
+        # idle: readers who asked since the last call and wait; answers: since all were idle.
         self.idle = self.calls = self.answers = 0
         self.over = False
         self.changed = threading.Condition()
@@ -120,7 +120,7 @@ class Shift:
         self.changed.notify_all()
 
     def wait(self, seen: int) -> bool:
-        """Whether to look again; seen: the calls there had been before the reader last asked."""
+        """Return whether to ask again. seen: the calls before the reader last asked."""
         with self.changed:
             if self.calls == seen:
                 self.idle += 1
@@ -137,7 +137,8 @@ class Shift:
             self.changed.notify_all()
 
 
-Decide = Callable[[Reader, str], Said]
+Decide = Callable[[Reader, str], Answer]
+Decision = Callable[[str, str, Mapping[str, bool]], Answer]
 
 
 def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift: Shift, pause: float) -> None:
@@ -150,20 +151,20 @@ def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift:
                 time.sleep(pause)
             continue
         key = key_of(lease["text"])
-        said = decide(reader, key)
-        if said.label is None:
+        answer = decide(reader, key)
+        if answer.label is None:
             judgment = client.post(f"leases/{lease['id']}/skip/", active_seconds=1.5)
         else:
             judgment = client.post(
                 f"leases/{lease['id']}/judge/",
-                label=said.label,
-                reason=said.reason,
-                comment=said.comment,
+                label=answer.label,
+                reason=answer.reason,
+                comment=answer.comment,
                 active_seconds=2.5,
             )
-        shift.answered(skipped=said.label is None)
-        said_back = tuple(judgment[name] or "" for name in ("kind", "label", "reason", "comment"))
-        client.log.acknowledge(key, *said_back)
+        shift.answered(skipped=answer.label is None)
+        fields = tuple(judgment[name] or "" for name in ("kind", "label", "reason", "comment"))
+        client.log.acknowledge(key, *fields)
 
 
 def let_read(address: str, task: str, readers: Mapping[Reader, str], decide: Decide, log: Log, pause: float) -> None:
@@ -189,7 +190,7 @@ def let_read(address: str, task: str, readers: Mapping[Reader, str], decide: Dec
 
 
 class Page(HTMLParser):
-    """What a person sees of a page of adjudication: the post, links, buttons, other languages, the form's token."""
+    """The parts of an adjudication page: the post, links, buttons, other languages, and the form's token."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -203,17 +204,17 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        if tag == "input" and found.get("name") == "csrfmiddlewaretoken":
-            self.token = found["value"]
-        elif tag == "a" and found.get("href"):
-            self.links.append(found["href"])
-        elif tag == "button" and found.get("name") == "label":
-            self.buttons.append(found["value"])
+        attributes = dict(attrs)
+        if tag == "input" and attributes.get("name") == "csrfmiddlewaretoken":
+            self.token = attributes["value"]
+        elif tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        elif tag == "button" and attributes.get("name") == "label":
+            self.buttons.append(attributes["value"])
         elif tag == "select":
-            self._in_other = found.get("name") == "other"
-        elif tag == "option" and self._in_other and found.get("value"):
-            self.options.append(found["value"])
+            self._in_other = attributes.get("name") == "other"
+        elif tag == "option" and self._in_other and attributes.get("value"):
+            self.options.append(attributes["value"])
         elif tag == "article":
             self._in_post = True
         elif tag == "p" and self._in_post:
@@ -274,7 +275,7 @@ class Browser(Client):
             raise BenchmarkFailed(f"{username} could not log in.")
 
 
-def adjudicate(browser: Browser, task: str, name: str, decide: Callable[[str, str, Mapping[str, bool]], Said]) -> None:
+def adjudicate(browser: Browser, task: str, name: str, decide: Decision) -> None:
     """Work through the adjudication list page by page until it is empty."""
     browser.log_in(name, password=f"{name} has a long password")
     list_path = f"/tasks/{task}/adjudication/"
@@ -287,23 +288,23 @@ def adjudicate(browser: Browser, task: str, name: str, decide: Callable[[str, st
             page = browser.page if browser.path == path else browser.open(path)
             key = key_of(page.post)
             offered = dict.fromkeys(page.options, False) | dict.fromkeys(page.buttons, True)
-            said = decide(name, key, offered)
-            form = {"reason": said.reason, "comment": said.comment, "other": ""}
-            if said.label is None:
+            decision = decide(name, key, offered)
+            form = {"reason": decision.reason, "comment": decision.comment, "other": ""}
+            if decision.label is None:
                 form["discard"] = "1"
-            elif said.label not in offered:
-                raise BenchmarkFailed(f"The label {said.label} is not available on {path}.")
+            elif decision.label not in offered:
+                raise BenchmarkFailed(f"The label {decision.label} is not available on {path}.")
             else:
-                form["label" if offered[said.label] else "other"] = said.label
+                form["label" if offered[decision.label] else "other"] = decision.label
             browser.open(path, form)
-            kind = "discard" if said.label is None else "settle"
-            browser.log.acknowledge(key, kind, said.label or "", said.reason, said.comment)
+            kind = "discard" if decision.label is None else "settle"
+            browser.log.acknowledge(key, kind, decision.label or "", decision.reason, decision.comment)
             path = browser.path
     browser.log.seconds = time.monotonic() - browser.log.start
 
 
 def _first_waiting(browser: Browser, list_path: str) -> str | None:
-    """The first link of the list. Own decisions are listed below, only where nothing waits any more or after it."""
+    """Return the first link of the list, or None if it is a past decision. These are listed below the waiting cases."""
     page = browser.open(list_path)
     for link in page.links:
         if re.fullmatch(re.escape(list_path) + r"\d+/", link):

@@ -43,18 +43,18 @@ def add_options(parser) -> None:
 
 def run(folder, options) -> None:
     program = "benchmarks.comparing_work"
-    for name, found in in_places(program, WORLDS, options.comparing_draws, options.seed):
-        report(name, [Row(*row) for row in found])
+    for name, rows in in_places(program, WORLDS, options.comparing_draws, options.seed):
+        report(name, [Row(*row) for row in rows])
 
 
 def report(name: str, rows: list[Row]) -> None:
     table = []
     for measure in dict.fromkeys(row.measure for row in rows):
-        own = [row for row in rows if row.measure == measure]
-        given = [row for row in own if row.has_interval]
-        told = (sum(row.covers for row in given), sum(row.named for row in given), sum(row.wrongly for row in given))
-        width = f"{100 * sum(row.width for row in given) / len(given):.1f}" if given else "-"
-        none = share(len(own) - len(given), len(own))
-        table.append([measure, len(own), none, width, *(share(number, len(given)) for number in told)])
+        group = [row for row in rows if row.measure == measure]
+        intervals = [row for row in group if row.has_interval]
+        counts = [sum(getattr(row, name) for row in intervals) for name in ("covers", "named", "wrongly")]
+        width = f"{100 * sum(row.width for row in intervals) / len(intervals):.1f}" if intervals else "-"
+        none = share(len(group) - len(intervals), len(group))
+        table.append([measure, len(group), none, width, *(share(number, len(intervals)) for number in counts)])
     head = ["measure", "differences", "no interval", "width in points", "cover", "one named better", "and wrongly"]
     show(name, head, table)

@@ -24,33 +24,33 @@ def compare(world: World, draws: int, seed: int) -> Iterator[Row]:
     population = populate(world, chance)
     true = truths(population)
     for _ in range(draws):
-        for (measure, label), found in differences(draw(population, world, chance).both).items():
+        for (measure, label), difference in differences(draw(population, world, chance).both).items():
             least = 1 if measure == "accuracy" else world.counted
-            if label == WITHOUT_UND or found["value"] is None or found["units"] < least:
+            if label == WITHOUT_UND or difference["value"] is None or difference["units"] < least:
                 continue
             value = true[measure, label]
-            named = found["better"] is not None
-            low, high = (-1.0, 1.0) if found["low"] is None else (found["low"], found["high"])
+            named = difference["better"] is not None
+            low, high = (-1.0, 1.0) if difference["low"] is None else (difference["low"], difference["high"])
             yield Row(
                 measure,
-                found["low"] is not None,
+                difference["low"] is not None,
                 low - 1e-9 <= value <= high + 1e-9,
                 high - low,
                 named,
-                named and (found["better"] == "first") != (value > 0),
+                named and (difference["better"] == "first") != (value > 0),
             )
 
 
 def truths(population: Population) -> dict[tuple[str, str], float]:
     truth, _, *both = population
-    right = [said == truth for said in both]
-    found = {("accuracy", WITH_UND): float(right[0].mean() - right[1].mean())}
+    right = [labels == truth for labels in both]
+    values = {("accuracy", WITH_UND): float(right[0].mean() - right[1].mean())}
     for label in np.unique(truth):
-        own = truth == label
-        found["recall", str(label)] = float(right[0][own].mean() - right[1][own].mean())
-        precise = [hits[said == label].mean() for hits, said in zip(right, both, strict=True)]
-        found["precision", str(label)] = float(precise[0] - precise[1])
-    return found
+        of_label = truth == label
+        values["recall", str(label)] = float(right[0][of_label].mean() - right[1][of_label].mean())
+        precise = [hits[labels == label].mean() for hits, labels in zip(right, both, strict=True)]
+        values["precision", str(label)] = float(precise[0] - precise[1])
+    return values
 
 
 def main(name: str, draws: str, seed: str) -> None:

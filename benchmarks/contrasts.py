@@ -33,5 +33,5 @@ def run(folder, options) -> None:
 
 def _row(figure: str, covers: float, width: float, all_read: float, audited: float) -> list[str]:
     """all_read, audited: the answers with which a uniform draw has an interval of that width."""
-    others = [cell for each in (all_read, audited) for cell in (f"{each:,.0f}", f"{1 - ANSWERS / each:.0%}")]
+    others = [cell for answers in (all_read, audited) for cell in (f"{answers:,.0f}", f"{1 - ANSWERS / answers:.0%}")]
     return [figure, f"{covers:.1%}", f"{100 * width:.1f}", f"{ANSWERS:,}", *others]

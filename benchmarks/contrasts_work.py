@@ -24,19 +24,19 @@ from benchmarks.made_posts import Population, World, draw, populate  # noqa: E40
 from corpora.draws.part_draws import AGREE, DIFFER, part_sizes  # noqa: E402
 
 DIFFERENCE, ACCURACY = "difference of accuracy", "accuracy of the first"
-# The low and high end of a figure's interval, and how many answers it took.
-Found = tuple[float, float, float]
+# The ends of a figure's interval, and the number of answers that it took.
+Interval = tuple[float, float, float]
 
 
-def figures(both: list[np.ndarray], weights: np.ndarray, labels: int) -> dict[str, Found]:
-    """both: the truth, and what each system says."""
-    truth, *said = both
-    first, second = (Paired(truth, each, labels, weights) for each in said)
-    apart, own = accuracy_apart({}, first, second), first.share(first.right, np.ones(len(truth), dtype=bool))
-    return {DIFFERENCE: (apart["low"], apart["high"], len(truth)), ACCURACY: (own.low, own.high, len(truth))}
+def figures(both: list[np.ndarray], weights: np.ndarray, labels: int) -> dict[str, Interval]:
+    """both: the truth, and each system's labels."""
+    truth, *systems = both
+    first, second = (Paired(truth, predicted, labels, weights) for predicted in systems)
+    apart, accuracy = accuracy_apart({}, first, second), first.share(first.right, np.ones(len(truth), dtype=bool))
+    return {DIFFERENCE: (apart["low"], apart["high"], len(truth)), ACCURACY: (accuracy.low, accuracy.high, len(truth))}
 
 
-def contrasted(corpus: Population, labels: int, chance: np.random.Generator) -> dict[str, Found]:
+def contrasted(corpus: Population, labels: int, chance: np.random.Generator) -> dict[str, Interval]:
     parts = {
         DIFFER: np.flatnonzero(corpus.first != corpus.second),
         AGREE: np.flatnonzero(corpus.first == corpus.second),
@@ -46,36 +46,36 @@ def contrasted(corpus: Population, labels: int, chance: np.random.Generator) -> 
     weights = [len(posts) / sizes[part] for part, posts in parts.items()]
     places = np.concatenate(drawn)
     columns = [column[places] for column in (corpus.truth, corpus.first, corpus.second)]
-    return figures(columns, np.repeat(weights, [len(each) for each in drawn]), labels)
+    return figures(columns, np.repeat(weights, [len(part) for part in drawn]), labels)
 
 
-def all_read(corpus: Population, labels: int, chance: np.random.Generator) -> dict[str, Found]:
+def all_read(corpus: Population, labels: int, chance: np.random.Generator) -> dict[str, Interval]:
     places = chance.choice(len(corpus.truth), UNIFORM, replace=False)
     columns = [column[places] for column in (corpus.truth, corpus.first, corpus.second)]
     return figures(columns, np.ones(UNIFORM), labels)
 
 
-def audited(corpus: Population, world: World, chance: np.random.Generator) -> dict[str, Found]:
+def audited(corpus: Population, world: World, chance: np.random.Generator) -> dict[str, Interval]:
     both = draw(corpus, world, chance).both
     answers = sum(posts for cell, posts in both.cells.items() if cell.read)
-    apart, own = differences(both)["accuracy", WITH_UND], metrics.accuracy(both, with_und=True).estimate
-    return {DIFFERENCE: (apart["low"], apart["high"], answers), ACCURACY: (own.low, own.high, answers)}
+    apart, accuracy = differences(both)["accuracy", WITH_UND], metrics.accuracy(both, with_und=True).estimate
+    return {DIFFERENCE: (apart["low"], apart["high"], answers), ACCURACY: (accuracy.low, accuracy.high, answers)}
 
 
 def rows(world: World, draws: int, seed: int) -> Iterator[list]:
     chance = np.random.default_rng(seed)
     corpus = populate(world, chance)
-    right = [(corpus.truth == said).mean() for said in (corpus.first, corpus.second)]
+    right = [(corpus.truth == labels).mean() for labels in (corpus.first, corpus.second)]
     truths = {DIFFERENCE: right[0] - right[1], ACCURACY: right[0]}
-    found = [contrasted(corpus, world.labels, chance) for _ in range(draws)]
-    # Of the width, few draws tell enough.
+    drawn = [contrasted(corpus, world.labels, chance) for _ in range(draws)]
+    # A few draws are enough for the width.
     uniform = [[way(corpus, of, chance) for _ in range(20)] for way, of in ((all_read, world.labels), (audited, world))]
     for figure, true in truths.items():
-        ends = np.array([each[figure] for each in found])
+        ends = np.array([intervals[figure] for intervals in drawn])
         covers, width = ((ends[:, 0] <= true) & (true <= ends[:, 1])).mean(), (ends[:, 1] - ends[:, 0]).mean()
         answers = []
         for others in uniform:
-            low, high, read = np.array([each[figure] for each in others]).mean(axis=0)
+            low, high, read = np.array([intervals[figure] for intervals in others]).mean(axis=0)
             answers.append(read * ((high - low) / width) ** 2)
         yield [figure, covers, width, *answers]
 

@@ -18,7 +18,7 @@ from statistics import quantiles
 from annotate.core.pause_rule import CHOICES, DEFAULT, Rule
 from benchmarks import crowd_report
 from benchmarks.clients import Log
-from benchmarks.crowd_clients import Told, let_loose
+from benchmarks.crowd_clients import Replies, let_loose
 from benchmarks.crowd_seeds import EntryTest, Guard
 from benchmarks.crowd_seeds import run as run_once
 from benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, Record, World, crowd, records
@@ -29,7 +29,7 @@ NAME = "crowd"
 REDUNDANCY = 3
 TEST_OF_TASK = EntryTest(10, 0.8, 2)
 TESTS = (EntryTest(8, 0.75, 3), EntryTest(10, 0.8, 3), TEST_OF_TASK, EntryTest(20, 0.8, 2))
-# Records that are shown before and in the test.
+# Records for practice and for the test.
 PRACTISED, TESTED = 4, 40
 
 
@@ -44,10 +44,10 @@ def add_options(parser) -> None:
 class Outcome:
     """The result of one task."""
 
-    told: Told
+    replies: Replies
     log: Log
     facts: dict
-    # One for each time that the manager voided: name -> units reopened.
+    # For each voiding by the manager: name -> units reopened.
     voided: list[dict[str, int]]
 
 
@@ -64,7 +64,7 @@ def run(folder: Path, options) -> None:
     )
     outcomes, took = {}, {}
     for title, guard in guards.items():
-        # Each in an installation of its own, since nobody is given a gold answer that they had in an earlier task.
+        # Use separate installations, because nobody receives a gold answer again that they had in an earlier task.
         with new_place() as place:
             tokens = set_up(place, world, labelers)
             with serving(place, workers=2, threads=4) as address:
@@ -79,13 +79,13 @@ def run(folder: Path, options) -> None:
 def write_records(world: World, folder: Path) -> tuple[Path, Path]:
     """Write the corpus with all records, and the file of gold answers."""
     corpus, gold = folder / "records.jsonl", folder / "gold.jsonl"
-    found = world.records.values()
+    records = world.records.values()
     with open(corpus, "w", encoding="utf-8") as file:
-        for record in found:
+        for record in records:
             row = {"id": record.id, "language": LANGUAGE, "question": record.question, "passage": record.passage}
             file.write(json.dumps(row) + "\n")
     with open(gold, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(gold_row(record)) + "\n" for record in found if record.purpose != WORK)
+        file.writelines(json.dumps(gold_row(record)) + "\n" for record in records if record.purpose != WORK)
     return corpus, gold
 
 
@@ -114,12 +114,12 @@ def set_up(place: Place, world: World, labelers: list[Labeler]) -> dict[Labeler,
 def task_options(guard: Guard) -> dict[str, object]:
     """Return the options of open_task for a task with this guard."""
     test, rule = guard.test, guard.rule
-    found: dict[str, object] = {"redundancy": REDUNDANCY, "gold-share": guard.gold_share, "test-items": 0}
+    options: dict[str, object] = {"redundancy": REDUNDANCY, "gold-share": guard.gold_share, "test-items": 0}
     if test:
-        found |= {"test-items": test.items, "pass-mark": test.mark, "tries": test.tries}
+        options |= {"test-items": test.items, "pass-mark": test.mark, "tries": test.tries}
     if rule:
-        found |= {"pause-below": rule.below}
-    return found
+        options |= {"pause-below": rule.below}
+    return options
 
 
 def one_task(
@@ -132,19 +132,19 @@ def one_task(
             *("open_task", name, "--kind=qa_match", f"--corpus={NAME}", f"--gold={place.folder / 'gold.jsonl'}"),
             *(f"--languages={LANGUAGE}", f"--seed={seed}", *options),
         )
-    told, log, voided = Told(), Log(), []
+    replies, log, voided = Replies(), Log(), []
     while True:
         with place.timed(f"{name}: work"):
-            let_loose(address, name, tokens, world, told, log, tested=guard.test is not None)
-        found = json.loads(place.run("-m", "benchmarks.crowd_work", "facts", name))
-        if found["faults"]:
+            let_loose(address, name, tokens, world, replies, log, tested=guard.test is not None)
+        facts = json.loads(place.run("-m", "benchmarks.crowd_work", "facts", name))
+        if facts["faults"]:
             break
         with place.timed(f"{name}: void"):
             gone = json.loads(place.run("-m", "benchmarks.crowd_work", "void", name))
         if not gone:
             break
         voided.append(gone)
-    return Outcome(told, log, found, voided)
+    return Outcome(replies, log, facts, voided)
 
 
 def right_share(labels: Mapping[str, str], world: World) -> float:
@@ -163,11 +163,11 @@ def report(outcomes: Mapping[str, Outcome], labelers: Iterable[Labeler], world: 
         ["", "judgments", "s", "a second", "requests", "4xx", "5xx", "ms 50%", "ms 95%"],
         [[title, *_work(outcome)] for title, outcome in outcomes.items()],
     )
-    by_name = {each.name: each for each in labelers}
+    by_name = {labeler.name: labeler for labeler in labelers}
     for title, outcome in outcomes.items():
-        if out := [by_name[name].accuracy for name, passed in outcome.told.passed.items() if not passed]:
+        if out := [by_name[name].accuracy for name, passed in outcome.replies.passed.items() if not passed]:
             print(
-                f"Not qualified in the task with {title}: {', '.join(f'{each:.1%}' for each in sorted(out))} right.\n"
+                f"Not qualified in the task with {title}: {', '.join(f'{share:.1%}' for share in sorted(out))} right.\n"
             )
         if paused := outcome.facts["paused"]:
             show(
@@ -192,27 +192,27 @@ def _verdict(labeler: Labeler, rule: Rule) -> str:
 
 
 def _cells(outcome: Outcome, world: World) -> list[object]:
-    facts, told = outcome.facts, outcome.told
+    facts, replies = outcome.facts, outcome.replies
     answers = Counter(
         name
-        for name, question, kind, _ in told.judgments
+        for name, question, kind, _ in replies.judgments
         if kind == "answer" and world.records[question].purpose == WORK
     )
     return [
         len(facts["labels"]),
         100 * right_share(facts["labels"], world),
-        sum(told.passed.values()) if told.passed else "-",
+        sum(replies.passed.values()) if replies.passed else "-",
         len(facts["paused"]),
         sum(name.startswith("spammer") for name in facts["paused"]),
         answers.total(),
         facts["voided"],
-        sum(asked for _, asked in facts["known"].values()),
+        sum(count for _, count in facts["known"].values()),
         f"{min(answers.values())} to {max(answers.values())}",
     ]
 
 
 def _work(outcome: Outcome) -> list[object]:
-    log, judged = outcome.log, len(outcome.told.judgments)
+    log, judged = outcome.log, len(outcome.replies.judgments)
     refused = sum(count for status, count in log.statuses.items() if 400 <= status < 500)
     slow = [1000 * seconds for seconds in quantiles(log.latencies, n=20)]
     rate = judged / log.seconds
@@ -222,25 +222,25 @@ def _work(outcome: Outcome) -> list[object]:
 def check(outcomes: Mapping[str, Outcome], units: int) -> None:
     """Raise BenchmarkFailed if the run violates an invariant."""
     for title, outcome in outcomes.items():
-        if found := wrong(outcome, units):
-            raise BenchmarkFailed(f"The task with {title}: {' '.join(found[:10])}")
+        if faults := wrong(outcome, units):
+            raise BenchmarkFailed(f"The task with {title}: {' '.join(faults[:10])}")
     print(f"Each of the {units:,} units of each task has exactly {REDUNDANCY} answers that stand.\n")
 
 
 def wrong(outcome: Outcome, units: int) -> list[str]:
     """Return a sentence for each invariant that the run violates."""
-    facts, found = outcome.facts, list(outcome.facts["faults"])
-    if strange := {name for name, *_ in outcome.told.judgments if not outcome.told.passed.get(name, True)}:
-        found.append(f"{', '.join(sorted(strange))} answered units without passing the test.")
+    facts, faults = outcome.facts, list(outcome.facts["faults"])
+    if strange := {name for name, *_ in outcome.replies.judgments if not outcome.replies.passed.get(name, True)}:
+        faults.append(f"{', '.join(sorted(strange))} answered units without passing the test.")
     if outcome.log.failures:
-        found.append(f"The server failed {outcome.log.failures:,} times.")
+        faults.append(f"The server failed {outcome.log.failures:,} times.")
     if facts["stages"] != {"LABELLED": units}:
-        found.append(f"Not all of {units:,} units are labelled: {facts['stages']}.")
+        faults.append(f"Not all of {units:,} units are labelled: {facts['stages']}.")
     if facts["answers"] != {str(REDUNDANCY): units}:
-        found.append(f"Not all units have {REDUNDANCY} answers that stand: {facts['answers']}.")
-    if sorted(map(list, outcome.told.judgments)) != facts["judgments"]:
-        found.append("The acknowledged answers differ from the stored ones.")
-    return found
+        faults.append(f"Not all units have {REDUNDANCY} answers that stand: {facts['answers']}.")
+    if sorted(map(list, outcome.replies.judgments)) != facts["judgments"]:
+        faults.append("The acknowledged answers differ from the stored ones.")
+    return faults
 
 
 def many(options, labelers: list[Labeler], guards: Mapping[str, Guard]) -> None:

@@ -12,14 +12,14 @@ from benchmarks.clients import ApiClient, Log, Shift
 from benchmarks.crowd_world import LANGUAGE, Labeler, World
 from benchmarks.place import BenchmarkFailed
 
-# The share of answers of which the reply is lost, so that they are sent again, and of units opened in a second tab.
+# The share of answers that are sent again, as if the reply was lost, and of units opened in a second tab.
 AGAIN = 0.02
-# The share of units after which somebody connects anew: else who shares a server process with few is always quick.
+# The share of units after which a client reconnects. Otherwise those on a server process with few clients stay fast.
 RECONNECTS = 0.1
 
 
 @dataclass
-class Told:
+class Replies:
     """The answers that the server acknowledged, and those that it rejected. Threads share this object."""
 
     # (name, question, kind, label)
@@ -27,7 +27,7 @@ class Told:
     # name -> right answers in each test taken, and whether the last one was passed
     tests: dict[str, list[int]] = field(default_factory=dict)
     passed: dict[str, bool] = field(default_factory=dict)
-    # name -> judgments made when the pause was told
+    # name -> judgments made before the pause was reported
     paused: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -45,17 +45,17 @@ class CrowdClient(ApiClient):
         return status, json.loads(text) if text else {}
 
     def next(self) -> dict:
-        found = self.post(f"tasks/{self.task}/next/")
-        if found["lease"] and self.chance.random() < AGAIN:
+        reply = self.post(f"tasks/{self.task}/next/")
+        if reply["lease"] and self.chance.random() < AGAIN:
             again = self.post(f"tasks/{self.task}/next/")
-            if not again["lease"] or again["lease"]["id"] != found["lease"]["id"]:
+            if not again["lease"] or again["lease"]["id"] != reply["lease"]["id"]:
                 raise BenchmarkFailed(f"{self.labeler.name} received a different unit in a second tab.")
-        return found
+        return reply
 
     def judge(self, lease: dict, label: str) -> dict:
-        path, said = f"leases/{lease['id']}/judge/", {"label": label, "active_seconds": 3.5}
-        judgment = self.post(path, **said)
-        if self.chance.random() < AGAIN and self.post(path, **said)["id"] != judgment["id"]:
+        path, body = f"leases/{lease['id']}/judge/", {"label": label, "active_seconds": 3.5}
+        judgment = self.post(path, **body)
+        if self.chance.random() < AGAIN and self.post(path, **body)["id"] != judgment["id"]:
             raise BenchmarkFailed(f"An answer of {self.labeler.name} was counted twice after it was sent twice.")
         return judgment
 
@@ -63,11 +63,11 @@ class CrowdClient(ApiClient):
         """Answer a practice or a test to its end, and return the result."""
         trial = self.post(path)
         while question := trial["question"]:
-            label = self.world.says(self.labeler, question_of(question))
-            answer, said = f"qualification/answers/{question['id']}/", {"label": label}
-            result = self.post(answer, **said)["result"]
+            label = self.world.answer(self.labeler, question_of(question))
+            answer, body = f"qualification/answers/{question['id']}/", {"label": label}
+            result = self.post(answer, **body)["result"]
             if self.chance.random() < AGAIN:
-                self.post(answer, **said)
+                self.post(answer, **body)
             if result:
                 return result
             trial = self.post(path)
@@ -75,15 +75,15 @@ class CrowdClient(ApiClient):
 
 
 def question_of(shown: Mapping) -> str:
-    """Of a unit, or of a question of the test."""
+    """Return the question of a unit or of the test."""
     return shown["fields"]["question"]
 
 
-def take_test(client: CrowdClient, told: Told) -> None:
+def take_test(client: CrowdClient, replies: Replies) -> None:
     """Practise, and take the test until it is passed or no attempts are left."""
     path, rights, passed = f"tasks/{client.task}/qualification/{LANGUAGE}", [], False
     client.answer_all(f"{path}/practice/")
-    # Nobody who has failed looks again whether they may work: the server must keep them out.
+    # People who have failed request work nevertheless, and the server must refuse it.
     while not passed:
         status, trial = client.try_post(f"{path}/test/")
         if status == 403 and trial["code"] == "not_qualified":
@@ -93,21 +93,21 @@ def take_test(client: CrowdClient, told: Told) -> None:
         result = client.answer_all(f"{path}/test/")
         rights.append(result["right"])
         passed = result["passed"]
-    with told.lock:
-        told.tests[client.labeler.name], told.passed[client.labeler.name] = rights, passed
+    with replies.lock:
+        replies.tests[client.labeler.name], replies.passed[client.labeler.name] = rights, passed
 
 
-def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None:
+def work_on(client: CrowdClient, replies: Replies, shift: Shift, pause: float) -> None:
     """Take units, and answer or skip them, until none are left."""
     labeler, world, made = client.labeler, client.world, 0
     while not shift.over:
         seen = shift.calls
-        found = client.next()
-        lease = found["lease"]
+        reply = client.next()
+        lease = reply["lease"]
         if lease is None:
-            if "paused" in found["why"]:
-                with told.lock:
-                    told.paused.setdefault(labeler.name, made)
+            if "paused" in reply["why"]:
+                with replies.lock:
+                    replies.paused.setdefault(labeler.name, made)
             if shift.wait(seen):
                 time.sleep(pause)
             continue
@@ -115,13 +115,13 @@ def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None
         if world.skips(labeler, question):
             judgment = client.post(f"leases/{lease['id']}/skip/", active_seconds=1.5)
         else:
-            judgment = client.judge(lease, world.says(labeler, question))
+            judgment = client.judge(lease, world.answer(labeler, question))
         shift.answered(skipped=judgment["kind"] == "skip")
         made += 1
         if client.chance.random() < RECONNECTS:
             client.close()
-        with told.lock:
-            told.judgments.append((labeler.name, question, judgment["kind"], judgment["label"]))
+        with replies.lock:
+            replies.judgments.append((labeler.name, question, judgment["kind"], judgment["label"]))
 
 
 def let_loose(
@@ -129,7 +129,7 @@ def let_loose(
     task: str,
     tokens: Mapping[Labeler, str],
     world: World,
-    told: Told,
+    replies: Replies,
     log: Log,
     *,
     tested: bool = False,
@@ -144,9 +144,9 @@ def let_loose(
     def live(labeler: Labeler, token: str) -> None:
         client = CrowdClient(address, log, token, task, labeler, world)
         try:
-            if tested and labeler.name not in told.passed:
-                take_test(client, told)
-            work_on(client, told, shift, pause)
+            if tested and labeler.name not in replies.passed:
+                take_test(client, replies)
+            work_on(client, replies, shift, pause)
         except BaseException:
             shift.stop()
             raise

@@ -8,7 +8,7 @@ from benchmarks.crowd_seeds import EntryTest, Guard, Run, Work, exactly, paused_
 from benchmarks.crowd_world import Labeler
 from benchmarks.tables import show
 
-# Half open, in accuracy.
+# Half-open intervals of accuracy.
 BANDS = ((0.6, 0.65), (0.65, 0.7), (0.7, 0.75), (0.75, 0.8), (0.8, 0.85), (0.85, 0.9), (0.9, 0.951))
 
 
@@ -23,11 +23,11 @@ def percent(share: float) -> str:
 def exact_table() -> None:
     """Print for each rule the probability of a pause, by accuracy and number of gold answers."""
     rows: dict[Rule, list[Row]] = {rule: table([rule]) for rule in CHOICES}
-    for asked in ANSWERS:
+    for number in ANSWERS:
         show(
-            f"Chance (%) to have been paused by the {asked}th gold answer, exactly",
+            f"Chance (%) to have been paused by the {number}th gold answer, exactly",
             ["rule", *(f"{accuracy:.0%} right" for accuracy in ACCURACIES)],
-            [[named(rule), *(percent(dict(row.by)[asked]) for row in rows[rule])] for rule in CHOICES],
+            [[named(rule), *(percent(dict(row.by)[number]) for row in rows[rule])] for rule in CHOICES],
         )
     show(
         "Gold answers until the pause, on average, exactly",
@@ -40,18 +40,18 @@ def exact_table() -> None:
 
 
 def _mean_until(rule: Rule, accuracy: float) -> str:
-    found = mean_until_pause(accuracy, rule)
-    return "-" if found is None else f"{found:.1f}"
+    answers = mean_until_pause(accuracy, rule)
+    return "-" if answers is None else f"{answers:.1f}"
 
 
 def groups(runs: Sequence[Run]) -> dict[str, list[Work]]:
     """Return the people of all runs by type."""
     work = [person for run in runs for person in run.work if person.admitted]
-    found = {"spammers": [person for person in work if person.labeler.spams]}
+    by_type = {"spammers": [person for person in work if person.labeler.spams]}
     for low, high in BANDS:
         title = f"{100 * low:.0f}% to {100 * high:.0f}% right"
-        found[title] = [p for p in work if not p.labeler.spams and low <= p.labeler.accuracy < high]
-    return {title: people for title, people in found.items() if people}
+        by_type[title] = [p for p in work if not p.labeler.spams and low <= p.labeler.accuracy < high]
+    return {title: people for title, people in by_type.items() if people}
 
 
 def seeds_table(runs: Mapping[Rule, Sequence[Run]]) -> None:
@@ -61,8 +61,8 @@ def seeds_table(runs: Mapping[Rule, Sequence[Run]]) -> None:
         for title, people in groups(made).items():
             stopped = [person for person in people if person.paused]
             cells: list[object] = [title, len(people)]
-            for asked in (10, 20):
-                cells += [percent(paused_by(people, asked)), percent(exactly(people, asked, rule))]
+            for number in (10, 20):
+                cells += [percent(paused_by(people, number)), percent(exactly(people, number, rule))]
             units = f"{mean(person.answered for person in stopped):.0f}" if stopped else "-"
             rows.append([*cells, percent(len(stopped) / len(people)), units])
         show(

@@ -52,10 +52,10 @@ class Work:
 
     labeler: Labeler
     admitted: bool = True
-    answered: int = 0  # units, gold answers not among them
+    answered: int = 0  # units without gold answers
     gold: list[bool] = field(default_factory=list)  # whether right, in order
     paused: bool = False
-    pot: int = 0  # where in the block that has begun the gold answer stands
+    gold_place: int = 0  # of the gold answer in the current block
 
     def gold_is_due(self, guard: Guard, rng: random.Random) -> bool:
         """Return whether a gold answer is due, by the rule of controls/honeypots.py."""
@@ -64,8 +64,8 @@ class Work:
         size = max(2, round(1 / guard.gold_share))
         at = (self.answered + len(self.gold)) % size
         if at == 0:
-            self.pot = rng.randrange(size)
-        return at == self.pot
+            self.gold_place = rng.randrange(size)
+        return at == self.gold_place
 
 
 @dataclass
@@ -96,13 +96,13 @@ def run(labelers: Sequence[Labeler], guard: Guard, *, units: int, redundancy: in
         gone = [n for n in at_work if people[n].paused]
         void += gone
         at_work = [n for n in at_work if n not in gone]
-        for given in answers:
+        for by_person in answers:
             for number in gone:
-                voided += given.pop(number, None) is not None
-        queue = [unit for unit, given in enumerate(answers) if len(given) < redundancy]
+                voided += by_person.pop(number, None) is not None
+        queue = [unit for unit, by_person in enumerate(answers) if len(by_person) < redundancy]
         if not gone:
             break
-    right = sum(2 * sum(given.values()) > redundancy for given in answers if len(given) == redundancy)
+    right = sum(2 * sum(by_person.values()) > redundancy for by_person in answers if len(by_person) == redundancy)
     return Run(people, right, units - len(queue), made, voided)
 
 
@@ -114,7 +114,7 @@ def _passes(labeler: Labeler, test: EntryTest | None, rng: random.Random) -> boo
 
 
 def _work(people, at_work, queue, says, answers, guard, redundancy, rng) -> int:
-    """Everybody in turn, in an order by lot, until nobody finds anything; how many units were answered."""
+    """Let people answer in turn, in random order, until nobody finds a unit. Return the number of answers."""
     made, active = 0, list(at_work)
     while active:
         rng.shuffle(active)
@@ -130,31 +130,31 @@ def _work(people, at_work, queue, says, answers, guard, redundancy, rng) -> int:
                 if person.paused:
                     active.remove(number)
                 continue
-            given = answers[queue[place]]
-            given[number] = says[number][queue[place]]
+            by_person = answers[queue[place]]
+            by_person[number] = says[number][queue[place]]
             person.answered, made = person.answered + 1, made + 1
-            if len(given) == redundancy:
+            if len(by_person) == redundancy:
                 del queue[place]
     return made
 
 
-def paused_by(work: Iterable[Work], asked: int) -> float:
-    """The share paused by so many gold answers, where some were asked fewer: Kaplan and Meier's estimate.
+def paused_by(work: Iterable[Work], gold_answers: int) -> float:
+    """Return the share of people paused within this many gold answers, as estimated by Kaplan and Meier.
 
-    Who was asked fewer and not paused counts as long as they were asked.
+    People who received fewer and were not paused count for as long as they received some.
     """
     listed, going_on = list(work), 1.0
-    for number in range(1, asked + 1):
+    for number in range(1, gold_answers + 1):
         reached = [person for person in listed if len(person.gold) >= number]
         stopped = sum(person.paused and len(person.gold) == number for person in reached)
         going_on *= 1 - stopped / len(reached) if reached else 1.0
     return 1 - going_on
 
 
-def exactly(work: Iterable[Work], asked: int, rule: Rule) -> float:
-    """The same by the exact table, on average over these people."""
+def exactly(work: Iterable[Work], gold_answers: int, rule: Rule) -> float:
+    """Return the same from the exact table, averaged over these people."""
     chances = {person.labeler.accuracy: 0.0 for person in work}
     listed = [person.labeler.accuracy for person in work]
     for accuracy in chances:
-        chances[accuracy] = chance_of_pause(accuracy, asked, rule)[-1]
+        chances[accuracy] = chance_of_pause(accuracy, gold_answers, rule)[-1]
     return sum(chances[accuracy] for accuracy in listed) / len(listed)

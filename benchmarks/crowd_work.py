@@ -25,12 +25,12 @@ REASON = "paused for too many wrong known answers"
 def void_paused(task: Task) -> dict[str, int]:
     """Void all valid answers of paused people. Return the number of reopened units by name."""
     manager, _ = User.objects.get_or_create(username=MANAGER, defaults={"is_staff": True})
-    found = {}
+    reopened = {}
     for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
         if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, kind="answer", voided_at=None).exists():
             name = pause.annotator.user.username
-            found[name] = interventions.void(pause.annotator, task, by=manager, reason=REASON).reopened
-    return found
+            reopened[name] = interventions.void(pause.annotator, task, by=manager, reason=REASON).reopened
+    return reopened
 
 
 def facts(task: Task) -> dict:
@@ -38,20 +38,20 @@ def facts(task: Task) -> dict:
     work = task.units.filter(honeypot=False)
     live = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
     judgments = Judgment.objects.filter(unit__task=task)
-    said = judgments.values_list("annotator__user__username", "unit__item__fields", "kind", "label")
-    known = [
+    rows = judgments.values_list("annotator__user__username", "unit__item__fields", "kind", "label")
+    gold_answers = [
         (judgment.annotator.user.username, honeypots.is_right(judgment))
         for judgment in honeypots.answers(task).select_related("annotator__user", "unit__task")
     ]
-    asked, right = Counter(name for name, _ in known), Counter(name for name, hit in known if hit)
+    totals, right = Counter(name for name, _ in gold_answers), Counter(name for name, hit in gold_answers if hit)
     return {
         "stages": Counter(work.values_list("stage", flat=True)),
         "answers": Counter(Counter(live.values_list("unit", flat=True)).values()),
         "labels": dict(work.exclude(label="").values_list("item__key", "label")),
         "faults": faults(task),
-        "judgments": sorted([name, fields["question"], kind, label] for name, fields, kind, label in said),
+        "judgments": sorted([name, fields["question"], kind, label] for name, fields, kind, label in rows),
         "voided": judgments.filter(voided_by__isnull=False, unit__honeypot=False, kind=Judgment.ANSWER).count(),
-        "known": {name: [right[name], asked[name]] for name in sorted(asked)},
+        "known": {name: [right[name], totals[name]] for name in sorted(totals)},
         "paused": {
             pause.annotator.user.username: {
                 "right": pause.right,
@@ -66,33 +66,33 @@ def facts(task: Task) -> dict:
 
 
 def faults(task: Task) -> list[str]:
-    """What must never be, a sentence each: units with more or fewer answers than they ask for, or a wrong majority."""
-    found = []
+    """Return a sentence for each violation, such as a unit with too many or too few answers or a wrong majority."""
+    problems = []
     answers: dict[int, list[str]] = {}
     live = Judgment.objects.filter(unit__task=task, kind=Judgment.ANSWER, voided_at=None)
     for key, label in live.values_list("unit_id", "label"):
         answers.setdefault(key, []).append(label)
-    kept = Lease.objects.filter(unit__task=task, place__isnull=False, closed_at__isnull=False)
-    places = Counter(kept.values_list("unit", flat=True))
+    leases = Lease.objects.filter(unit__task=task, place__isnull=False, closed_at__isnull=False)
+    places = Counter(leases.values_list("unit", flat=True))
     for unit in task.units.filter(honeypot=False):
-        own = answers.get(unit.pk, [])
-        if len(own) > unit.redundancy:
-            found.append(f"{unit} has {len(own)} answers of {unit.redundancy}.")
-        if unit.stage == stages.QUEUED and len(own) >= unit.redundancy:
-            found.append(f"{unit} has all required answers but is still in the queue.")
+        labels = answers.get(unit.pk, [])
+        if len(labels) > unit.redundancy:
+            problems.append(f"{unit} has {len(labels)} answers of {unit.redundancy}.")
+        if unit.stage == stages.QUEUED and len(labels) >= unit.redundancy:
+            problems.append(f"{unit} has all required answers but is still in the queue.")
         if unit.stage == stages.LABELLED:
-            if len(own) != task.redundancy:
-                found.append(f"{unit} is labelled with {len(own)} answers of {task.redundancy}.")
-            if own and unit.label != Counter(own).most_common(1)[0][0]:
-                found.append(f"{unit} is labelled {unit.label}, but the answers are {', '.join(own)}.")
-        if places[unit.pk] != len(own):
-            found.append(f"{unit} has {places[unit.pk]} places kept for {len(own)} answers.")
+            if len(labels) != task.redundancy:
+                problems.append(f"{unit} is labelled with {len(labels)} answers of {task.redundancy}.")
+            if labels and unit.label != Counter(labels).most_common(1)[0][0]:
+                problems.append(f"{unit} is labelled {unit.label}, but the answers are {', '.join(labels)}.")
+        if places[unit.pk] != len(labels):
+            problems.append(f"{unit} has {places[unit.pk]} places kept for {len(labels)} answers.")
     for unit in task.units.filter(honeypot=True).exclude(stage=stages.QUEUED):
-        found.append(f"{unit} is a gold answer but moved from the queue to {unit.stage}.")
+        problems.append(f"{unit} is a gold answer but moved from the queue to {unit.stage}.")
     voided = Judgment.objects.filter(unit__task=task, voided_by__isnull=False).values("annotator")
     if left := Judgment.objects.filter(unit__task=task, voided_at=None, annotator__in=voided, kind=Judgment.ANSWER):
-        found.append(f"{len(left)} answers are valid although their annotators' answers were voided.")
-    return found
+        problems.append(f"{len(left)} answers are valid although their annotators' answers were voided.")
+    return problems
 
 
 def main(arguments: list[str]) -> None:

@@ -14,7 +14,7 @@ WORK, PRACTICE, TEST, QUEUE = "work", "practice", "test", "queue"
 # In the test; as good as the best.
 SPAMMER_IN_TEST = 0.95
 AT_RANDOM = 0.5
-# The share of records that anybody passes on.
+# The share of records that a person skips.
 SKIPPED = 0.02
 
 THINGS = ("river", "bridge", "tower", "comet", "orchard", "harbour", "glacier", "library", "lantern", "market")
@@ -50,40 +50,40 @@ def crowd(honest: int, spammers: int, low: float = 0.6, high: float = 0.95) -> l
 
 
 def records(counts: dict[str, int], seed: str) -> list[Record]:
-    """So many records for each purpose, as many of either label (one more of "1" where odd), in an order by lot."""
-    found = []
+    """Return this many records for each purpose in random order, half with each label (one more "1" if odd)."""
+    pairs = []
     for purpose, count in counts.items():
         for n in range(count):
-            number = len(found) + 1
+            number = len(pairs) + 1
             rng = random.Random(f"{seed} record {number}")
             thing, (question, unit) = rng.choice(THINGS), rng.choice(ASKED)
             truth = LABELS[n % 2]
-            told = f"{rng.randint(2, 990)} {unit}" if truth == "1" else "painted anew every spring"
-            found.append(
+            answer = f"{rng.randint(2, 990)} {unit}" if truth == "1" else "painted anew every spring"
+            pairs.append(
                 Record(
                     id=f"{purpose}-{number:05}",
                     question=f"{question} is {thing} number {number}?",
-                    passage=f"Of all in the valley, {thing} number {number} is {told}.",
+                    passage=f"Of all in the valley, {thing} number {number} is {answer}.",
                     truth=truth,
                     purpose=purpose,
                 )
             )
-    random.Random(f"{seed} records").shuffle(found)
-    return found
+    random.Random(f"{seed} records").shuffle(pairs)
+    return pairs
 
 
 class World:
-    """What is true, and what people make of it. Records are known by their question, which is all that a page tells."""
+    """The truth and people's answers. Records are identified by their question, because clients see nothing else."""
 
-    def __init__(self, found: Iterable[Record], seed: str, skipped: float = SKIPPED) -> None:
+    def __init__(self, records: Iterable[Record], seed: str, skipped: float = SKIPPED) -> None:
         self.seed, self.skipped = seed, skipped
-        self.records = {record.question: record for record in found}
+        self.records = {record.question: record for record in records}
         self.truth = {record.id: record.truth for record in self.records.values()}
 
     def _chance(self, labeler: Labeler, question: str) -> random.Random:
         return random.Random(f"{self.seed} {labeler.name} {question}")
 
-    def says(self, labeler: Labeler, question: str) -> str:
+    def answer(self, labeler: Labeler, question: str) -> str:
         """Return a label. It is right with the labeler's accuracy in the queue, or in the test."""
         record = self.records[question]
         accuracy = labeler.tested if record.purpose == TEST else labeler.accuracy

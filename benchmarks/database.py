@@ -25,7 +25,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    found: dict[str, list[dict]] = {name: [] for name in BACKENDS}
+    by_backend: dict[str, list[dict]] = {name: [] for name in BACKENDS}
     for _ in range(options.turns):
         for name, timeout in BACKENDS.items():
             with new_place(sqlite=True) as place:
@@ -34,14 +34,14 @@ def run(folder: Path, options) -> None:
                     "BENCH_SQLITE_TIMEOUT": timeout,
                 }
                 command = ("-m", "benchmarks.database_work", str(options.annotators), str(options.window))
-                found[name].append(json.loads(place.run(*command)))
+                by_backend[name].append(json.loads(place.run(*command)))
     show(
         f"{options.annotators} annotators at once, {options.window:g} s a run, {options.turns} runs; medians, sums of "
         "errors;\nwaits are those of one take or one answer",
         ["backend", "answers/s", "median ms", "99% ms", "longest s", "over 5 s", '"database is locked"', "calls"],
-        [_row(name, runs) for name, runs in found.items()],
+        [_row(name, runs) for name, runs in by_backend.items()],
     )
-    queue, plain = (median(run["answers_a_second"] for run in found[name]) for name in list(found)[:2])
+    queue, plain = (median(run["answers_a_second"] for run in by_backend[name]) for name in list(by_backend)[:2])
     print(f"With the queue {queue / plain:.2f} times as many answers a second as with Django's backend and 5 s.\n")
 
 

@@ -23,8 +23,8 @@ from benchmarks.tables import share, show
 
 
 class World(NamedTuple):
-    """changed: how many declared labels are wrong, or class -> how many of it; share, least: of the audit; slips: how
-    often each of three people gives another class."""
+    """changed: share of declared labels that are wrong, overall or by class; share, least: options of the audit; slips:
+    how often each of three people gives another class."""
 
     changed: float | Mapping[str, float] = 0.1
     sizes: Sizes = Sizes(140, 70, (70, 140))
@@ -48,8 +48,8 @@ WORLDS = {
 
 
 class Trial(NamedTuple):
-    """covers, width, value: of the error in all; by_class: how many classes the interval of each covers, of those that
-    have one."""
+    """covers, width, value: of the overall error; by_class: how many classes' intervals cover the truth, and how many
+    classes have an interval."""
 
     covers: bool
     width: float
@@ -70,7 +70,7 @@ def run(folder: Path, options) -> None:
     table = []
     for name, world in WORLDS.items():
         trials = [trial(documents, world, f"{options.seed}.{number}") for number in range(options.declared_trials)]
-        covered, given = (sum(of) for of in zip(*(trial.by_class for trial in trials), strict=True))
+        covered, classes = (sum(of) for of in zip(*(trial.by_class for trial in trials), strict=True))
         table.append(
             [
                 name,
@@ -78,7 +78,7 @@ def run(folder: Path, options) -> None:
                 share(sum(trial.covers for trial in trials), len(trials)),
                 f"{100 * sum(trial.width for trial in trials) / len(trials):.1f}",
                 f"{100 * sum(trial.value for trial in trials) / len(trials):.1f}",
-                share(covered, given),
+                share(covered, classes),
             ]
         )
     show("Labels of SIB-200 in English", ["world", "audits", "cover", "width", "error found", "of a class"], table)
@@ -90,7 +90,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     classes = sorted(set(truth.values()))
 
     def other(label: str) -> str:
-        return lots.choice([each for each in classes if each != label])
+        return lots.choice([topic for topic in classes if topic != label])
 
     def chance(label: str) -> float:
         return world.changed.get(label, world.changed[""]) if isinstance(world.changed, Mapping) else world.changed
@@ -108,18 +108,18 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     counts = further({label: (len(keys), 0) for label, keys in of_class.items()}, world.share, world.least)
     for label, keys in of_class.items():
         read = hash_order.drawn(keys, counts[label], lots=hash_order.by_seed(seed), purpose="audit")
-        said = [_majority(truth[key], world.slips, other, lots) for key in read]
-        found = [answer for answer in said if answer is not None]
-        off = sum(answer != label for answer in found)
-        parts[label] = Part(len(keys), len(found), off, len(said) - len(found))
+        majorities = [_majority(truth[key], world.slips, other, lots) for key in read]
+        labels = [answer for answer in majorities if answer is not None]
+        off = sum(answer != label for answer in labels)
+        parts[label] = Part(len(keys), len(labels), off, len(majorities) - len(labels))
     error = share_of(*parts.values())
-    each = {label: share_of(part) for label, part in parts.items()}
-    given = {label: one for label, one in each.items() if one.has_interval}
+    errors = {label: share_of(part) for label, part in parts.items()}
+    intervals = {label: one for label, one in errors.items() if one.has_interval}
     return Trial(
         _holds(error, wrong.total() / len(drawn)),
         error.high - error.low,
         error.value or 0.0,
-        (sum(_holds(one, wrong[label] / parts[label].size) for label, one in given.items()), len(given)),
+        (sum(_holds(one, wrong[label] / parts[label].size) for label, one in intervals.items()), len(intervals)),
     )
 
 

@@ -16,7 +16,7 @@ from langid.langid import LanguageIdentifier, model
 
 from benchmarks.material import some_posts
 from benchmarks.place import BenchmarkFailed
-from benchmarks.sampling import sampled, tell
+from benchmarks.sampling import sampled, show_profile
 from benchmarks.tables import show
 from corpora.core.detectors import _fasttext_model, detect_langid
 from corpora.core.languages import normalise
@@ -50,10 +50,10 @@ def run(folder: Path, options) -> None:
         for text in texts:
             package.rank(text)
 
-    own, ours = "langid.py, its own loop", "langid.py, in batches"
+    unbatched, ours = "langid.py, its own loop", "langid.py, in batches"
     least, whole, loop = "fastText and CLD2 alone", "votes of prelabel", "three packages, a loop"
     ways: dict[str, Callable[[], object]] = {
-        own: lambda: [package.classify(text) for text in texts],
+        unbatched: lambda: [package.classify(text) for text in texts],
         ours: lambda: [detect_langid(texts[at : at + CHUNK], K) for at in range(0, len(texts), CHUNK)],
         least: floor,
         whole: lambda: [*map(partial(vote_on, K), batches)],
@@ -65,12 +65,12 @@ def run(folder: Path, options) -> None:
         ["", "s", "texts/s"],
         [[name, seconds, f"{len(texts) / seconds:,.0f}"] for name, seconds in took.items()],
     )
-    print(f"Batches of langid.py take 1/{took[own] / took[ours]:.0f} of what its own loop takes.")
+    print(f"Batches of langid.py take 1/{took[unbatched] / took[ours]:.0f} of what its own loop takes.")
     print(f"Prelabel reaches {took[least] / took[whole]:.2f} of the pace of fastText and CLD2 alone, and takes")
     print(f"1/{took[loop] / took[whole]:.0f} of what a loop over the public calls of all three takes.")
     with sampled() as where:
         ways[whole]()
-    tell("Time per step of these votes", where)
+    show_profile("Time per step of these votes", where)
     other, equal = differences(package, texts)
     print(f"In {other} texts the best {K} languages differ from what langid.py's own loop gives;")
     print(f"in {equal} of these, scores are equal to the last digit of float32.\n")
@@ -80,7 +80,7 @@ def run(folder: Path, options) -> None:
 
 def quickest(ways: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
     for work in ways.values():
-        work()  # models are read, memory is there
+        work()  # loads the models
     took = dict.fromkeys(ways, float("inf"))
     for _ in range(runs):
         for name, work in ways.items():
@@ -91,7 +91,7 @@ def quickest(ways: dict[str, Callable[[], object]], runs: int) -> dict[str, floa
 
 
 def differences(package: LanguageIdentifier, texts: list[str]) -> tuple[int, int]:
-    """How many texts have other best languages than by the package's own numbers; how many of these have a tie."""
+    """Return how many texts get other best languages than from the package, and how many of these have ties."""
     other = equal = 0
     for text, ranking in zip(texts, detect_langid(texts, K), strict=True):
         logs = package.nb_classprobs(package.instance2fv(text))

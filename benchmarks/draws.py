@@ -47,7 +47,7 @@ def run(folder: Path, options) -> None:
     )
     few, many = (by_duckdb[posts] for posts in (sizes[0], sizes[-1]))
     # Other work on the machine disturbs the processors' time less than the clock's.
-    times, most = many["cpu"] / few["cpu"], max(each["megabytes"] for each in by_duckdb.values())
+    times, most = many["cpu"] / few["cpu"], max(draw["megabytes"] for draw in by_duckdb.values())
     print(
         f"With {sizes[-1] / sizes[0]:.0f} times as many posts DuckDB takes {times:.1f} times the processors' time "
         f"(asked: at most {MOST_TIMES}),\n{many['seconds'] / few['seconds']:.1f} times that of the clock, and at most "
@@ -67,5 +67,5 @@ def _draw(place: Place, posts: int, engine: str, seed: str) -> dict[str, float]:
 
 
 def _row(posts: int, engine: str, drawn: dict[str, float]) -> list[object]:
-    own = [drawn["cpu"], drawn["megabytes"]] if engine == "DuckDB" else ["", ""]
-    return [f"{posts:,}", engine, drawn["seconds"], *own, drawn["authors"], drawn["frame"], drawn["drawn"]]
+    cells = [drawn["cpu"], drawn["megabytes"]] if engine == "DuckDB" else ["", ""]
+    return [f"{posts:,}", engine, drawn["seconds"], *cells, drawn["authors"], drawn["frame"], drawn["drawn"]]

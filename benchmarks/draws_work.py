@@ -1,7 +1,7 @@
-"""The work of the benchmark of draws, in a process of its own; either prints a line of JSON.
+"""The work of the benchmark of draws, in a process of its own. Each command prints a line of JSON.
 
-make NAME POSTS AUTHORS         makes a corpus, straight into its parts: sentences of the fixtures over and over,
-                                and votes that nobody cast
+make NAME POSTS AUTHORS         writes a corpus directly into its parts: repeated sentences of the fixtures, and
+                                artificial votes
 draw NAME SIZE SEED IDS         draws SIZE recall-oriented posts for each language of the votes; writes their ids to
                                 the file IDS. The engine is that of the environment
 """
@@ -87,7 +87,7 @@ def _posts(rng: np.random.Generator, ids: pa.Array, texts: pa.Array, authors: pa
 
 
 def _votes(rng: np.random.Generator, ids: pa.Array, by: np.ndarray) -> pa.Table:
-    """Three languages a detector; the author's own language goes by the author's number."""
+    """Return three languages per detector. An author's language is determined by the author's number."""
     rows, codes = len(ids), pa.array(WANTED)
     spoken = np.where(rng.random(rows) < IN_OWN_LANGUAGE, by, rng.integers(len(codes), size=rows))
     columns = [ids, pa.array(rng.integers(20, 120, size=rows), pa.int32())]
@@ -106,7 +106,7 @@ def draw(name: str, size: int, seed: str, ids: Path) -> None:
     took, used = time.monotonic() - began, time.process_time()
     ids.write_text("".join(f"{sample.language} {row['id']}\n" for sample in samples for row in sample.rows))
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    found = {
+    figures = {
         "languages": len(samples),
         "drawn": sum(sample.size for sample in samples),
         "frame": sum(sample.frame_size for sample in samples),
@@ -115,7 +115,7 @@ def draw(name: str, size: int, seed: str, ids: Path) -> None:
         "cpu": used,
         "megabytes": int(status["VmHWM"].split()[0]) / 1024,
     }
-    print(json.dumps(found))
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

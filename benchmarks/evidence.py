@@ -66,16 +66,16 @@ def agreed_texts(texts: list[tuple[str, str]], least_letters: int) -> Iterator[A
     vote = partial(vote_on, 1, voters_with(dict.fromkeys(DEFAULT.voters, 0.0), DEFAULT.voters))
     rules = {"labels": LISTED, "never_agree": (), "least_letters": least_letters}
     for votes, _ in map(vote, batch.to_batches(max_chunksize=CHUNK)):
-        for each in votes.to_pylist():
-            ballots = {voter: [(vote["language"], vote["score"]) for vote in each[voter]] for voter in DEFAULT.voters}
-            if label := agreed_label(agreed_vote(ballots, DEFAULT), each["letters"], **rules):
-                yield Agreed(label != each["id"], {voter: ranking[0][1] for voter, ranking in ballots.items()})
+        for row in votes.to_pylist():
+            ballots = {voter: [(vote["language"], vote["score"]) for vote in row[voter]] for voter in DEFAULT.voters}
+            if label := agreed_label(agreed_vote(ballots, DEFAULT), row["letters"], **rules):
+                yield Agreed(label != row["id"], {voter: ranking[0][1] for voter, ranking in ballots.items()})
 
 
 def row(agreed: list[Agreed], floors: dict[str, float]) -> list[object]:
     """Return the figures for minimum scores of some detectors."""
     sent = [text for text in agreed if any(text.scores[voter] < floor for voter, floor in floors.items())]
     wrong, all_wrong = sum(text.wrong for text in sent), sum(text.wrong for text in agreed)
-    named, kept = " ".join(f"{floor:g}" for floor in floors.values()), len(agreed) - len(sent)
-    shares = share(len(sent), len(agreed)), share(wrong, len(sent)), share(all_wrong - wrong, kept)
+    named, rest = " ".join(f"{floor:g}" for floor in floors.values()), len(agreed) - len(sent)
+    shares = share(len(sent), len(agreed)), share(wrong, len(sent)), share(all_wrong - wrong, rest)
     return [named, len(sent), shares[0], wrong, shares[1], shares[2]]

@@ -77,7 +77,7 @@ def run(folder: Path, options) -> None:
 
 def _server(whole: int, workers: int, others: int, options, total: Sum) -> None:
     chance, rows = random.Random(f"{options.seed} server"), []
-    each = -(-options.fault_answers // max(1, whole + workers))
+    answers = -(-options.fault_answers // max(1, whole + workers))
     with new_place() as base:
         records = (whole + workers + 4 * others) * RECORDS_PER_FAULT + options.fault_answers // server.REDUNDANCY
         tokens = server.prepare(base, records)
@@ -91,28 +91,28 @@ def _server(whole: int, workers: int, others: int, options, total: Sum) -> None:
             sorts["lost connections"] = (server.cut_off, others, False)
             sorts["PostgreSQL restarted"] = (server.restarted, -(-others // 4), False)
 
-        def note(name: str, times: int, place: Place, notes: server.Notes) -> server.Found:
-            found = server.found(place, notes)
-            counts = [found.acknowledged, found.lost, found.replaced, found.unasked, found.too_many]
+        def note(name: str, times: int, place: Place, notes: server.Notes) -> server.Losses:
+            losses = server.count_losses(place, notes)
+            counts = [losses.acknowledged, losses.lost, losses.replaced, losses.unasked, losses.too_many]
             rows.append([name, times, *counts, notes.failed])
-            print(f"{name}, {times} times: {found}", file=sys.stderr, flush=True)
+            print(f"{name}, {times} times: {losses}", file=sys.stderr, flush=True)
             if any(counts[1:]):
-                total.bad.append(f"{name}: {found}")
-            return found
+                total.bad.append(f"{name}: {losses}")
+            return losses
 
         # The manual has several workers on PostgreSQL; on SQLite a second one is there so that one is left.
         processes = 3 if on_postgres else 2
         for name, (fault, times, is_kill) in sorts.items():
             with copy_of(base) as place:
                 with server.at_work(place, tokens, processes) as (running, notes):
-                    server.befallen(running, notes, fault, times, chance, *([each] if is_kill else []))
-                found = note(name, times, place, notes)
+                    server.befallen(running, notes, fault, times, chance, *([answers] if is_kill else []))
+                losses = note(name, times, place, notes)
                 if is_kill:
                     total.kills += times
-                    total.acknowledged += found.acknowledged
-                    total.lost += found.lost
-                    total.replaced += found.replaced
-                    total.too_many += found.too_many
+                    total.acknowledged += losses.acknowledged
+                    total.lost += losses.lost
+                    total.replaced += losses.replaced
+                    total.too_many += losses.too_many
         if may_mount():
             times = -(-others // 4)
             with small_disk() as disk, copy_of(base, on=disk.folder) as place:
@@ -133,10 +133,10 @@ def _commands(kills: int, others: int, seed: str, at_once: int, total: Sum) -> N
         commands.prepare(base)
         expected = list(pool.map(partial(commands.undisturbed, base), commands.COMMANDS))
         for name, (fault, times) in sorts.items():
-            each = -(-times // len(commands.COMMANDS))
+            count = -(-times // len(commands.COMMANDS))
 
-            def befallen(words: str, of: commands.Undisturbed, name=name, fault=fault, each=each) -> commands.Tally:
-                tally = commands.befallen(base, words, fault, each, seed, of)
+            def befallen(words: str, of: commands.Undisturbed, name=name, fault=fault, count=count) -> commands.Tally:
+                tally = commands.befallen(base, words, fault, count, seed, of)
                 print(f"{name}: {words}: {_counts([tally])}", file=sys.stderr, flush=True)
                 return tally
 
@@ -147,7 +147,7 @@ def _commands(kills: int, others: int, seed: str, at_once: int, total: Sum) -> N
             head = ["command", "times", "ended before", "done already", "half-written", "not repeatable", "ill told"]
             show(f"Commands, {name}, {base.database}", head, [*rows, ["all", *_counts(tallies)]])
             for tally in tallies:
-                total.bad += [*tally.half_written, *tally.unrepeatable, *tally.ill_told]
+                total.bad += [*tally.half_written, *tally.unrepeatable, *tally.unexplained]
             if fault is commands.killed:
                 times, _, _, half_written, unrepeatable, _ = _counts(tallies)
                 total.kills += times
@@ -162,5 +162,5 @@ def _counts(tallies: Sequence[commands.Tally]) -> list[int]:
         sum(tally.done_already for tally in tallies),
         sum(len(tally.half_written) for tally in tallies),
         sum(len(tally.unrepeatable) for tally in tallies),
-        sum(len(tally.ill_told) for tally in tallies),
+        sum(len(tally.unexplained) for tally in tallies),
     ]

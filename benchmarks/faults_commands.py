@@ -19,7 +19,7 @@ from tests import digests
 from tests.running import DATA, ROOT
 
 FIXTURES = ROOT / "fixtures"
-# Fixture -> how many of its lines the commands read; what is cut has the folder's name before it.
+# Fixture -> how many of its lines the commands read (None: all).
 MATERIAL = {
     "demo_posts.jsonl": 200,
     "eurlex/train.jsonl": 20,
@@ -31,7 +31,7 @@ MATERIAL = {
     "eurovoc/schemes.json": None,
 }
 ROWS = 20_000  # of the file whose import takes a while
-# What all commands begin with, in this order.
+# The state before each command, in this order.
 BASE = (
     "import_corpus posts posts.jsonl --licence CC-BY-4.0",
     "prelabel posts",
@@ -51,7 +51,7 @@ BASE = (
     "export_gold crowd --out out/crowd",
     "evaluate guesses.csv --gold out/published --out out/report",
 )
-# Each is run on a copy of that.
+# Each is run on a copy of that state.
 COMMANDS = (
     "import_corpus many many.jsonl --licence CC0-1.0",
     "import_corpus posts more.jsonl --licence CC-BY-4.0",
@@ -93,13 +93,13 @@ class Tally:
     done_already: int = 0
     half_written: list[str] = field(default_factory=list)
     unrepeatable: list[str] = field(default_factory=list)
-    ill_told: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Undisturbed:
-    """A command without any fault: how long it takes in seconds, how much it writes in bytes, and what is there before
-    and after it."""
+    """A command without any fault: its duration (seconds), the size of its output (bytes), and the files before and
+    after it."""
 
     seconds: float
     room: int
@@ -115,7 +115,7 @@ def prepare(place: Place) -> None:
     for words in BASE:
         begun = begin(place, words)
         if begun.end():
-            raise BenchmarkFailed(f"{words} failed:\n{begun.said}")
+            raise BenchmarkFailed(f"{words} failed:\n{begun.output}")
 
 
 def write_material(folder: Path) -> None:
@@ -132,7 +132,7 @@ def write_material(folder: Path) -> None:
     (folder / "many.jsonl").write_text("\n".join(many) + "\n")
     messages = [json.loads(line)["id"] for line in (folder / "messages.jsonl").read_text("utf-8").splitlines()]
     (folder / "scores.csv").write_text("id,score\n" + "".join(f"{key},0.{n % 10}\n" for n, key in enumerate(messages)))
-    # One against one, which somebody has to settle.
+    # Two answers that conflict, so that an adjudicator has to decide.
     questions = [json.loads(line)["id"] for line in (folder / "qa_match.en.jsonl").read_text("utf-8").splitlines()]
     half = len(questions) // 2
     for name, some in (("doubted.csv", questions[:half]), ("others.csv", questions[half:])):
@@ -177,16 +177,16 @@ Read the whole review before you answer.
 def undisturbed(base: Place, words: str) -> Undisturbed:
     with copy_of(base) as place:
         before, room = _files(place.folder), _bytes(place.folder)
-        begun, start = begin(place, words, tells_meaning=True), time.monotonic()
+        begun, start = begin(place, words, with_meaning=True), time.monotonic()
         begun.wait_until_done()
         seconds, meaning = time.monotonic() - start, begun.meaning()
         if begun.end():
-            raise BenchmarkFailed(f"{words} failed without any fault:\n{begun.said}")
+            raise BenchmarkFailed(f"{words} failed without any fault:\n{begun.output}")
         return Undisturbed(seconds, _bytes(place.folder) - room, before, _files(place.folder), meaning)
 
 
-# A fault: where what is there before is copied from, the command, after which part of its time or its room the fault
-# comes, what is expected, and where it is noted what came of it.
+# A fault: the place to copy, the command, the part of its time or output after which the fault comes, the expected
+# result, and the tally of results.
 Fault = Callable[[Place, str, float, Undisturbed, Tally], None]
 
 
@@ -194,7 +194,7 @@ def killed(base: Place, words: str, part: float, expected: Undisturbed, tally: T
     with copy_of(base) as place:
         begun, start = begin(place, words), time.monotonic()
         if begun.ends(part * expected.seconds):
-            # The machine has less to do than when it was learned how long the command takes.
+            # The machine is less busy than when the command was timed.
             expected.seconds = min(expected.seconds, time.monotonic() - start)
         else:
             begun.kill()
@@ -229,8 +229,8 @@ def without_room(base: Place, words: str, part: float, expected: Undisturbed, ta
 
 
 def befallen(base: Place, words: str, fault: Fault, times: int, seed: str, expected: Undisturbed) -> Tally:
-    """A command that a fault befalls so often. Where it ended before the fault came, it is run once more; of those that
-    always do, as what writes hardly anything to a full disk, no more is asked."""
+    """Run a command until it has met the fault this many times. A run that ends before the fault does not count. Some
+    commands always end before it, such as one that writes almost nothing to a full disk, so give up after a while."""
     tally, chance = Tally(), random.Random(f"{seed} {words}")
     while tally.faults < times and tally.too_late < PATIENCE * times:
         fault(base, words, chance.random(), expected, tally)
@@ -241,25 +241,25 @@ PATIENCE = 3
 
 
 def _look(place: Place, words: str, begun: Begun, expected: Undisturbed, tally: Tally) -> None:
-    """Return the state after the fault, and the state after the command was run again."""
-    status, said = begun.end(), begun.said
+    """Record the state after the fault, and after the command was run again."""
+    status, output = begun.end(), begun.output
     if status == 0:
         tally.too_late += 1
         return
     tally.faults += 1
-    if status > 0 and (status != 1 or "Traceback" in said or not said.strip()):
-        tally.ill_told.append(f"{words} ended with {status}: {said}")
+    if status > 0 and (status != 1 or "Traceback" in output or not output.strip()):
+        tally.unexplained.append(f"{words} ended with {status}: {output}")
     tally.half_written += [f"{words}: {name}" for name in half_written(_files(place.folder), expected)]
-    again = begin(place, words, tells_meaning=True)
+    again = begin(place, words, with_meaning=True)
     again.wait_until_done()
     meaning, status = again.meaning(), again.end()
-    if apart := _apart(_files(place.folder), expected.after) + _apart(meaning, expected.meaning):
-        tally.unrepeatable.append(f"{words}, run again ({status}), gave something else: {', '.join(apart)}")
+    if names := _differences(_files(place.folder), expected.after) + _differences(meaning, expected.meaning):
+        tally.unrepeatable.append(f"{words}, run again ({status}), gave something else: {', '.join(names)}")
     elif status == 1:
-        # It was killed when all was done: what it deletes is not there any more, or what it writes is there.
+        # It was killed when its work was done, so it refuses to do it again.
         tally.done_already += 1
     elif status:
-        tally.unrepeatable.append(f"{words} ended with {status} when run again: {again.said}")
+        tally.unrepeatable.append(f"{words} ended with {status} when run again: {again.output}")
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -270,15 +270,15 @@ def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _apart(found: dict[str, str], expected: dict[str, str]) -> list[str]:
-    return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+def _differences(actual: dict[str, str], expected: dict[str, str]) -> list[str]:
+    return sorted(name for name in actual.keys() | expected.keys() if actual.get(name) != expected.get(name))
 
 
-def half_written(found: dict[str, str], expected: Undisturbed) -> list[str]:
-    """The files and folders that are neither as before nor as after the command.
+def half_written(actual: dict[str, str], expected: Undisturbed) -> list[str]:
+    """Return the files and folders that are neither as before nor as after the command.
 
-    A set is its whole folder. Of a corpus its manifest says what there is: beside that it may have files that nothing
-    names yet, or any more, and that nobody reads. The same goes for files outside of both.
+    A gold set is compared as a whole folder. A corpus consists of the files in its manifest; other files in its folder
+    are never read, and do not count. Files outside of both are compared one by one.
     """
     before, after = expected.before, expected.after
     there = before.keys() | after.keys()
@@ -286,12 +286,12 @@ def half_written(found: dict[str, str], expected: Undisturbed) -> list[str]:
     faulty = []
     for folder in folders:
         manifest = f"{folder}/manifest.json"
-        whole = [_within(folder, state) for state in (before, after) if state.get(manifest) == found.get(manifest)]
-        now, is_set = _within(folder, found), not folder.startswith(f"{DATA}/")
+        whole = [_within(folder, state) for state in (before, after) if state.get(manifest) == actual.get(manifest)]
+        now, is_set = _within(folder, actual), not folder.startswith(f"{DATA}/")
         if not any(now == state if is_set else state.items() <= now.items() for state in whole):
             faulty.append(folder)
     alone = {name for name in there if not any(name.startswith(f"{folder}/") for folder in folders)}
-    return faulty + [name for name in alone if found.get(name) not in (before.get(name), after.get(name))]
+    return faulty + [name for name in alone if actual.get(name) not in (before.get(name), after.get(name))]
 
 
 def _within(folder: str, state: dict[str, str]) -> dict[str, str]:

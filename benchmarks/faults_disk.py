@@ -21,10 +21,10 @@ class Disk:
         """Leave this many bytes free, but at least a page."""
         deadline = time.monotonic() + HANGS
         while True:
-            found = os.statvfs(self.folder)
-            used = (found.f_blocks - found.f_bfree) * found.f_frsize
+            usage = os.statvfs(self.folder)
+            used = (usage.f_blocks - usage.f_bfree) * usage.f_frsize
             try:
-                return self._mount(used + max(room, found.f_frsize))
+                return self._mount(used + max(room, usage.f_frsize))
             except subprocess.CalledProcessError:
                 # More has been written meanwhile than it was to hold.
                 if time.monotonic() > deadline:

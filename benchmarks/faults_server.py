@@ -29,26 +29,26 @@ from tests.running import ROOT
 
 TASK, REDUNDANCY, PEOPLE = "asked", 3, 6
 HANGS = 900.0  # seconds
-# A fault comes after so many further answers, and up to so many seconds: somewhere in the next ones.
+# A fault comes after up to this many more answers, and up to this many seconds later: during the next ones.
 ANSWERS, MOMENT = 12, 0.2
 # Lease, person, label; a skip has no label.
-Said = tuple[int, str, str]
+Answer = tuple[int, str, str]
 
 
 @dataclass
 class Notes:
     """The answers that the clients sent, and those that the server acknowledged."""
 
-    asked: set[Said] = field(default_factory=set)
-    acknowledged: list[Said] = field(default_factory=list)
+    sent: set[Answer] = field(default_factory=set)
+    acknowledged: list[Answer] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     strange: list[str] = field(default_factory=list)
     over: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def note(self, said: Said) -> None:
+    def note(self, answer: Answer) -> None:
         with self.changed:
-            self.acknowledged.append(said)
+            self.acknowledged.append(answer)
             self.changed.notify_all()
 
     @property
@@ -151,7 +151,7 @@ def at_work(place: Place, tokens: dict[str, str], workers: int) -> Iterator[tupl
 
 
 def _work(port: int, name: str, token: str, notes: Notes) -> None:
-    """One person: takes and answers. Where the connection is lost some send the same again, and others begin anew."""
+    """Take and answer units as one person. After a lost connection, send the same answer again, or start anew."""
     chance = random.Random(name)
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
@@ -163,7 +163,7 @@ def _work(port: int, name: str, token: str, notes: Notes) -> None:
             text = response.read().decode()
         except (HTTPException, OSError):
             connection.close()
-            time.sleep(0.05)  # not a wait for anything: the server is asked again until it is there
+            time.sleep(0.05)  # between attempts to reach the server
             return None
         with notes.changed:
             notes.statuses[response.status] += 1
@@ -174,18 +174,18 @@ def _work(port: int, name: str, token: str, notes: Notes) -> None:
         time.sleep(0.05)
         return None
 
-    def chosen(taken: dict | None) -> Said | None:
+    def chosen(taken: dict | None) -> Answer | None:
         if not taken or not taken["lease"]:
             return None
         return taken["lease"]["id"], name, "" if chance.random() < 0.05 else chance.choice("01")
 
-    waiting: Said | None = None
+    waiting: Answer | None = None
     while not notes.over:
         if waiting is None:
             waiting = chosen(post(f"tasks/{TASK}/next/"))
             continue
         lease, _, label = waiting
-        notes.asked.add(waiting)
+        notes.sent.add(waiting)
         act = {"label": label} if label else {}
         if closed := post(f"leases/{lease}/{'judge' if label else 'skip'}/", take_next=True, **act):
             notes.note(waiting)
@@ -252,10 +252,10 @@ def out_of_room(notes: Notes, disk: Disk, times: int, chance: random.Random) -> 
 
 
 @dataclass(frozen=True)
-class Found:
-    """acknowledged: answers and skips; lost: those of them that the database lacks; replaced: those that no longer
-    count; unasked: those that it has and nobody sent; too_many: units with more answers than they ask for, because
-    they were handed out twice."""
+class Losses:
+    """acknowledged: answers and skips; lost: how many of them the database lacks; replaced: how many no longer count;
+    unasked: stored answers that nobody sent; too_many: units with more answers than they need, because they were
+    handed out twice."""
 
     acknowledged: int
     lost: int
@@ -264,21 +264,21 @@ class Found:
     too_many: int
 
 
-def found(place: Place, notes: Notes) -> Found:
-    """What the database has of what was acknowledged, once the people have stopped."""
+def count_losses(place: Place, notes: Notes) -> Losses:
+    """Compare the database with the acknowledged answers, after the people have stopped."""
     rows = json.loads(place.manage("django", "shell", "--verbosity=0", "--command", STORED))
-    stored, live = {tuple(said) for _, *said in rows}, {tuple(said) for is_live, *said in rows if is_live}
+    stored, live = {tuple(answer) for _, *answer in rows}, {tuple(answer) for is_live, *answer in rows if is_live}
     too_many = int(place.manage("django", "shell", "--verbosity=0", "--command", TOO_MANY))
     acknowledged = set(notes.acknowledged)
     lost, replaced = len(acknowledged - stored), len((acknowledged & stored) - live)
-    return Found(len(notes.acknowledged), lost, replaced, len(stored - notes.asked), too_many)
+    return Losses(len(notes.acknowledged), lost, replaced, len(stored - notes.sent), too_many)
 
 
 STORED = """
 import json
 from annotate.models import Judgment
 columns = ("voided_at", "lease_id", "annotator__user__username", "label")
-print(json.dumps([(at is None, *said) for at, *said in Judgment.objects.values_list(*columns)]))
+print(json.dumps([(at is None, *answer) for at, *answer in Judgment.objects.values_list(*columns)]))
 """
 TOO_MANY = f"""
 from django.db.models import Count

@@ -22,7 +22,7 @@ from benchmarks.place import BenchmarkFailed, Place
 LIBRARIES = ["duckdb", "pyarrow.parquet", "django.core.management", "django.db.models", "psycopg"]
 HANGS = 900.0  # seconds: nothing here takes as long
 
-# What is killed leaves a lock of its progress bar behind, which is put away at the end, and need not be told.
+# A killed command leaves the lock of its progress bar behind. It is removed at the end, so no warning is needed.
 os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
 _forking = multiprocessing.get_context("forkserver")
 _forking.set_forkserver_preload(LIBRARIES)
@@ -33,9 +33,9 @@ class Begun:
     """A running command in its own process group."""
 
     process: multiprocessing.process.BaseProcess
-    told: Connection
+    messages: Connection
     log: Path
-    said: str = ""  # what it printed, once it has ended
+    output: str = ""  # once it has ended
 
     def kill(self) -> None:
         os.killpg(self.process.pid or 0, signal.SIGKILL)
@@ -49,47 +49,47 @@ class Begun:
         hung = not self.ends(HANGS)
         if hung:
             self.kill()
-        self.said = self.log.read_text(errors="replace")
+        self.output = self.log.read_text(errors="replace")
         self.log.unlink()
         if hung:
-            raise BenchmarkFailed(f"{self.said}\nand then no output for {HANGS:g} s.")
+            raise BenchmarkFailed(f"{self.output}\nand then no output for {HANGS:g} s.")
         return self.process.exitcode or 0
 
     def wait_until_done(self) -> None:
         """Wait until the command exits on its own, unless it is killed before."""
         with suppress(EOFError):
-            self.told.recv()
+            self.messages.recv()
 
     def meaning(self) -> dict[str, str]:
-        """What the database holds after that (digests.meaning), of a command that was begun to tell it."""
+        """Return the content of the database afterwards (digests.meaning). The command was begun with_meaning."""
         try:
-            return json.loads(self.told.recv())
+            return json.loads(self.messages.recv())
         except EOFError:
             self.end()
-            raise BenchmarkFailed(f"The content of the database could not be read:\n{self.said}") from None
+            raise BenchmarkFailed(f"The content of the database could not be read:\n{self.output}") from None
 
 
-def begin(place: Place, words: str, *, tells_meaning: bool = False) -> Begun:
+def begin(place: Place, words: str, *, with_meaning: bool = False) -> Begun:
     """Start a command in the folder of the place. Return when the program is loaded and about to begin."""
-    told, tells = _forking.Pipe(duplex=False)
+    receiver, sender = _forking.Pipe(duplex=False)
     # Not in the place, whose disk may be full.
     handle, log = tempfile.mkstemp(prefix="assay-bench-", suffix=".log")
     os.close(handle)
     process = _forking.Process(
-        target=_run, args=(shlex.split(words), place.env, str(place.folder), log, tells, tells_meaning)
+        target=_run, args=(shlex.split(words), place.env, str(place.folder), log, sender, with_meaning)
     )
     process.start()
-    tells.close()
-    begun = Begun(process, told, Path(log))
+    sender.close()
+    begun = Begun(process, receiver, Path(log))
     try:
-        told.recv()
+        receiver.recv()
     except EOFError:
         begun.end()
-        raise BenchmarkFailed(f"{words} did not begin:\n{begun.said}") from None
+        raise BenchmarkFailed(f"{words} did not begin:\n{begun.output}") from None
     return begun
 
 
-def _run(words: list[str], env: dict[str, str], folder: str, log: str, tells: Connection, tells_meaning: bool) -> None:
+def _run(words: list[str], env: dict[str, str], folder: str, log: str, sender: Connection, with_meaning: bool) -> None:
     os.setsid()
     os.environ.clear()
     os.environ.update(env | {"DJANGO_SETTINGS_MODULE": "deploy.settings"})
@@ -109,12 +109,12 @@ def _run(words: list[str], env: dict[str, str], folder: str, log: str, tells: Co
     from tests import digests
 
     sys.argv = ["assay", *words]
-    tells.send("begun")
+    sender.send("begun")
     try:
         registry.main()
     except SystemExit as end:
         status = int(end.code or 0)
-    tells.send("done")
-    if tells_meaning:
-        tells.send(json.dumps(digests.meaning()))
+    sender.send("done")
+    if with_meaning:
+        sender.send(json.dumps(digests.meaning()))
     os._exit(status)

@@ -17,15 +17,15 @@ from benchmarks.place import BenchmarkFailed, new_place
 from benchmarks.tables import share, show
 
 FIGURES = ("kept", "dropped", "recall")
-# Of how many audits of oasst1 the interval of each figure must hold the truth; one of a part that is read to the end
-# always does.
+# The share of audits of oasst1 in which each figure's interval must hold the truth. It always does if all of a part is
+# read.
 LEAST, MOST = 0.93, 0.97
-# How many dropped pairs are read, of thirty.
+# Numbers of dropped pairs that are read, out of 30.
 READ = (30, 20)
 
 
 class Population(NamedTuple):
-    """Pairs that are kept, how many of these are toxic, and how many are read; the same of the dropped."""
+    """Kept pairs, how many of them are toxic, and how many are read; the same for dropped pairs."""
 
     kept: tuple[int, int, int]
     dropped: tuple[int, int, int]
@@ -56,15 +56,16 @@ def run(folder: Path, options) -> None:
     rows = [row_of(f"oasst1, {world['read']} of 30 dropped", world["truth"], world["audits"]) for world in worlds]
     for name, population in MADE.items():
         lots = random.Random(f"{options.seed} {name}")
-        counts = [(found(population.kept, lots), found(population.dropped, lots)) for _ in range(options.filter_trials)]
+        trials = range(options.filter_trials)
+        counts = [(count_toxic(population.kept, lots), count_toxic(population.dropped, lots)) for _ in trials]
         rows.append(row_of(name, truth_of(population), audits_of(population, counts)))
     head = ("population", "audits", *(f"{name} {what}" for name in FIGURES for what in ("true", "cover", "width")))
     show("Audits of a filter", head, rows)
     check(worlds)
 
 
-def found(part: tuple[int, int, int], lots: random.Random) -> int:
-    """How many of those read are toxic, drawn without replacement."""
+def count_toxic(part: tuple[int, int, int], lots: random.Random) -> int:
+    """Draw the pairs to read without replacement, and return how many are toxic."""
     size, toxic, read = part
     return sum(place < toxic for place in lots.sample(range(size), read))
 
@@ -78,11 +79,11 @@ def audits_of(population: Population, counts: Iterable[tuple[int, int]]) -> list
     """Return for each audit the ends of the intervals of FIGURES."""
     kept, dropped = population
     made = (audit(Part(kept[0], kept[2], one), Part(dropped[0], dropped[2], other)) for one, other in counts)
-    return [[[each.low, each.high] for each in (of.retained, of.dropped, of.recall)] for of in made]
+    return [[[estimate.low, estimate.high] for estimate in (of.retained, of.dropped, of.recall)] for of in made]
 
 
 def covered(truth: list[float], audits: list[list[list[float]]]) -> list[int]:
-    """Of each figure in how many audits its interval holds the truth, but for the last bits of a float."""
+    """Return for each figure in how many audits its interval holds the truth, except for the last bits of a float."""
     return [
         sum(ends[place][0] - 1e-9 <= true <= ends[place][1] + 1e-9 for ends in audits)
         for place, true in enumerate(truth)
@@ -100,8 +101,8 @@ def row_of(name: str, truth: list[float], audits: list[list[list[float]]]) -> li
 def check(worlds: list[dict[str, Any]]) -> None:
     for world in worlds:
         holds = covered(world["truth"], world["audits"])
-        for name, true, each in zip(FIGURES, world["truth"], holds, strict=True):
-            part = each / len(world["audits"])
+        for name, true, count in zip(FIGURES, world["truth"], holds, strict=True):
+            part = count / len(world["audits"])
             is_census = name == "dropped" and world["read"] == max(READ)
             if not (part == 1 if is_census else LEAST <= part <= MOST):
                 raise BenchmarkFailed(

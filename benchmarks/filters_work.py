@@ -41,18 +41,18 @@ def rows_of(messages: Path) -> list[dict]:
 
 
 def toxic_pairs(messages: Path) -> set[str]:
-    """The ids of the pairs of which people called a side toxic; that of a pair is its reply's."""
+    """Return the ids of the pairs with a message or reply that people called toxic. A pair has the id of its reply."""
     rows = rows_of(messages)
-    said = {row["id"] for row in rows if ((row["human"] or {}).get("toxicity") or 0) >= THRESHOLD}
-    return {row["id"] for row in rows if row["parent_id"] and {row["id"], row["parent_id"]} & said}
+    toxic = {row["id"] for row in rows if ((row["human"] or {}).get("toxicity") or 0) >= THRESHOLD}
+    return {row["id"] for row in rows if row["parent_id"] and {row["id"], row["parent_id"]} & toxic}
 
 
 def main() -> None:
     messages, trials, seed = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     corpus, toxic = corpus_of(messages), toxic_pairs(messages)
     everything = sample(corpus, None, kept=10**6, dropped=10**6, seed=seed)
-    keys = [row["id"] for each in everything for row in each.rows]
-    dropped = {key for each in everything for key in each.parameters[IDS][DROPPED]}
+    keys = [row["id"] for draw in everything for row in draw.rows]
+    dropped = {key for draw in everything for key in draw.parameters[IDS][DROPPED]}
     with filtering(corpus.name) as store:
         assert dropped == {row["id"] for row in store.fetch("filtered") if row["dropped"]} & set(keys)
     kept = set(keys) - dropped
@@ -64,8 +64,8 @@ def main() -> None:
         counts = []
         for number in range(trials):
             drawn = sample(corpus, None, kept=KEPT_READ, dropped=read, seed=f"{seed}.{number}")
-            ids = {row["id"] for each in drawn for row in each.rows}
-            assert sum(each.parameters[DRAWN][DROPPED] for each in drawn) == len(ids & dropped)
+            ids = {row["id"] for draw in drawn for row in draw.rows}
+            assert sum(draw.parameters[DRAWN][DROPPED] for draw in drawn) == len(ids & dropped)
             counts.append((len(ids & kept & toxic), len(ids & dropped & toxic)))
         worlds.append({"read": read, "truth": truth_of(population), "audits": audits_of(population, counts)})
     print(json.dumps(worlds))

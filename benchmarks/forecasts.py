@@ -18,8 +18,8 @@ def add_options(parser) -> None:
 
 def run(folder, options) -> None:
     rows = []
-    for name, found in in_places("benchmarks.forecasts_work", WORLDS, options.campaigns, options.seed):
-        rows.append(told(name, [Row(*row) for row in found]))
+    for name, campaigns in in_places("benchmarks.forecasts_work", WORLDS, options.campaigns, options.seed):
+        rows.append(row_of(name, [Row(*row) for row in campaigns]))
     head = ("population", "campaigns", "within", "earlier", "later", "days", "foretold", "range", "languages within")
     show("When campaigns of 20 readers end", head, rows)
 
@@ -28,7 +28,7 @@ def within(rows) -> int:
     return sum(row.foretold[0] <= row.end <= row.foretold[2] for row in rows)
 
 
-def told(name: str, rows: list[Row]) -> tuple[object, ...]:
+def row_of(name: str, rows: list[Row]) -> tuple[object, ...]:
     low, middle, high = (median(row.foretold[place] for row in rows) for place in range(3))
     languages = [language for row in rows for language in row.languages]
     held = sum(low <= end <= high for end, low, _, high in languages)

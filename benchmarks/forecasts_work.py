@@ -1,9 +1,9 @@
 """Simulated campaigns of people who read, skip, come late, stay away and leave, by the moves of core/stages.py.
 
-Nothing here is drawn as figures/finish_simulation.py supposes: a reader has days of the week of their own, comes to
-most of them, falls ill for a week, is slow at first, and may leave; single answers take as long as a gamma distribution
-says; what was skipped once is skipped more readily. The queue is that of work/assignment.py: whoever is free is given
-the unit that comes first in the draw, of those that wait in their languages and that they have not judged.
+The assumptions of figures/finish_simulation.py do not hold here. A reader works on certain days of the week, comes on
+most of these, may fall ill for a week or leave, and is slow at first. The times of answers have a gamma distribution.
+Units that were skipped once are skipped more often. The queue is that of work/assignment.py: a free person receives the
+first unit in the draw that waits in one of their languages and that they have not judged.
 """
 
 import json
@@ -21,17 +21,17 @@ from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Finish, Qu
 
 LANGUAGES = {"en": 0.3, "de": 0.22, "hr": 0.16, "sr": 0.14, "nl": 0.1, "cs": 0.08}
 HOURS, DAY = 3600.0, 24 * 3600.0
-NOBODY = 300.0  # seconds after which somebody looks again who was given nothing
+NOBODY = 300.0  # seconds after which a person without a unit looks again
 LIMIT = 120  # days after which a campaign is given up
 
 
 @dataclass(frozen=True)
 class World:
-    """A population. people: of whom the last two adjudicate; units, seconds (an answer) and weekly (hours) as a manager
-    knows them, and by which factor all people differ from that (standard deviation of its logarithm): wrong. unlike: by
-    which people differ from one another, in the same terms. skipped: by round; checked: by lot, by an adjudicator.
-    late, ill, leaves: shares of people. known: days that have gone by when the forecast is made; assumed: seconds,
-    where the manager is mistaken.
+    """A population. people: their number; the last two adjudicate. units; seconds (per answer) and weekly (hours): as
+    the manager knows them. wrong: how far all people differ from these (standard deviation of the factor's logarithm);
+    unlike: how far they differ from one another, in the same terms. skipped: shares by round; checked: share that an
+    adjudicator checks at random. late, ill, leaves: shares of people. elapsed: days before the forecast; assumed: the
+    manager's seconds, if mistaken.
     """
 
     people: int = 20
@@ -45,7 +45,7 @@ class World:
     late: float = 0.15
     ill: float = 0.15
     leaves: float = 0.08
-    known: int = 0
+    elapsed: int = 0
     assumed: float = 0.0
 
 
@@ -62,10 +62,10 @@ class Person:
     leaves: float
     answered: int = 0
     busy: Counter[int] = field(default_factory=Counter)  # day -> seconds
-    said: Counter[int] = field(default_factory=Counter)  # day -> answers
+    answers: Counter[int] = field(default_factory=Counter)  # day -> answers
 
     def session(self, day: int, chance: Random) -> tuple[float, float] | None:
-        """From when to when they work on a day, in seconds from the beginning; None if they do not."""
+        """Return the start and end of their work on a day (seconds since the beginning), or None if they are away."""
         if day < self.begins or day in self.away or day >= self.leaves or day % 7 not in self.weekdays:
             return None
         if chance.random() > self.comes:
@@ -115,11 +115,11 @@ class Campaign:
         world, chance = self.world, self.chance
         slower, fewer = chance.lognormvariate(0, world.wrong), chance.lognormvariate(0, world.wrong)
         readers, names = world.people - 2, [*LANGUAGES]
-        own = [{names[n % len(names)]} for n in range(readers)]
-        for languages in own:  # each language has several; many read two, some three
+        spoken = [{names[n % len(names)]} for n in range(readers)]
+        for languages in spoken:  # each language has several; many read two, some three
             languages |= set(chance.choices(names, [*LANGUAGES.values()], k=chance.choice((0, 1, 1, 2))))
-        queues = [*(tuple(sorted(each)) for each in own), (ADJUDICATION,), (ADJUDICATION,)]
-        return [self._person(f"p{n}", each, slower, fewer) for n, each in enumerate(queues)]
+        by_person = [*(tuple(sorted(languages)) for languages in spoken), (ADJUDICATION,), (ADJUDICATION,)]
+        return [self._person(f"p{n}", queues, slower, fewer) for n, queues in enumerate(by_person)]
 
     def _person(self, key: str, queues: tuple[str, ...], slower: float, fewer: float) -> Person:
         world, chance = self.world, self.chance
@@ -152,30 +152,30 @@ class Campaign:
     def queues(self) -> list[Queue]:
         units = [unit for unit in self.units if unit.stage == stages.QUEUED]
         whole = Counter(unit.candidates[0] for unit in self.units)
-        found = []
+        queues = []
         for name in LANGUAGES:
-            own = [unit for unit in units if unit.queue == name]
-            then = Counter(unit.candidates[unit.round] for unit in own if unit.round < 3)
-            onward = {other: number / len(own) for other, number in then.items()}
-            onward[ADJUDICATION] = sum(unit.round == 3 for unit in own) / max(1, len(own))
-            found.append(Queue(name, len(own), len(own), whole[name], sum(unit.checked for unit in own), onward))
+            queue = [unit for unit in units if unit.queue == name]
+            then = Counter(unit.candidates[unit.round] for unit in queue if unit.round < 3)
+            onward = {other: number / len(queue) for other, number in then.items()}
+            onward[ADJUDICATION] = sum(unit.round == 3 for unit in queue) / max(1, len(queue))
+            queues.append(Queue(name, len(queue), len(queue), whole[name], sum(unit.checked for unit in queue), onward))
         cases = sum(unit.stage == stages.ADJUDICATION for unit in self.units)
-        return [*found, Queue(ADJUDICATION, cases)]
+        return [*queues, Queue(ADJUDICATION, cases)]
 
     def readers(self, day: int) -> list[Reader]:
         return [self._reader(person, day) for person in self.people]
 
     def _reader(self, person: Person, day: int) -> Reader:
-        if ADJUDICATION in person.queues:  # how much they could do is not seen where little comes to them
+        if ADJUDICATION in person.queues:  # little work reaches them, so their pace is unknown
             return Reader(person.key, person.queues)
-        if not person.said:
+        if not person.answers:
             return Reader(person.key, person.queues, idle=day)
-        said, busy, worked = person.said.total(), person.busy.total(), [*person.said]
+        answers, busy, worked = person.answers.total(), person.busy.total(), [*person.answers]
         return Reader(
             person.key,
             person.queues,
-            answers=said,
-            seconds=busy / said,
+            answers=answers,
+            seconds=busy / answers,
             worked=len(worked),
             hours=busy / HOURS / len(worked),
             days=day - worked[0],
@@ -185,7 +185,7 @@ class Campaign:
     # --- what happens
 
     def days(self) -> Iterator[int]:
-        """Works day by day; each number is of a day that has not begun."""
+        """Work day by day. Yield each day before it begins."""
         for day in range(LIMIT):
             yield day
             free = []
@@ -206,7 +206,7 @@ class Campaign:
         unit.judged.add(person.key)
         self.left[unit.queue] -= 1
         self._judged(unit, at + takes)
-        person.answered, person.said[day] = person.answered + 1, person.said[day] + 1
+        person.answered, person.answers[day] = person.answered + 1, person.answers[day] + 1
         person.busy[day] += takes
         return at + takes
 
@@ -250,9 +250,9 @@ class Row(NamedTuple):
 
 def run(world: World, seed: str) -> Row | None:
     """Return None if the campaign ended before the forecast was due."""
-    campaign, made, known = Campaign(world, seed), None, world.known
+    campaign, made, elapsed = Campaign(world, seed), None, world.elapsed
     for day in campaign.days():
-        if day == known:
+        if day == elapsed:
             if not campaign.left.total():
                 return None
             made = forecast(
@@ -267,20 +267,20 @@ def run(world: World, seed: str) -> Row | None:
         elif not campaign.left.total():
             break
     assert made
-    ends = {name: at / DAY - known for name, at in campaign.ends.items()}
+    ends = {name: at / DAY - elapsed for name, at in campaign.ends.items()}
     unfinished = {name for name, number in campaign.left.items() if number}
     ends |= dict.fromkeys(unfinished, float("inf"))
     languages = [(ends[name], *made.queues[name]) for name in LANGUAGES if ends.get(name, 0) > 0]
     return Row(max(ends.values()), made.all or Finish(0, 0, 0), languages)
 
 
-# What a manager does not know differs by more from one world to the next.
+# In later worlds, more differs from what the manager knows.
 WORLDS = {
     "as expected": World(),
     "few units": World(units=1500),
     "many units": World(units=15000),
-    "after three days": World(known=3),
-    "after a week, of many units": World(units=15000, known=7),
+    "after three days": World(elapsed=3),
+    "after a week, of many units": World(units=15000, elapsed=7),
     "half as long again as assumed": World(seconds=180.0, assumed=120.0),
     "all differ more from what is assumed": World(wrong=0.5),
     "three in ten leave, four come late": World(leaves=0.3, late=0.4),

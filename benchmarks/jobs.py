@@ -27,7 +27,7 @@ from benchmarks.tables import show
 from tests import digests
 from tests.running import DATA, ROOT
 
-# What is done, and how it is asked for.
+# Action -> its parameters.
 JOBS: dict[str, dict[str, Any]] = {
     "import_corpus": {"corpus": "many", "files": ["many.jsonl"], "licence": "CC0-1.0"},
     "prelabel": {"corpus": "unread", "processes": "1"},
@@ -46,7 +46,7 @@ django.setup()
 from tests import digests
 print(json.dumps({name: digest for name, digest in digests.meaning().items() if name != "annotate.Job"}))
 """
-# A task draws a secret, and its lots by that: every process begins with the same, so that two runs can be compared.
+# A task's random draws depend on its secret. Every process draws the same one, so that two runs can be compared.
 SAME_SECRETS = """
 import random, secrets
 drawn = random.Random("secrets")
@@ -73,21 +73,23 @@ class Running:
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return cls(place, subprocess.Popen(command, cwd=place.folder, env=place.env, start_new_session=True, **quiet))
 
-    def those(self, words: str) -> list[int]:
-        """The processes of this place whose command has these words in it, the youngest last; the one that watches
-        for jobs has those of all that it starts, and is among them only where no words are given.
+    def processes(self, words: str) -> list[int]:
+        """Return the processes of this place whose command contains these words, the youngest last.
+
+        The watcher's command contains the words of all that it starts, so it is included only if words is empty.
         """
-        found = []
+        pids = []
         for path in Path("/proc").iterdir():
             with suppress(OSError):
-                said = [(path / name).read_bytes().decode(errors="replace") for name in ("cmdline", "environ")]
-                is_asked = words in said[0].replace("\0", " ") and not (words and "annotate.job_watcher" in said[0])
-                if is_asked and str(self.place.folder) in said[1]:
-                    found.append(int(path.name))
-        return sorted(found)
+                files = (path / "cmdline", path / "environ")
+                command, environment = (file.read_bytes().decode(errors="replace") for file in files)
+                is_wanted = words in command.replace("\0", " ") and not (words and "annotate.job_watcher" in command)
+                if is_wanted and str(self.place.folder) in environment:
+                    pids.append(int(path.name))
+        return sorted(pids)
 
     def kill(self, words: str) -> None:
-        for process in self.those(words):
+        for process in self.processes(words):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 
@@ -135,9 +137,9 @@ def run(folder: Path, options) -> None:
             for number in range(options.job_kills):
                 action = list(JOBS)[number % len(JOBS)]
                 seconds, after = expected[action]
-                ended, found = _befallen(base, action, fault, chance.random() * seconds)
+                ended, state = _befallen(base, action, fault, chance.random() * seconds)
                 ends[ended] += 1
-                if found != after:
+                if state != after:
                     bad.append(f"{name}, {action}: the result differs from a run without a kill")
             rows.append([name, options.job_kills, *ends.values(), len(bad)])
             print(f"{name}: {ends}", file=sys.stderr, flush=True)
@@ -148,10 +150,10 @@ def run(folder: Path, options) -> None:
 
 
 def _ask(place: Place, action: str) -> int:
-    given = dict(JOBS[action])
-    if "files" in given:
-        given["files"] = [str(place.folder / name) for name in given["files"]]
-    return int(place.run("-c", ASK, action, json.dumps(given)))
+    parameters = dict(JOBS[action])
+    if "files" in parameters:
+        parameters["files"] = [str(place.folder / name) for name in parameters["files"]]
+    return int(place.run("-c", ASK, action, json.dumps(parameters)))
 
 
 def _state(place: Place, job: int) -> str:
@@ -174,16 +176,16 @@ def _wait(place: Place, job: int, *states: str) -> str:
 
 
 def _left(place: Place, job: int) -> tuple[dict[str, str], dict[str, str]]:
-    """The files of the corpora and of what the job wrote, and the meaning of all tables but that of jobs."""
+    """Return the files of the corpora and the job, and the meaning of all tables except that of jobs."""
     there = {}
     for folder, name in (
         (place.folder / DATA / "corpora", ""),
         (place.folder / DATA / "jobs" / str(job) / "out", "out/"),
     ):
         there |= {f"{name}{path}": digest for path, digest in digests.files(folder).items()}
-    # What was exported says when.
-    kept = {path: digest for path, digest in there.items() if not path.endswith(("manifest.json", "README.md"))}
-    return kept, json.loads(place.run("-c", MEANING))
+    # These contain the time of the export.
+    files = {path: digest for path, digest in there.items() if not path.endswith(("manifest.json", "README.md"))}
+    return files, json.loads(place.run("-c", MEANING))
 
 
 def _undisturbed(base: Place, action: str) -> tuple[float, Any]:
@@ -200,7 +202,7 @@ def _undisturbed(base: Place, action: str) -> tuple[float, Any]:
 
 
 def _befallen(base: Place, action: str, fault: Callable[[Running], None], after: float) -> tuple[str, Any]:
-    """How the job ended, and what is there once it was begun again and done."""
+    """Return how the job ended, and the state after it was run again to its end."""
     with copy_of(base) as place:
         job, running = _ask(place, action), Running.begin(place)
         try:

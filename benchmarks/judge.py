@@ -52,17 +52,17 @@ def report(name: str, draws: int, seed: str) -> None:
 
 
 def _line(number: int, label: str, way: str, rows: list[Row]) -> list[object]:
-    given = [row for row in rows if row.width is not None]
+    intervals = [row for row in rows if row.width is not None]
     wished = sorted(row.more for row in rows if row.more is not None)
     notes = Counter(row.note for row in rows if row.note)
     return [
         way,
         number,
         label,
-        share(sum(row.covers for row in given), len(given)),
-        share(sum(row.of_people for row in given), len(given)),
-        f"{100 * sum(row.off for row in given) / len(given):+.2f}" if given else "-",
-        f"{100 * sum(row.width or 0.0 for row in given) / len(given):.2f}" if given else "-",
+        share(sum(row.covers for row in intervals), len(intervals)),
+        share(sum(row.of_people for row in intervals), len(intervals)),
+        f"{100 * sum(row.off for row in intervals) / len(intervals):+.2f}" if intervals else "-",
+        f"{100 * sum(row.width or 0.0 for row in intervals) / len(intervals):.2f}" if intervals else "-",
         wished[len(wished) // 2] if wished else "-",
         ", ".join(f"{note} {share(times, len(rows))}" for note, times in notes.most_common()),
     ]

@@ -25,11 +25,11 @@ HALF_WIDTH = 0.03  # wished
 
 
 class World(NamedTuple):
-    """shares: how often each label is true; recalls: how often the judge finds each; slips: how often people answer
-    otherwise than is true; shared: whether the judge errs as people do where they slip; uneven: whether items to which
-    the judge gives another label than the first are five times as likely to be read; refusals: how often the judge
-    gives no label to an item, by its true label; agreement: on how many items detectors agree, and how often they are
-    right there, in a uniform draw of which the disputed items are read and the agreed ones audited."""
+    """shares: how often each label is true; recalls: how often the judge finds each; slips: how often people give a
+    wrong label; shared: whether the judge makes the same errors as people; uneven: whether items that the judge does
+    not label with the first label are five times as likely to be read; refusals: how often the judge gives no label, by
+    the true label; agreement: how often detectors agree, and how often they are right then, in a uniform draw whose
+    disputed items are read and whose agreed ones are audited."""
 
     shares: tuple[float, ...]
     recalls: tuple[float, ...]
@@ -41,8 +41,8 @@ class World(NamedTuple):
 
 
 class Population(NamedTuple):
-    """Places of labels by item, (items,), and the relative chance with which it is read. agreed: the label on which
-    detectors agree, -1 where they do not; None where there are none."""
+    """The index of each item's label, (items,). chance: its relative probability of being read. agreed: the label on
+    which detectors agree, or -1 if they do not; None if there are no detectors."""
 
     truth: np.ndarray
     people: np.ndarray
@@ -53,7 +53,7 @@ class Population(NamedTuple):
 
 class Row(NamedTuple):
     """An interval. covers: the truth; of_people: the share that people would give if they read everything; note: a
-    reason, or why there is no interval (width is then None)."""
+    reason, such as why there is no interval (width is then None)."""
 
     label: str
     way: str
@@ -72,8 +72,8 @@ def populate(world: World, chance: np.random.Generator) -> Population:
     truth = np.searchsorted(ends, np.arange(ITEMS), side="right")
     slipped = chance.random(ITEMS) < world.slips
     people = np.where(slipped, _other(truth, size, chance), truth)
-    found = chance.random(ITEMS) < np.array(world.recalls)[truth]
-    judge = np.where(found, truth, _other(truth, size, chance))
+    recognised = chance.random(ITEMS) < np.array(world.recalls)[truth]
+    judge = np.where(recognised, truth, _other(truth, size, chance))
     if world.shared:
         judge = np.where(slipped, people, judge)
     if world.refusals:
@@ -91,7 +91,7 @@ def _other(labels: np.ndarray, size: int, chance: np.random.Generator) -> np.nda
 
 
 def read(population: Population, number: int, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the items that are read, and the chance of each; drawn systematically from a random order."""
+    """Draw items systematically in random order. Return the indices of those to read, and all items' probabilities."""
     chances = np.minimum(1.0, population.chance * number / population.chance.sum())
     if np.ptp(chances) == 0:
         return chance.choice(ITEMS, number, replace=False), chances
@@ -100,7 +100,7 @@ def read(population: Population, number: int, chance: np.random.Generator) -> tu
 
 
 def _audited(population: Population, labels: tuple[str, ...], number: int, chance: np.random.Generator) -> AuditedDraw:
-    """A uniform draw of thrice the number, of which people read what is disputed, and an audit of each agreed label."""
+    """Draw three times the number uniformly. People read all disputed items, and an audit of each agreed label."""
     drawn = chance.choice(ITEMS, 3 * number, replace=False)
     agreed, people = population.agreed[drawn], np.full(len(drawn), -1)
     for label in np.unique(agreed):
@@ -118,7 +118,7 @@ def estimate(name: str, world: World, number: int, draws: int, seed: str) -> Ite
     size = len(world.shares)
     labels = tuple(str(place) for place in range(size))
     corpus = np.bincount(population.judge, minlength=size + 1)
-    targets = [np.bincount(each, minlength=size) / ITEMS for each in (population.truth, population.people)]
+    targets = [np.bincount(column, minlength=size) / ITEMS for column in (population.truth, population.people)]
     for draw in range(draws):
         wished = HALF_WIDTH if draw < draws / 10 else None
         if population.agreed is not None:
@@ -128,9 +128,9 @@ def estimate(name: str, world: World, number: int, draws: int, seed: str) -> Ite
             sample = ReadSample(labels, corpus, population.judge[places], population.people[places], chances[places])
             shares = corpus_shares(sample, wished)
         for place in range(size == 2, size):
-            found, goals = shares[place], tuple(float(target[place]) for target in targets)
+            estimates, goals = shares[place], tuple(float(target[place]) for target in targets)
             for way in ("people", "rogan_gladen", "prediction_powered"):
-                one = getattr(found, way)
+                one = getattr(estimates, way)
                 note = one.reasons[0].name.lower() if one.reasons else ""
                 yield _row(labels[place], way, goals, (one.value, one.low, one.high), note, one.more)
             for way, theirs in OTHERS.items() if population.agreed is None else ():
@@ -149,18 +149,18 @@ def _row(
     label: str,
     way: str,
     goals: tuple[float, ...],
-    found: tuple[float, float, float],
+    interval: tuple[float, float, float],
     note: str,
     more: int | None = None,
 ) -> Row:
-    value, low, high = found
+    value, low, high = interval
     covers, of_people = (low - 1e-9 <= goal <= high + 1e-9 for goal in goals)
     return Row(label, way, covers, of_people, value - goals[1], high - low, note, more)
 
 
 def _of_ppi(population: Population, places: np.ndarray, chances: np.ndarray, label: int) -> tuple[float, float]:
     judged = (population.judge == label).astype(float)
-    # With unequal chances the unread items are no uniform sample of the corpus, so all items stand for it.
+    # With unequal probabilities, the unread items are not a uniform sample of the corpus, so use all items.
     unread = judged if np.ptp(chances) else np.delete(judged, places)
     people = (population.people[places] == label).astype(float)
     weights = 1 / chances[places]
@@ -174,10 +174,10 @@ def _of_glide(population: Population, places: np.ndarray, chances: np.ndarray, l
     judged, people = (population.judge == label).astype(float), np.full(ITEMS, np.nan)
     people[places] = population.people[places] == label
     if np.ptp(chances):
-        found = ASIMeanEstimator().estimate(people, judged, chances)
+        estimate = ASIMeanEstimator().estimate(people, judged, chances)
     else:
-        found = PPIMeanEstimator().estimate(people, judged)
-    interval = found.confidence_interval
+        estimate = PPIMeanEstimator().estimate(people, judged)
+    interval = estimate.confidence_interval
     return float(interval.lower_bound), float(interval.upper_bound)
 
 

@@ -29,7 +29,7 @@ FIELDS = ("query", "title", "description")
 GOLD = 400  # gold answers of a task of records
 PILOT = 100  # answers of a pilot
 FOR_EVER = 1e9  # seconds
-# What the database knows of its tables when people begin.
+# The database's statistics when people begin.
 MOMENTS = {
     "new": "nobody has answered, and it has no statistics",
     "analyzed": "nobody has answered, and it has statistics",
@@ -82,7 +82,7 @@ def run(folder: Path, options) -> None:
     rounds = product(options.load_units, options.load_of, options.load_moments, options.load_by, options.load_servers)
     rows = []
     for (units, what, moment, way, servers), number in product(rounds, range(options.load_runs)):
-        # In turn, so that what else the machine does in the meantime slows both.
+        # Alternate, so that other work on the machine slows both.
         for tree in trees[:: -1 if number % 2 else 1]:
             how = {"what": what, "moment": moment, "tree": tree, "processes": options.load_processes}
             how["servers"] = servers
@@ -116,8 +116,8 @@ def at_assay(
     processes: int | None = WORKERS,
     servers: int = 0,
 ) -> tuple[Done, int, str]:
-    """sqlite: whatever DATABASE_URL says. tree: the checkout whose program is measured. processes: of the server; None:
-    its own default. servers: behind a proxy, with one process each; 0: one server without a proxy."""
+    """sqlite: use SQLite even if DATABASE_URL is set. tree: the checkout whose program is measured. processes: of the
+    server (None: its default). servers: behind a proxy, with one process each (0: one server without a proxy)."""
     with new_place(sqlite=sqlite, migrated=migrated) as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings", "PYTHONPATH": str(tree)}
         place.root = tree
@@ -158,7 +158,7 @@ def _serving(place: Place, processes: int | None, servers: int) -> Iterator[tupl
         yield (
             address,
             lambda: [
-                sum(cpu_seconds_of(each.server) for each in places),
+                sum(cpu_seconds_of(installation.server) for installation in places),
                 place.cpu_seconds()[1],
                 of_people(),
                 cpu_seconds_of(proxy),
@@ -167,7 +167,7 @@ def _serving(place: Place, processes: int | None, servers: int) -> Iterator[tupl
 
 
 def _cpu(done: Done) -> list[float]:
-    """Milliseconds for an answer, of the server and of the database."""
+    """Return the milliseconds of CPU per answer of the server and of the database."""
     return [round(1000 * seconds / max(done.answers, 1), 2) for seconds in done.cpu[:2]]
 
 
@@ -176,12 +176,12 @@ def _busy(done: Done) -> str:
 
 
 def _stored(place: Place) -> tuple[int, int]:
-    stored, too_many = map(int, place.run(LOAD_WORK, "said").split())
+    stored, too_many = map(int, place.run(LOAD_WORK, "answers").split())
     return stored, too_many
 
 
 def _open_records(place: Place, units: int, *, gold: bool) -> None:
-    """A task of ads, by the commands; gold: one answer in five is a hidden gold answer."""
+    """Open a task of ads with the commands. gold: one unit in five is a hidden gold answer."""
     lots = random.Random(units)
     words = [f"word{number}" for number in range(2_000)]
     rows = [

@@ -1,7 +1,9 @@
-"""A task in which units wait, people who read it, and what they answered before: `python -m benchmarks.load_work
-open UNITS PEOPLE` prints a name, a token and a password for each; without a task of its own where UNITS is 0. `... new`
-does so where nobody has answered anything. `... said` prints how many answers stand in the task, and how many too many.
-`... analyze` has PostgreSQL gather its statistics.
+"""A task with waiting units, people who read it, and their earlier answers: `python -m benchmarks.load_work COMMAND`.
+
+open UNITS PEOPLE   creates all this (no task if UNITS is 0), and prints each person's name, token and password
+new UNITS PEOPLE    does the same without earlier answers
+answers             prints how many answers the task has, and how many of them are too many
+analyze             has PostgreSQL gather its statistics
 """
 
 import sys
@@ -51,7 +53,7 @@ def open_task(units: int) -> None:
 
 @transaction.atomic
 def answered_before(answers: int) -> None:
-    """Another task, in which people have been at work: a database plans as if tables that are empty stayed small."""
+    """Add another task with answers, because a database plans as if empty tables stayed small."""
     task, people = task_of(EARLIER, answers), list(Annotator.objects.all())
     now = timezone.now() - timedelta(days=1)
     for items in items_of(task, answers):
@@ -97,7 +99,7 @@ def task_of(name: str, units: int, **options: int) -> Task:
 
 
 def items_of(task: Task, number: int) -> Iterator[list[Item]]:
-    """In parts of bounded size."""
+    """Create the items in batches."""
     corpus = task.draws.get().corpus
     votes = {name: [[code, 0.5]] for name, code in (("langid", "en"), ("cld2", "de"), ("fasttext", "es"))}
     for start in range(0, number, BATCH):
@@ -110,7 +112,7 @@ def items_of(task: Task, number: int) -> Iterator[list[Item]]:
 
 
 def _language_of(number: int) -> str:
-    """The queue of a unit. People answer it, or each answer would go on to a second person."""
+    """Return the language of a unit's queue. It is also the answer, or a second person would have to confirm it."""
     return LANGUAGES[number % 20]
 
 
@@ -131,7 +133,7 @@ def unit_of(task: Task, item: Item, redundancy: int, **state: str) -> Unit:
 
 
 def analyze() -> None:
-    """What PostgreSQL does by itself within minutes."""
+    """Gather statistics, as PostgreSQL does by itself within minutes."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
@@ -139,7 +141,7 @@ def analyze() -> None:
 
 @transaction.atomic
 def invite(people: int) -> None:
-    """Each reads all languages."""
+    """Create people who read all languages."""
     for number in range(people):
         name, password = f"reader{number}", f"a long password {number}"
         annotator = Annotator.objects.create(user=User.objects.create_user(name, password=password))
@@ -150,7 +152,7 @@ def invite(people: int) -> None:
         print(name, token, password, flush=True)
 
 
-def said() -> None:
+def print_answers() -> None:
     answers = Judgment.objects.live().answers().filter(unit__task__name=TASK)
     work = answers.filter(unit__honeypot=False)
     print(answers.count(), work.count() - work.values("unit").distinct().count())
@@ -167,4 +169,4 @@ if __name__ == "__main__":
     elif sys.argv[1] == "analyze":
         analyze()
     else:
-        said()
+        print_answers()

@@ -16,25 +16,24 @@ from annotate.evaluation.uniform import Cell, Uniform
 # As tasks have them by default.
 AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.15, 5, 0.3, 0.1
 CHECK_SHARE, LEAST_CHECKS = 0.1, 2
-MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, where they hide
+MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, if these hide
 
 
 @dataclass(frozen=True)
 class World:
-    """disputed: share of posts on which detectors do not agree; wrong: of the others, where they are wrong. first,
-    second: how often a predictor is right on (agreed, disputed) posts; None where it says what was agreed on.
-    uneven: a sixth of the labels has most of the wrong agreement. hiding: nearly half of the posts in the two rarest
-    labels are taken for the most common one by all detectors. copies: share of posts that are copies of others, in
-    tens. all_read: people read every post.
-
-    slips: how often a reader gives another label than the true one; confirmed: how often one confirms a wrong
-    agreement; adjudicators: how often one of these slips. checked: whether the set tells of checks and
-    second opinions although nobody slips. lost: of the audited posts on which the detectors are (right,
-    wrong), the share of which nobody can tell; lost_apart: of those on which the second predictor says otherwise than
-    the detectors. counted: on how many posts a label's figure rests at least, to be held
-    against the truth. zipf: the exponent by which labels are less and less common. recheck: the share of confirmed
-    audits that an adjudicator checks. by_power: audits and checks are
-    spread by power allocation; if not, the share is taken of each label.
+    """disputed: share of posts on which detectors do not agree; wrong: share of the others on which they are wrong
+    first, second: a predictor's accuracy on (agreed, disputed) posts; None if it predicts the agreed label
+    zipf: exponent of the labels' frequencies; uneven: a sixth of the labels has most of the wrong agreement
+    hiding: all detectors take nearly half of the posts in the two rarest labels for the most common one
+    copies: share of posts that are copies of others, in tens; all_read: people read every post
+    slips: how often a reader gives a wrong label; confirmed: how often one confirms a wrong agreement; adjudicators:
+        how often an adjudicator slips
+    checked: the set contains checks and second opinions although nobody slips
+    lost: share of the audited posts that nobody can label, where the detectors are (right, wrong); lost_apart: the
+        same where the second predictor differs from the detectors
+    recheck: share of confirmed audits that an adjudicator checks
+    by_power: audits and checks use power allocation; otherwise, the share is taken of each label
+    counted: the least number of posts behind a label's figure that is compared with the truth
     """
 
     labels: int = 30
@@ -64,7 +63,7 @@ class World:
     counted: int = 30
 
     def to_read(self, sizes: Mapping[str, int], share: float, least: int) -> Mapping[str, int]:
-        """Label -> how many of its posts are audited, or checked."""
+        """Return a mapping from label to the number of its posts that are audited or checked."""
         if self.by_power:
             return further({label: (size, 0) for label, size in sizes.items()}, share, least)
         return {label: min(size, max(least, round(share * size))) for label, size in sizes.items()}
@@ -79,7 +78,7 @@ LOST_APART = {
     "nearly all of these": World(wrong=0.03, lost_apart=0.95),
     "nearly all lost on which the detectors are wrong": World(wrong=0.03, lost=(0.0, 0.95)),
 }
-# Sets as small as a first trial: with the audit by default hardly a post is unread.
+# Sets as small as a first trial. With the default audit, nearly all posts are read.
 _TRIAL = World(labels=7, drawn=151, disputed=0.3, counted=5)
 _FEW = {"audit_share": 0.02, "least_audits": 5}
 _SLIPS = {"slips": 0.015, "confirmed": 0.015, "adjudicators": 0.01}
@@ -107,8 +106,8 @@ class Population(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A uniform set; what its audit found, by label; and the decisions that two adjudicators made apart: how many, and
-    how many that differ."""
+    """A uniform set; its audits by label; and the number of independent second decisions of adjudicators, with how many
+    of them differ."""
 
     both: Uniform
     audits: dict[int, Audit]
@@ -135,21 +134,21 @@ def populate(world: World, chance: np.random.Generator) -> Population:
         hides = (truth >= world.labels - 2) & (chance.random(size) < MISTAKEN_FOR_LARGEST)
         guess, is_agreed = np.where(hides, 0, guess), is_agreed | hides
 
-    def said(agreed: float | None, disputed: float) -> np.ndarray:
+    def predict(agreed: float | None, disputed: float) -> np.ndarray:
         elsewhere = np.where(chance.random(size) < disputed, truth, mistaken())
         if agreed is None:
             return np.where(is_agreed, guess, elsewhere)
-        own = np.where(chance.random(size) < agreed, truth, mistaken())
+        labels = np.where(chance.random(size) < agreed, truth, mistaken())
         # Where the detectors are wrong, another predictor often is too.
-        own = np.where((guess != truth) & (chance.random(size) < 0.5), guess, own)
-        return np.where(is_agreed, own, elsewhere)
+        labels = np.where((guess != truth) & (chance.random(size) < 0.5), guess, labels)
+        return np.where(is_agreed, labels, elsewhere)
 
-    found = Population(truth, np.where(is_agreed, guess, -1), said(*world.first), said(*world.second))
+    generated = Population(truth, np.where(is_agreed, guess, -1), predict(*world.first), predict(*world.second))
     if not world.copies:
-        return found
+        return generated
     place = np.arange(size)
     place = np.where(chance.random(size) < world.copies, place - place % 10, place)
-    return Population(*(part[place] for part in found))
+    return Population(*(part[place] for part in generated))
 
 
 def draw(population: Population, world: World, chance: np.random.Generator) -> Drawn:
@@ -158,43 +157,44 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
     is_read, is_lost = np.full(world.drawn, world.all_read) | (agreed < 0), np.zeros(world.drawn, bool)
     label = np.where(chance.random(world.drawn) < world.slips, (truth + 2) % world.labels, truth)
     chances = np.ones(world.drawn)
-    word, said_first = np.where(is_read, "read", "").astype(object), np.full(world.drawn, "", dtype=object)
+    word, first_labels = np.where(is_read, "read", "").astype(object), np.full(world.drawn, "", dtype=object)
     audits: dict[int, Audit] = {}
     decisions = [0, 0]
     checks = world.to_read(_sizes(label[is_read]), world.check_share, world.least_checks)
     for reader in np.unique(label[is_read]):
-        own = np.flatnonzero(is_read & (label == reader))
+        numbers = np.flatnonzero(is_read & (label == reader))
         number = checks[str(reader)]
-        checked = chance.choice(own, number, replace=False)
-        said_first[checked], chances[checked] = str(reader), number / len(own)
+        checked = chance.choice(numbers, number, replace=False)
+        first_labels[checked], chances[checked] = str(reader), number / len(numbers)
         once = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
         again = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
         _second(chance, np.full(number, True), once, again, decisions)
         label[checked] = once
     to_audit = world.to_read(_sizes(agreed[agreed >= 0]), world.audit_share, world.least_audits)
     for stratum in np.unique(agreed[agreed >= 0]):
-        own = np.flatnonzero(agreed == stratum)
-        chosen = chance.choice(own, to_audit[str(stratum)], replace=False)
+        numbers = np.flatnonzero(agreed == stratum)
+        chosen = chance.choice(numbers, to_audit[str(stratum)], replace=False)
         losing = np.where(truth[chosen] == stratum, *world.lost)
         losing = np.where(second[chosen] == stratum, losing, np.maximum(losing, world.lost_apart))
         lost = chance.random(len(chosen)) < losing
         is_lost[chosen[lost]] = True
         chosen = chosen[~lost]
         is_read[chosen] = True
-        found = _audited(world, chance, truth[chosen], stratum, len(own), lost, decisions)
-        audits[int(stratum)], label[chosen], doubted, checked = found
+        audits[int(stratum)], label[chosen], doubted, checked = _audited(
+            world, chance, truth[chosen], stratum, len(numbers), lost, decisions
+        )
         word[chosen] = np.where(doubted, "adjudicated", "audited")
-        said_first[chosen[checked]], chances[chosen[checked]] = str(stratum), world.recheck
+        first_labels[chosen[checked]], chances[chosen[checked]] = str(stratum), world.recheck
     cells, missing = {}, {}
     for number in np.flatnonzero(is_lost):
         name = str(agreed[number])
         missing[str(number)] = Cell(name, name, False, name, str(first[number]), str(second[number]))
     for number in np.flatnonzero(~is_lost):
         name = "" if agreed[number] < 0 else str(agreed[number])
-        known = str(label[number]) if is_read[number] else name
-        said = str(first[number]), str(second[number])
-        own_word = (str(word[number]), said_first[number], float(chances[number])) if world.tells_checks else ()
-        cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
+        outcome = str(label[number]) if is_read[number] else name
+        predictions = str(first[number]), str(second[number])
+        reading = (str(word[number]), first_labels[number], float(chances[number])) if world.tells_checks else ()
+        cells[str(number)] = Cell(name, name, bool(is_read[number]), outcome, *predictions, *reading)
     slips = slips_of(*decisions) if world.adjudicators or world.checked else None
     return Drawn(Uniform(cells, missing, slips), audits, (decisions[0], decisions[1]))
 
@@ -204,7 +204,7 @@ def _sizes(labels: np.ndarray) -> dict[str, int]:
 
 
 def _decided(world: World, chance: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """What an adjudicator says, who slips to the other label."""
+    """Return an adjudicator's decisions: the truth, or by a slip the other label."""
     return np.where(chance.random(len(truth)) < world.adjudicators, other, truth)
 
 
@@ -215,8 +215,8 @@ def _second(chance: np.random.Generator, decided: np.ndarray, once: np.ndarray, 
 
 
 def _audited(world, chance, truth, stratum, posts, lost, decisions):
-    """What readers and adjudicators make of posts that are agreed to be of a stratum: the audit, the labels, and which
-    were doubted, and which confirmed and checked."""
+    """Let readers and adjudicators audit posts of a stratum. Return the audit and the labels, and which posts
+    were doubted, and which were confirmed and checked."""
     number = len(truth)
     is_wrong = truth != stratum
     doubted = np.where(is_wrong, chance.random(number) >= world.confirmed, chance.random(number) < world.slips)

@@ -42,7 +42,7 @@ def lines_of(folder: Path, name: str) -> list[str]:
 
 
 def chinese(text: str) -> str | None:
-    """zh-CN or zh-TW, whichever of GB 2312 and Big5 can write more of the characters; None where it is a draw."""
+    """Return zh-CN or zh-TW, depending on whether GB 2312 or Big5 can encode more characters, or None for a tie."""
 
     def writable(encoding: str) -> int:
         return sum(len(character.encode(encoding, "ignore")) > 0 for character in text)
@@ -58,15 +58,15 @@ def sentences(folder: Path) -> dict[str, list[str]]:
     files = sorted((folder / "lingua_sentences").glob("*.txt"))
     if not files:
         raise MissingData(f"There are no files {folder / 'lingua_sentences'}/*.txt; name a folder that has them.")
-    found: dict[str, list[str]] = {}
+    by_language: dict[str, list[str]] = {}
     for path in files:
         for text in lines_of(folder, f"lingua_sentences/{path.name}"):
             code = {"nb": "no", "nn": "no"}.get(path.stem, path.stem)
             if code == "zh":
                 code = chinese(text)
             if code:
-                found.setdefault(code, []).append(text)
-    return found
+                by_language.setdefault(code, []).append(text)
+    return by_language
 
 
 def shares(folder: Path) -> Counter[str]:
@@ -75,7 +75,7 @@ def shares(folder: Path) -> Counter[str]:
 
 
 def shares_present(folder: Path, pools: Container[str]) -> tuple[dict[str, int], float]:
-    """The shares of the languages that have sentences, and what part of the uniform sample they are."""
+    """Return the counts of the languages that have sentences, and their share of the uniform sample."""
     counts = shares(folder)
     present = {code: count for code, count in sorted(counts.items()) if code in pools}
     if not present:
@@ -87,13 +87,12 @@ ZIPF = 1.1  # exponent
 
 
 def resample(folder: Path, posts: int, pidgin: float, seed: str, most: int = 0) -> tuple[list[Post], float]:
-    """Posts as a stream might have them: languages by Twitter's shares, texts drawn with replacement, new ids.
+    """Return posts like those of a stream, and the share of the uniform sample that is in their languages.
 
-    pidgin: the share of posts that are tweets in Nigerian Pidgin, a language that no detector knows. The other
-    languages are those that stand both in the sentences and in the uniform sample; what part of that sample they
-    are is returned too.
+    Languages that have sentences come in Twitter's shares, texts are drawn with replacement, and ids are new.
 
-    most: languages, the commonest of all that have sentences, by Zipf's law; 0 for Twitter's shares.
+    pidgin: share of posts that are tweets in Nigerian Pidgin, a language that no detector knows
+    most: use this many of the commonest languages with sentences, with shares by Zipf's law (0: Twitter's shares)
     """
     rng = random.Random(f"{seed} posts")
     pools = sentences(folder)
@@ -113,17 +112,17 @@ def resample(folder: Path, posts: int, pidgin: float, seed: str, most: int = 0) 
 
 
 TWEETS = ("am", "ha", "pcm", "sw")  # languages whose posts are tweets
-OFF_THE_LIST = ("ha", "pcm", "sw")  # those of them that no label stands for
+OFF_THE_LIST = ("ha", "pcm", "sw")  # those of them without a label
 OFF_THE_LIST_SHARE = 0.01  # of the posts, for each of them
 WORDS_SHARE = SHORT_SHARE = 0.1  # single words, and the first words of a sentence
 SHORT_WORDS, SHORT_CHARACTERS = 3, 8
 
 
 def mixed(folder: Path, posts: int, seed: str, least: Mapping[str, int], otherwise: int) -> list[Post]:
-    """Posts in 57 languages, three of them off the list: sentences, the first words of sentences, single words, and
-    tweets. Languages have Twitter's shares, but each has the least number of posts. Texts are drawn with replacement.
+    """Return posts in 57 languages, three of them off the list: sentences, the first words of sentences, single words
+    and tweets. Languages have Twitter's shares, but at least a given number of posts. Texts are drawn with replacement.
 
-    least: language -> its least number of posts; otherwise: that of the languages it does not name.
+    least: language -> its least number of posts; otherwise: that of all other languages
     """
     rng = random.Random(f"{seed} mixed posts")
     pools = sentences(folder)
@@ -161,8 +160,8 @@ def _mixed_text(rng: random.Random, texts: list[str], words: list[str] | None) -
 
 
 def some_posts(folder: Path, posts: int, seed: str) -> list[Post]:
-    """Posts for what measures speed alone: `resample`, or those of the demonstration, drawn with replacement, where the
-    folder has no more than these."""
+    """Return posts for measuring speed: those of `resample`, or the demonstration's, drawn with replacement, if the
+    folder has no others."""
     if (folder / "lingua_sentences").exists() or not (folder / "demo_posts.jsonl").exists():
         return resample(folder, posts, 0.01, seed)[0]
     texts = [json.loads(line)["text"] for line in lines_of(folder, "demo_posts.jsonl")]
@@ -171,7 +170,7 @@ def some_posts(folder: Path, posts: int, seed: str) -> list[Post]:
 
 
 def write_jsonl(posts: Iterable[Post], path: Path) -> None:
-    """What is imported: id and text, nothing of the language."""
+    """Write the file to import: ids and texts without the language."""
     with open(path, "w", encoding="utf-8") as file:
         for post in posts:
             file.write(json.dumps({"id": post.id, "text": post.text}, ensure_ascii=False) + "\n")

@@ -36,10 +36,12 @@ WORLDS = {
 
 
 class Frames(NamedTuple):
-    """Recall by a recall-oriented set of 1,000 posts and a uniform set of 10,000 together. common: the language's share
-    of all posts; part: of its posts, those of the authors who were found; inside, outside: the recall of these posts,
-    and of the others. yes: of the posts of the recall-oriented set, how many are in another language, and missed,
-    as readers say Yes to so many of such posts (false_yes).
+    """Recall from a recall-oriented set of 1,000 posts and a uniform set of 10,000 together.
+
+    common: the language's share of all posts; part: the share of its posts whose authors the draw for recall reaches
+    inside, outside: recall of these posts, and of the others
+    yes: share of the recall-oriented set that is in another language and missed, because of a false Yes
+    false_yes: share of the posts in other languages to which readers say Yes
     """
 
     common: float
@@ -60,7 +62,7 @@ FRAMES = {
 
 
 class Row(NamedTuple):
-    """An estimate: of which figure; whether it has an interval, whether this covers the truth, and its width."""
+    """An estimate. covers: whether the interval covers the truth; off: estimate minus truth."""
 
     figure: str
     has_interval: bool
@@ -75,8 +77,8 @@ def add_options(parser) -> None:
 
 def run(folder, options) -> None:
     program = "benchmarks.measuring_work"
-    for name, found in in_places(program, [*WORLDS, *FRAMES], options.measuring_draws, options.seed):
-        report(name, [Row(*row) for row in found])
+    for name, rows in in_places(program, [*WORLDS, *FRAMES], options.measuring_draws, options.seed):
+        report(name, [Row(*row) for row in rows])
 
 
 def report(name: str, rows: list[Row]) -> None:
@@ -84,16 +86,16 @@ def report(name: str, rows: list[Row]) -> None:
     for row in rows:
         by_figure[row.figure].append(row)
     table = []
-    for figure, found in by_figure.items():
-        given = [row for row in found if row.has_interval]
+    for figure, group in by_figure.items():
+        intervals = [row for row in group if row.has_interval]
         table.append(
             [
                 figure,
-                len(found),
-                share(len(found) - len(given), len(found)),
-                share(sum(row.covers for row in given), len(given)),
-                f"{100 * sum(row.width for row in given) / len(given):.1f}" if given else "-",
-                f"{100 * sum(row.off for row in found) / len(found):+.1f}",
+                len(group),
+                share(len(group) - len(intervals), len(group)),
+                share(sum(row.covers for row in intervals), len(intervals)),
+                f"{100 * sum(row.width for row in intervals) / len(intervals):.1f}" if intervals else "-",
+                f"{100 * sum(row.off for row in group) / len(group):+.1f}",
             ]
         )
     show(name, ["figure", "estimates", "no interval", "cover", "width in points", "off by"], table)

@@ -32,7 +32,7 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
     chance = np.random.default_rng(seed)
     population = populate(world, chance)
     named = {"voted": population.first, "other": population.second}
-    true = {name: truths(population, said) for name, said in named.items()}
+    true = {name: truths(population, predicted) for name, predicted in named.items()}
     is_agreed = population.agreed >= 0
     wrong = is_agreed & (population.agreed != population.truth)
     for _ in range(draws):
@@ -52,7 +52,7 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
 
 
 def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
-    """A language X of a world in which detectors agree on most, and are never wrong; X has two kinds of authors."""
+    """Measure a language X, whose authors are in reach or not. Detectors agree on most posts, and are never wrong."""
     chance = np.random.default_rng(seed)
     true = of.part * of.inside + (1 - of.part) * of.outside
     for _ in range(draws):
@@ -66,13 +66,13 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         cells = {}
         for number in range(10_000):
             truth = "x" if in_x[number] else "y"
-            stratum, said = truth if agreed[number] else "", "x" if in_x[number] and right[number] else "y"
+            stratum, predicted = truth if agreed[number] else "", "x" if in_x[number] and right[number] else "y"
             is_read = bool(audited[number]) or not stratum
-            cells[str(number)] = Cell(stratum, stratum, is_read, truth if is_read else stratum, said)
+            cells[str(number)] = Cell(stratum, stratum, is_read, truth if is_read else stratum, predicted)
         reach = {str(number) for number in np.flatnonzero(reached)}
-        found = chance.random(1_000) < of.inside * (1 - of.yes)
-        sets = {"x": {f"set {number}": "x" if is_found else "y" for number, is_found in enumerate(found)}}
-        # As many posts of others among the authors' as give that share of false Yes; one of twenty units is a decoy.
+        recalled = chance.random(1_000) < of.inside * (1 - of.yes)
+        sets = {"x": {f"set {number}": "x" if is_found else "y" for number, is_found in enumerate(recalled)}}
+        # Posts in other languages, enough for this share of false Yes. One in twenty units is a decoy.
         others = round(1_000 * of.yes * (1 - of.false_yes) / of.false_yes)
         decoys = round((1_000 + others) / 20)
         false = false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
@@ -95,33 +95,33 @@ def of_second(both: Uniform) -> Uniform:
 
 def estimates(uniform: Uniform) -> dict[tuple[str, str], Measured]:
     uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
-    found = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
+    by_figure = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
     for label in _tried({cell.truth for cell in uniform.cells if cell.read}, uniform):
-        found["recall", label] = metrics.recall(label, uniform, {})
+        by_figure["recall", label] = metrics.recall(label, uniform, {})
     for label in _tried({cell.said for cell in uniform.cells if cell.read}, uniform):
-        found["precision", label] = metrics.precision(label, uniform, {}, with_und=True)
-    return found
+        by_figure["precision", label] = metrics.precision(label, uniform, {}, with_und=True)
+    return by_figure
 
 
 def _tried(labels: set[str], uniform: Uniform) -> list[str]:
-    """Every third label, the rarest among them, since all take long."""
+    """Return every third label, including the rarest, because all would take long."""
     rarest = max(int(stratum) for stratum in uniform.drawn if stratum)
     return [label for label in sorted(labels, key=int) if (rarest - int(label)) % 3 == 0]
 
 
-def truths(population: Population, said: np.ndarray) -> dict[tuple[str, str], float]:
-    right = said == population.truth
-    found = {("accuracy", ""): float(right.mean())}
+def truths(population: Population, predicted: np.ndarray) -> dict[tuple[str, str], float]:
+    right = predicted == population.truth
+    by_figure = {("accuracy", ""): float(right.mean())}
     for label in np.unique(population.truth):
-        found["recall", str(label)] = float(right[population.truth == label].mean())
-        found["precision", str(label)] = float(right[said == label].mean())
-    return found
+        by_figure["recall", str(label)] = float(right[population.truth == label].mean())
+        by_figure["precision", str(label)] = float(right[predicted == label].mean())
+    return by_figure
 
 
 def main(name: str, draws: str, seed: str) -> None:
     number = crc32(f"{seed} {name}".encode())
-    found = measure(WORLDS[name], int(draws), number) if name in WORLDS else together(FRAMES[name], int(draws), number)
-    for row in found:
+    rows = measure(WORLDS[name], int(draws), number) if name in WORLDS else together(FRAMES[name], int(draws), number)
+    for row in rows:
         print(json.dumps(row))
 
 

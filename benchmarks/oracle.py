@@ -14,10 +14,10 @@ from benchmarks.tables import show
 
 WAYS = ("page", "api")
 HIDDEN = ("gold, one reader", "gold, three readers", "posts", "decoys")
-# Scores of fewer units than this are not told.
+# Scores of fewer units than this are not shown.
 FEWEST = 10
-# A unit can be told where the interval of this level leaves 0.5 out: hundreds of areas are looked at, and of so many
-# some leave 0.5 by chance. Seconds are told and not judged, since other work on the machine blurs them.
+# Units are recognised if the interval at this level excludes 0.5. The level is high because some of the hundreds of
+# areas differ from 0.5 by chance. Seconds are shown but not judged, because other work on the machine disturbs them.
 SURE = 0.9998
 
 
@@ -32,28 +32,28 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     """FOLDER is not read."""
-    rows, told = [], []
+    rows, leaks = [], []
     for hidden, way in product(options.hidden or HIDDEN, options.attack_by):
-        for line in _found(hidden, way, options.attacked, options.tricks):
+        for line in _scores(hidden, way, options.attacked, options.tricks):
             area, low, high = (f"{line[key]:.3f}" for key in ("area", "low", "high"))
             rows.append(
                 [hidden, line["kind"], way, line["score"], line["hidden"], line["others"], area, f"{low} to {high}"]
             )
-            if line["told"] and "seconds" not in line["score"]:
-                told.append(f"{line['kind']} by {way}, {line['score']}")
+            if line["recognised"] and "seconds" not in line["score"]:
+                leaks.append(f"{line['kind']} by {way}, {line['score']}")
     heads = ["task", "hidden", "by", "score", "hidden units", "others", "area", "95%"]
     show(f"{options.attacked} units each", heads, rows)
-    if told:
-        raise BenchmarkFailed(f"Hidden units can be recognised: {'; '.join(told)}.")
+    if leaks:
+        raise BenchmarkFailed(f"Hidden units can be recognised: {'; '.join(leaks)}.")
 
 
-def _found(hidden: str, way: str, units: int, tricks: Sequence[str]) -> Iterator[dict]:
-    """Return what one attacker learns."""
+def _scores(hidden: str, way: str, units: int, tricks: Sequence[str]) -> Iterator[dict]:
+    """Yield the scores of one attacker."""
     yield from at_work("oracle_work", hidden, way, str(units), *tricks)
 
 
 def at_work(module: str, *words: str) -> Iterator[dict]:
-    """The lines that a module prints, in an installation of its own."""
+    """Run a module in a new installation, and yield the lines that it prints."""
     with new_place() as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
         place.manage("django", "migrate", "-v0")

@@ -16,14 +16,14 @@ from benchmarks.tables import show
 from tests.annotate import roc
 
 POPULATIONS = ("gold, one reader", "gold, three readers", "posts", "decoys")
-# Features of fewer units than this, hidden or not, are not looked at.
+# Features of fewer units than this, hidden or not, are ignored.
 FEWEST = 10
-# The areas between which a feature tells nothing, and how closely the furthest of them has to be known.
+# The range of areas that reveal nothing, and the largest standard error of an area that is shown.
 LOW, HIGH, CLOSE = 0.45, 0.55, 0.02
-# How sure a candidate has to be by the first run, and all candidates together by the second.
+# Confidence required of each candidate in the first run, and of all candidates together in the second.
 SCREENED, CONFIRMED = 0.99, 0.95
-# Kind of hidden unit -> feature -> its values of hidden units, and of others.
-Found = dict[str, dict[str, tuple[list[float], list[float]]]]
+# Kind of hidden unit -> feature -> its values for hidden units and for others.
+Features = dict[str, dict[str, tuple[list[float], list[float]]]]
 
 
 def add_options(parser) -> None:
@@ -42,19 +42,19 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     """FOLDER is not read."""
-    found: list[Found] = []
+    runs: list[Features] = []
     for number in (1, 2):
-        kinds: Found = defaultdict(lambda: defaultdict(lambda: ([], [])))
+        kinds: Features = defaultdict(lambda: defaultdict(lambda: ([], [])))
         for population, way in product(options.pairs_of or POPULATIONS, options.pairs_by):
             for line in _tried(population, way, options.pairs_units, options.pairs_views, number):
                 for name, value in line["features"]:
                     kinds[line["kind"]][name][not line["hidden"]].append(value)
-        found.append(kinds)
-    told = list(_leaks(*found))
-    _show(found, told)
-    if told:
+        runs.append(kinds)
+    leaks = list(_leaks(*runs))
+    _show(runs, leaks)
+    if leaks:
         raise BenchmarkFailed(
-            f"Hidden units can be recognised: {'; '.join(f'{each.kind}, {each.name}' for each in told)}."
+            f"Hidden units can be recognised: {'; '.join(f'{leak.kind}, {leak.name}' for leak in leaks)}."
         )
 
 
@@ -71,7 +71,7 @@ class Area(NamedTuple):
     error: float
 
     def is_sure(self, level: float) -> bool:
-        """Whether the area lies outside what tells nothing, and its interval leaves 0.5 out."""
+        """Return whether the area reveals something, and its interval excludes 0.5."""
         return not LOW <= self.area <= HIGH and abs(self.area - 0.5) > roc.sure(level) * self.error
 
 
@@ -82,45 +82,43 @@ def _areas(kind: str, features: Mapping[str, tuple[list[float], list[float]]]) -
             yield Area(kind, name, len(hidden), len(others), area, error)
 
 
-def _leaks(first: Found, second: Found) -> Iterator[Area]:
-    """What the first run finds and the second confirms, as the second found it. Seconds are told and not judged, since
-    other work on the machine blurs them.
+def _leaks(first: Features, second: Features) -> Iterator[Area]:
+    """Yield the areas of the second run that confirm candidates of the first. Seconds are shown but not judged, because
+    other work on the machine disturbs them.
     """
-    candidates = [each for kind in first for each in _areas(kind, first[kind]) if each.is_sure(SCREENED)]
-    names = {(each.kind, each.name) for each in candidates if "seconds" not in each.name}
+    candidates = [area for kind in first for area in _areas(kind, first[kind]) if area.is_sure(SCREENED)]
+    names = {(area.kind, area.name) for area in candidates if "seconds" not in area.name}
     level = 1 - (1 - CONFIRMED) / max(1, len(names))
     for kind in second:
-        for each in _areas(kind, second[kind]):
-            if (kind, each.name) in names and each.is_sure(level):
-                yield each
+        for area in _areas(kind, second[kind]):
+            if (kind, area.name) in names and area.is_sure(level):
+                yield area
     print(f"{len(names)} candidates after the first run\n", flush=True)
 
 
-def _show(found: list[Found], told: list[Area]) -> None:
+def _show(runs: list[Features], leaks: list[Area]) -> None:
     rows, furthest = [], []
-    for kind in found[0]:
+    for kind in runs[0]:
         both = {
-            name: tuple(
-                first + second for first, second in zip(found[0][kind][name], found[1][kind][name], strict=True)
-            )
-            for name in found[0][kind]
+            name: tuple(first + second for first, second in zip(runs[0][kind][name], runs[1][kind][name], strict=True))
+            for name in runs[0][kind]
         }
         areas = list(_areas(kind, both))
-        close = sorted((each for each in areas if each.error <= CLOSE), key=lambda each: -abs(each.area - 0.5))
-        judged = [each for each in close if "seconds" not in each.name]
-        of_kind = [each for each in told if each.kind == kind]
+        close = sorted((area for area in areas if area.error <= CLOSE), key=lambda area: -abs(area.area - 0.5))
+        judged = [area for area in close if "seconds" not in area.name]
+        of_kind = [area for area in leaks if area.kind == kind]
         rows.append([kind, len(areas), len(close), f"{judged[0].area:.3f}" if judged else "-", len(of_kind)])
         furthest += judged[:3] + [
-            each for each in areas if "seconds" in each.name and each.name.startswith(("take", "release"))
+            area for area in areas if "seconds" in area.name and area.name.startswith(("take", "release"))
         ]
     show("Features of both runs", ["hidden", "features", f"SE up to {CLOSE}", "furthest of these", "confirmed"], rows)
     heads = ["feature", "hidden", "units", "others", "area", "SE"]
-    for title, listed in (("The furthest, and seconds", furthest), ("Confirmed", told)):
+    for title, listed in (("The furthest, and seconds", furthest), ("Confirmed", leaks)):
         show(
             title,
             heads,
             [
-                [each.name, each.kind, each.hidden, each.others, f"{each.area:.3f}", f"{each.error:.3f}"]
-                for each in listed
+                [area.name, area.kind, area.hidden, area.others, f"{area.area:.3f}", f"{area.error:.3f}"]
+                for area in listed
             ],
         )

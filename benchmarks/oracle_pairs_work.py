@@ -18,8 +18,8 @@ def main(name: str, way: str, units: int, views: int, seed: str) -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     settings.SECURE_SSL_REDIRECT = False
     population = act_pairs.POPULATIONS[name](units, way, views=views, seed=seed)
-    found = act_pairs.all_tried(population.person, units, population.pairs)
-    for kind, hidden, features in population.features(found):
+    trials = act_pairs.all_tried(population.person, units, population.pairs)
+    for kind, hidden, features in population.features(trials):
         print(json.dumps({"kind": kind, "hidden": hidden, "features": list(features)}), flush=True)
 
 

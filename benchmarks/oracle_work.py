@@ -20,19 +20,19 @@ from tests.annotate import attacks, roc  # noqa: E402
 from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker  # noqa: E402
 
 NAMES = ("ann", "bea", "cem", "dan", "eve")
-PER_UNIT = 5  # units that five people need while the attacker tries something on one
+PER_UNIT = 5  # units that five people need for each unit that is attacked
 
 
 def crowd(units: int, redundancy: int) -> Task:
-    """A task in which one in two units has a known answer, so that areas are told closely."""
+    """Open a task in which half of the units are gold answers, so that areas are precise."""
     gold = {"queue": ["1", "0"] * (units // 2)}
-    # The rule of the pause is worked out after every answer, and pauses nobody.
+    # The rule for pausing is evaluated after every answer, but pauses nobody.
     how = {"redundancy": redundancy, "gold_share": 0.5, "pause_below": 0.01}
     return records_task_maker()("qa_match", PER_UNIT * units, gold=gold, **how)
 
 
 def posts(units: int) -> Task:
-    """Disputed posts and audited ones, some of which are checked, and some of which two people read."""
+    """Open a task with disputed and audited posts, some of them checked and some read by two people."""
     lots = {"audit_least": 2 * units, "audit_recheck": 0.4, "check_share": 0.4, "redundancy": 1.4}
     return task_maker()([DISPUTED, AGREED] * (4 * units), **lots)
 
@@ -43,7 +43,7 @@ def decoys(units: int) -> Task:
 
 
 def _mixed(task: Task) -> Task:
-    """With the decoys, which the maker of tasks for tests puts last, among the others."""
+    """Shuffle the units, because the maker of tasks for tests puts decoys last."""
     units = list(task.units.all())
     for place, unit in enumerate(random.Random(1).sample(units, len(units)), 1):
         unit.position = place
@@ -51,8 +51,8 @@ def _mixed(task: Task) -> Task:
     return task
 
 
-# What is hidden -> the task, the language of its people, and for each kind of hidden unit which units are, and which
-# are not (None: neither).
+# What is hidden -> the maker of the task, the language of its people, and for each kind of hidden unit a function that
+# returns whether a unit is one (None: not counted).
 HIDDEN: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "gold, one reader": (lambda units: crowd(units, 1), "en", {"gold answer": attacks.is_gold}),
     "gold, three readers": (lambda units: crowd(units, 3), "en", {"gold answer": attacks.is_gold}),
@@ -80,7 +80,7 @@ def main(hidden: str, way: str, units: int, tricks: Sequence[str]) -> None:
     for kind, is_hidden in kinds.items():
         for score, (of, others) in attacks.by_score(tried, is_hidden).items():
             if min(len(of), len(others)) >= FEWEST:
-                _tell(kind, score, of, others)
+                _print_score(kind, score, of, others)
 
 
 def _attacker(way: str, who: Annotator, rest: list[Annotator], task: Task, tricks: Sequence[str]) -> attacks.Attacker:
@@ -88,12 +88,12 @@ def _attacker(way: str, who: Annotator, rest: list[Annotator], task: Task, trick
     return attacks.Attacker(acting, others, dict.fromkeys(tricks, 1) or attacks.all_tricks(way))
 
 
-def _tell(kind: str, score: str, hidden: list[float], others: list[float]) -> None:
+def _print_score(kind: str, score: str, hidden: list[float], others: list[float]) -> None:
     low, high = roc.interval(hidden, others)
     surely_from, surely_to = roc.interval(hidden, others, SURE)
     row = {"kind": kind, "score": score, "hidden": len(hidden), "others": len(others)}
     row |= {"area": roc.auc(hidden, others), "low": low, "high": high}
-    print(json.dumps(row | {"told": not surely_from <= 0.5 <= surely_to}), flush=True)
+    print(json.dumps(row | {"recognised": not surely_from <= 0.5 <= surely_to}), flush=True)
 
 
 if __name__ == "__main__":

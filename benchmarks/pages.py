@@ -12,7 +12,7 @@ from benchmarks.place import new_place
 from benchmarks.tables import show
 
 MOST = 200  # milliseconds
-EACH = 3  # judgments of a unit
+EACH = 3  # judgments per unit
 
 
 def add_options(parser) -> None:
@@ -27,7 +27,7 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     """FOLDER is not read."""
-    found: dict[int, dict] = {}
+    by_size: dict[int, dict] = {}
     for judgments in options.page_judgments:
         with new_place() as place:
             place.manage("django", "migrate", "--verbosity=0")
@@ -35,19 +35,19 @@ def run(folder: Path, options) -> None:
             work = ("-m", "benchmarks.pages_work")
             place.run(*work, "fill", str(judgments // EACH))
             steps = {step: json.loads(place.run(*work, step)) for step in ("pages", "agreement")}
-            found[judgments] = steps["pages"] | {"": steps["agreement"]}
+            by_size[judgments] = steps["pages"] | {"": steps["agreement"]}
             database = place.database
-    heads = [f"{judgments:,}: {what}" for judgments in found for what in ("first", "then")]
-    names = [name for name in next(iter(found.values())) if name]
+    heads = [f"{judgments:,}: {what}" for judgments in by_size for what in ("first", "then")]
+    names = [name for name in next(iter(by_size.values())) if name]
     show(
         f"Pages of tasks of so many judgments on {database}, milliseconds",
         ["", *heads],
-        [[name, *(time for pages in found.values() for time in pages[name])] for name in names],
+        [[name, *(time for pages in by_size.values() for time in pages[name])] for name in names],
     )
     show(
         "The command agreement",
         ["judgments", "s", "MB at the start", "MB at most", "right: votes", "right: Dawid and Skene"],
-        [[judgments, *pages[""]] for judgments, pages in found.items()],
+        [[judgments, *pages[""]] for judgments, pages in by_size.items()],
     )
-    slow = sorted({name for pages in found.values() for name in names if pages[name][1] > MOST})
+    slow = sorted({name for pages in by_size.values() for name in names if pages[name][1] > MOST})
     print(f"Above {MOST} ms once figures are kept: {', '.join(slow) or 'no page'}.\n")

@@ -1,5 +1,5 @@
-"""The steps of the benchmark of pages: `python -m benchmarks.pages_work STEP [UNITS]`; all but `fill` print what
-they measured, as JSON.
+"""The steps of the benchmark of pages: `python -m benchmarks.pages_work STEP [UNITS]`. All but `fill` print their
+measurements as JSON.
 """
 
 import json
@@ -90,7 +90,7 @@ def fill(units: int) -> None:
 
 
 def _stage(number: int) -> dict[str, str]:
-    """One of ten waits, and one of a thousand for an adjudicator."""
+    """Return the stage of a unit: one in ten waits, and one in a thousand waits for an adjudicator."""
     if number % 10 == 9:
         return {"stage": "QUEUED"}
     if number % 1000 == 0:
@@ -107,7 +107,7 @@ def _person(name: str, **more: bool) -> Annotator:
 def pages() -> None:
     task, reader = Task.objects.get(name=NAME), Annotator.objects.get(user__username="reader1")
     waiting = task.units.filter(stage="ADJUDICATION").first()
-    asked = {
+    addresses = {
         "home": ("reader1", reverse("home")),
         "queue": ("reader1", reverse("queue", args=[NAME])),
         "own answers": ("reader1", reverse("answers", args=[NAME])),
@@ -134,17 +134,17 @@ def pages() -> None:
         "admin: tasks": ("manager", reverse("admin:annotate_task_changelist")),
         "admin: a task": ("manager", reverse("admin:annotate_task_change", args=[task.pk])),
     }
-    found = {}
-    for name, (username, address) in asked.items():
+    times = {}
+    for name, (username, address) in addresses.items():
         client = Client(SERVER_NAME="localhost")
         client.force_login(User.objects.get(username=username), backend=BACKEND)
         first, *then = (_time(client, address) for _ in range(TIMES))
-        found[name] = [first, statistics.median(then)]
-    print(json.dumps(found))
+        times[name] = [first, statistics.median(then)]
+    print(json.dumps(times))
 
 
 def _time(client: Client, address: str) -> float:
-    """Milliseconds, until its figures are there."""
+    """Return the milliseconds until the page shows its figures."""
     began = time.perf_counter()
     while "Refresh" in (answer := client.get(address)):
         for thread in threading.enumerate():
@@ -156,7 +156,7 @@ def _time(client: Client, address: str) -> float:
 
 
 def agree() -> None:
-    """With the queued language for the truth, which is how `fill` made the answers."""
+    """Measure the agreement. The queued language is the truth, because `fill` made the answers from it."""
     task, begun, start = Task.objects.get(name=NAME), most_memory(), time.monotonic()
     languages = task.units.filter(stage="LABELLED").values_list("item__key", "language")
     whole = agreement_statistics.report(task, gold=dict(languages))["all"]

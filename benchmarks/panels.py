@@ -108,9 +108,9 @@ def show_floors(name: str, votes: Votes, voters: dict[str, Voter]) -> None:
     for floor in FLOORS:
         sent = agreed & (votes.scores[name] < floor)
         both, rest = int((sent & wrong).sum()), int((wrong & ~sent).sum())
-        number, kept = int(sent.sum()), int((agreed & ~sent).sum())
+        number, remaining = int(sent.sum()), int((agreed & ~sent).sum())
         rows.append(
-            [f"{floor:g}", number, share(number, int(agreed.sum())), both, share(both, number), share(rest, kept)]
+            [f"{floor:g}", number, share(number, int(agreed.sum())), both, share(both, number), share(rest, remaining)]
         )
     head = ["minimum score", "sent", "share", "wrong", "share", "wrong of the rest"]
     show(f"{name} with CLD2 and fastText: {int(agreed.sum()):,} agreed sentences", head, rows)
@@ -120,11 +120,12 @@ def show_voters(votes: dict[str, Votes], firsts: dict[str, dict], voters: dict[s
     """Show the languages, speed, share of texts with a vote, and accuracy of each voter."""
     rows = []
     for name, voter in voters.items():
-        pace = sum(len(each.truth) for each in votes.values()) / sum(each.seconds[name] for each in votes.values())
+        number = sum(len(ballots.truth) for ballots in votes.values())
+        pace = number / sum(ballots.seconds[name] for ballots in votes.values())
         row = [voter.title, f"{voter.min_score:g}", len(voter.languages), f"{pace:,.0f}"]
-        for data, each in votes.items():
+        for data, ballots in votes.items():
             first = firsts[data][name]
-            row += [share(int((first >= 0).sum()), len(first)), share(int((first == each.truth).sum()), len(first))]
+            row += [share(int((first >= 0).sum()), len(first)), share(int((first == ballots.truth).sum()), len(first))]
         rows.append(row)
     columns = [f"{data} {what}" for data in votes for what in ("voted", "right")]
     show("voters", ["voter", "minimum score", "languages", "texts/s", *columns], rows)
@@ -139,10 +140,10 @@ def show_correlations(votes: Votes, firsts: dict[str, NDArray[np.int16]], voters
             shared = [
                 place
                 for place, code in enumerate(CODES)
-                if all(code in voters[each].languages for each in (name, other))
+                if all(code in voters[voter].languages for voter in (name, other))
             ]
             here = np.isin(votes.truth, shared) & (firsts[name] >= 0) & (firsts[other] >= 0)
-            errors = [firsts[each][here] != votes.truth[here] for each in (name, other)]
+            errors = [firsts[voter][here] != votes.truth[here] for voter in (name, other)]
             row.append("" if name == other else f"{np.corrcoef(*errors)[0, 1]:.2f}")
         rows.append(row)
     show("correlation of errors (phi), lingua_sentences", ["", *voters], rows)

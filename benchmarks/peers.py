@@ -31,9 +31,8 @@ MARKED = re.compile(r"(<!-- measured: peers -->\n).*?(<!-- end of measured -->)"
 
 
 class Peer(NamedTuple):
-    """A tool. packages: what pip installs. project: the module that makes its project, run by the tool's own Python.
-    variables: of the environment, for a data folder. serve: the command, for the environment's folder of programs, a
-    port and a number of processes."""
+    """A tool. packages: installed by pip. project: the module that creates its project, run by the tool's own Python.
+    variables: environment variables by data folder. serve: the command by folder of programs, port and processes."""
 
     packages: tuple[str, ...]
     project: str
@@ -81,23 +80,23 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     rounds = _rounds(options)
-    found: dict[str, list[tuple[Done, int | None]]] = {name: [] for name in rounds}
+    by_tool: dict[str, list[tuple[Done, int | None]]] = {name: [] for name in rounds}
     for number in range(options.peer_runs):
-        # In turn and back, so that what else the machine does in the meantime slows all.
+        # Alternate the order, so that other work on the machine slows all.
         for name in list(rounds)[:: -1 if number % 2 else 1]:
             done, lost = rounds[name]()
             if not done.answers:
                 raise BenchmarkFailed(f"{name} took no answer: {dict(done.refused) or dict(done.errors)}")
-            found[name].append((done, lost))
+            by_tool[name].append((done, lost))
             print(f"{name}: {done.a_second:.1f} answers/s", file=sys.stderr, flush=True)
     title = f"{options.peer_people} people, {options.peer_units:,} waiting, {_processes()} processes of each server"
     rows = [
         [*row(f"{name}, run {number}", options.peer_people, done, 1), "–" if lost is None else lost]
-        for name, runs in found.items()
+        for name, runs in by_tool.items()
         for number, (done, lost) in enumerate(runs, 1)
     ]
     show(title, [*HEAD, "lost"], rows)
-    lines = [f"{title}, {os.cpu_count()} cores:\n", *_table(found)]
+    lines = [f"{title}, {os.cpu_count()} cores:\n", *_table(by_tool)]
     print("\n".join(lines))
     if options.peer_docs:
         text = DOCS.read_text(encoding="utf-8")
@@ -121,28 +120,28 @@ def _rounds(options) -> dict[str, Callable[[], tuple[Done, int | None]]]:
     return rounds | {_version(name): lambda name=name: peer(name) for name in PEERS}
 
 
-def _table(found: dict[str, list[tuple[Done, int | None]]]) -> Iterator[str]:
-    """Markdown: each tool's mean over the runs, and its ratio to doccano's."""
+def _table(by_tool: dict[str, list[tuple[Done, int | None]]]) -> Iterator[str]:
+    """Yield a Markdown table: each tool's mean over the runs, and its ratio to doccano's."""
     yield "| tool | answers a second | ratio to doccano | median ms | 95% within ms | given to several |"
     yield "|---|---:|---:|---:|---:|---:|"
-    of_doccano = mean(done.a_second for done, _ in found[_version("doccano")])
-    for name, runs in found.items():
+    of_doccano = mean(done.a_second for done, _ in by_tool[_version("doccano")])
+    for name, runs in by_tool.items():
         rate = mean(done.a_second for done, _ in runs)
-        middle, late = (mean(getattr(done, each) for done, _ in runs) for each in ("median_ms", "p95_ms"))
-        twice, answers = (sum(each) for each in zip(*((d.more_often_than(1), d.answers) for d, _ in runs), strict=True))
+        middle, late = (mean(getattr(done, figure) for done, _ in runs) for figure in ("median_ms", "p95_ms"))
+        twice, answers = map(sum, zip(*((d.more_often_than(1), d.answers) for d, _ in runs), strict=True))
         cells = [f"{rate:.0f}", f"{rate / of_doccano:.1f}", f"{middle:,.0f}", f"{late:,.0f}"]
         cells.append(f"{twice:,} of {answers:,}")
         yield f"| {name} | {' | '.join(cells)} |"
 
 
 def at_peer(name: str, programs: Path, units: int, people: int, seconds: float) -> Done:
-    """The same people at another tool, in a new project. programs: the folder of its environment's programs."""
+    """Let the same people work in a new project of another tool. programs: the folder of its environment's programs."""
     peer = PEERS[name]
     invited = [(f"reader{number}@example.org", f"a long password {number}") for number in range(people)]
     with tempfile.TemporaryDirectory(prefix="assay-peer-") as home:
         env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
         env |= peer.variables(Path(home)) | {"PATH": f"{programs}:{env['PATH']}"}
-        secrets = [word for each in invited for word in each]
+        secrets = [word for account in invited for word in account]
         project = _call([programs / "python", peer.project, units, *secrets], env).split()[-1]
         with _served(peer, programs, env) as address:
             made = [TOOLS[name](address, project, account, password, "en") for account, password in invited]
@@ -164,7 +163,7 @@ def _served(peer: Peer, programs: Path, env: dict[str, str]) -> Iterator[str]:
 
 
 def _installed(name: str, folder: Path) -> Path:
-    """The programs of a tool's environment, which is made if it is missing."""
+    """Return the folder of programs of a tool's environment, which is created if it is missing."""
     programs = folder / name / "bin"
     complete = folder / name / "complete"
     if not complete.exists():

@@ -28,7 +28,7 @@ from tests.running import DATA, ROOT, environment, install
 
 # What `assay serve` prints at its start.
 EXPECTED = ("There is no manager yet", "The links that add_annotators", "Serving ")
-START_SECONDS = 600  # a machine may be busy; whoever waits for a server waits no longer than it takes
+START_SECONDS = 600  # at most; the machine may be busy
 
 
 class BenchmarkFailed(Exception):
@@ -63,7 +63,7 @@ class Place:
         return self.run("manage.py", *arguments)
 
     def cpu_seconds(self) -> tuple[float, float]:
-        """Of the server that runs, and of PostgreSQL; with the processes that they have begun."""
+        """Return the seconds of CPU of the running server and of PostgreSQL, including their child processes."""
         database = 0.0
         if url := self.env.get("DATABASE_URL"):
             with psycopg.connect(url) as connection:
@@ -80,7 +80,7 @@ class Place:
 
 @contextmanager
 def new_place(*, sqlite: bool = False, migrated: Path | None = None) -> Iterator[Place]:
-    """sqlite: whatever DATABASE_URL says. migrated: an SQLite database to begin with."""
+    """sqlite: use SQLite even if DATABASE_URL is set. migrated: an SQLite database to begin with."""
     url = "" if sqlite else os.environ.get("DATABASE_URL", "")
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         env = environment(Path(name) / DATA)
@@ -89,14 +89,13 @@ def new_place(*, sqlite: bool = False, migrated: Path | None = None) -> Iterator
                 install(Path(name) / DATA, migrated)
             yield Place(Path(name), env, "SQLite")
             return
-        with _new_database(url) as own:
-            yield Place(Path(name), env | {"DATABASE_URL": own}, "PostgreSQL")
+        with _new_database(url) as database_url:
+            yield Place(Path(name), env | {"DATABASE_URL": database_url}, "PostgreSQL")
 
 
 @contextmanager
 def copy_of(place: Place, *, on: Path | None = None) -> Iterator[Place]:
-    """The same installation once more, which nobody is connected to; on: the disk that its files and its database are
-    put on."""
+    """Copy an installation to which nobody is connected. on: the disk for its files and its database."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-", dir=on) as name:
         folder = Path(name)
         shutil.copytree(place.folder, folder, dirs_exist_ok=True)
@@ -108,18 +107,18 @@ def copy_of(place: Place, *, on: Path | None = None) -> Iterator[Place]:
             how = f"TEMPLATE {urlsplit(env['DATABASE_URL']).path[1:]}"
             if on:
                 how += f" TABLESPACE {stack.enter_context(_tablespace(env['DATABASE_URL'], on))}"
-            own = stack.enter_context(_new_database(env["DATABASE_URL"], how))
-            yield Place(folder, env | {"DATABASE_URL": own}, place.database)
+            database_url = stack.enter_context(_new_database(env["DATABASE_URL"], how))
+            yield Place(folder, env | {"DATABASE_URL": database_url}, place.database)
 
 
 @contextmanager
 def _new_database(url: str, how: str = "") -> Iterator[str]:
-    """The URL of a database beside another one; how: the end of the statement that makes it."""
+    """Yield the URL of a new database on the same server. how: the end of the statement that creates it."""
     name = f"assay_bench_{secrets.token_hex(4)}"
     server = urlsplit(url)._replace(path="/postgres").geturl()
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} {how}")
-        # The server of the tests would else tell of answers that it has not written yet.
+        # Otherwise, the server of the tests would acknowledge answers that it has not written yet.
         connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
     try:
         yield urlsplit(url)._replace(path=f"/{name}").geturl()
@@ -130,7 +129,7 @@ def _new_database(url: str, how: str = "") -> Iterator[str]:
 
 @contextmanager
 def _tablespace(url: str, disk: Path) -> Iterator[str]:
-    """Where PostgreSQL keeps a database on that disk; its name."""
+    """Yield the name of a tablespace on the disk."""
     name = f"assay_bench_{secrets.token_hex(4)}"
     folder = disk / name
     folder.mkdir()
@@ -156,7 +155,7 @@ def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
 
 @contextmanager
 def serving_by_default(place: Place, workers: int | None = None) -> Iterator[str]:
-    """`assay serve`; workers: None is its own default."""
+    """Run `assay serve`, and yield its address. workers: None for its default."""
     port = free_port()
     number = [] if workers is None else [f"--workers={workers}"]
     with _running(place, port, "manage.py", "serve", f"--port={port}", *number) as address:
@@ -188,8 +187,8 @@ def _running(place: Place, port: int, *command: str) -> Iterator[str]:
 
 
 def cpu_seconds_of(process: int) -> float:
-    """Used so far by a process and all that it has begun; Linux tells them. A process that has ended meanwhile, such as
-    one of autovacuum, counts with its parent."""
+    """Return the seconds of CPU that a process and its descendants have used. A child that has ended counts with its
+    parent."""
     try:
         used = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
@@ -216,11 +215,11 @@ def wait_for_server(server: subprocess.Popen, port: int) -> None:
 
 
 def in_places(program: str, names: Iterable[str], draws: int, seed: str) -> Iterator[tuple[str, list[Any]]]:
-    """(name, what was found), in the order of the names; one process a core. program: a module that is run as
-    `program NAME DRAWS SEED` and prints a line of JSON for each finding."""
+    """Run a program with each name, one process per core. Yield (name, rows) in the order of the names.
+    program: a module that is run as `program NAME DRAWS SEED` and prints a line of JSON for each row."""
     names = list(names)
     with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-        told = pool.map(lambda name: place.run("-m", program, name, str(draws), seed), names)
-        for name, lines in zip(names, told, strict=True):
+        outputs = pool.map(lambda name: place.run("-m", program, name, str(draws), seed), names)
+        for name, lines in zip(names, outputs, strict=True):
             yield name, [json.loads(line) for line in lines.splitlines()]

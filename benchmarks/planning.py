@@ -10,7 +10,7 @@ from benchmarks.made_posts import World
 from benchmarks.place import in_places
 from benchmarks.tables import share, show
 
-# The second predictor is right as often where detectors agree as where they do not, as is expected by the plan.
+# The second predictor is as accurate on agreed posts as on disputed ones, as the plan assumes.
 _EVEN = {"second": (0.95, 0.95), "checked": True}
 WORLDS = {
     "agreement wrong in 1%": World(**_EVEN),
@@ -24,8 +24,8 @@ PLANNED = 0.05  # the wished width
 
 
 class Row(NamedTuple):
-    """A plan and its draws: figure, size, audit (share and least), reading planned; mean reading; width planned, mean
-    width of the draws, and share of the draws whose width is the wished one or less; how many had an interval."""
+    """A plan and its draws. audit: share and least; reading, width: means of the draws; narrow: share of draws whose
+    width is at most PLANNED; intervals: share of draws that have an interval."""
 
     figure: str
     size: int
@@ -35,7 +35,7 @@ class Row(NamedTuple):
     planned_width: float
     width: float
     narrow: float
-    given: float
+    intervals: float
 
 
 def add_options(parser) -> None:
@@ -44,8 +44,8 @@ def add_options(parser) -> None:
 
 def run(folder, options) -> None:
     program = "benchmarks.planning_work"
-    for name, found in in_places(program, WORLDS, options.planning_draws, options.seed):
-        report(name, [Row(*row) for row in found])
+    for name, rows in in_places(program, WORLDS, options.planning_draws, options.seed):
+        report(name, [Row(*row) for row in rows])
 
 
 def report(name: str, rows: list[Row]) -> None:
@@ -59,7 +59,7 @@ def report(name: str, rows: list[Row]) -> None:
             f"{100 * row.planned_width:.1f}",
             f"{100 * row.width:.1f}",
             share(round(100 * row.narrow), 100),
-            share(round(100 * row.given), 100),
+            share(round(100 * row.intervals), 100),
         ]
         for row in rows
     ]

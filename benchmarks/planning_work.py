@@ -30,8 +30,8 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
     chance = np.random.default_rng(seed)
     population = populate(world, chance)
     stream = stream_of(population)
-    for voted, said in ((True, population.first), (False, population.second)):
-        right = float((said == population.truth).mean())
+    for voted, predicted in ((True, population.first), (False, population.second)):
+        right = float((predicted == population.truth).mean())
         expected = Expected(right, world.wrong, voted)
         figures = [
             ("accuracy", ""),
@@ -39,8 +39,8 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
         ]
         for measure, label in figures:
 
-            def is_enough(each: Draw, measure=measure, label=label, expected=expected) -> bool:
-                return width(planned(measure, label, stream, each, expected)) <= PLANNED
+            def is_enough(candidate: Draw, measure=measure, label=label, expected=expected) -> bool:
+                return width(planned(measure, label, stream, candidate, expected)) <= PLANNED
 
             plan = cheapest(stream, is_enough, CHECKS)
             if plan is None:
@@ -50,11 +50,11 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
             for _ in range(draws):
                 uniform = draw(population, drawn, chance).both
                 uniform = uniform if voted else of_second(uniform)
-                found = measured(measure, label, uniform)
+                figure = measured(measure, label, uniform)
                 read.append(sum(uniform.read.values()))
-                if found.estimate.value is not None:
-                    widths.append(width(found.estimate))
-            given = [each for each in widths if each < 1]
+                if figure.estimate.value is not None:
+                    widths.append(width(figure.estimate))
+            intervals = [value for value in widths if value < 1]
             yield Row(
                 f"{measure} {label}, {'voted' if voted else 'did not vote'}",
                 plan.size,
@@ -63,13 +63,13 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
                 float(np.mean(read)),
                 width(planned(measure, label, stream, plan, expected)),
                 float(np.mean(widths)),
-                float(np.mean([each <= PLANNED for each in widths])),
-                len(given) / draws,
+                float(np.mean([value <= PLANNED for value in widths])),
+                len(intervals) / draws,
             )
 
 
 def stream_of(population: Population) -> Stream:
-    """What a corpus would tell. Of disputed posts the truth stands for the language that is likeliest."""
+    """Return the numbers that a corpus has. The truth replaces the likeliest language of disputed posts."""
     agreed, truth = population.agreed, population.truth
     return Stream(
         {str(label): number for label, number in Counter(agreed[agreed >= 0].tolist()).items()},

@@ -1,13 +1,13 @@
-"""The three designs on a made stream whose truth is known: how often the intervals cover it.
+"""The three designs on a generated stream with known truth: how often the intervals cover it.
 
-A stream of posts by authors, with times, is made of real sentences (population_stream.py says how), imported and
-prelabelled. Then, for each seed, the uniform, the recall-oriented and the precision-oriented draws are made from its
-files by one predictor, the truth stands in for readers, and what each draw shows of the detectors and their majority is
-held against its frame. Recall is held against the whole stream too, since that is what the recall-oriented draw is for.
-One process a core, all on one stream.
+A stream of posts by authors, with times, is generated from real sentences (population_stream.py), imported and
+prelabelled. Then, for each seed, uniform, recall-oriented and precision-oriented draws are made with one predictor. The
+truth replaces readers, and each draw's figures for the detectors and their majority are compared with its frame. Recall
+is also compared with the whole stream, which a recall-oriented draw should represent. There is one process per core,
+all on the same stream.
 
-A recall-oriented draw of 200 of a stream of 400,000 is under a tenth of its frame for the dozen commonest languages; so
-is a precision-oriented one. The uniform draw is a fortieth, and has 30 posts of about as many languages.
+With a stream of 400,000 posts, a recall- or precision-oriented draw of 200 is under a tenth of its frame for the dozen
+commonest languages. The uniform draw is a fortieth of the stream, and has 30 posts of about as many languages.
 """
 
 import json
@@ -39,7 +39,7 @@ from corpora.core.languages import UND
 
 NAME = "population"
 LICENCE = "CC-BY-4.0"
-# So many seeds must show it.
+# Seeds from which on the coverage is checked.
 SEEDS = 200
 
 
@@ -78,17 +78,17 @@ def run(folder: Path, options) -> None:
         habit=options.population_habit,
         seed=options.seed,
     )
-    tell_stream(stream, covered, fitted, users, options.population_habit)
+    print_stream(stream, covered, fitted, users, options.population_habit)
     with new_place(sqlite=True) as place:
         set_up(place, stream)
-        known, counted = draw_and_count(place, options)
-    cells = list(cells_of(known, counted))
+        truths, counted = draw_and_count(place, options)
+    cells = list(cells_of(truths, counted))
     uniform, recall, precision = options.population_sizes
     print(
         f"{len(counted)} seeds, by {options.population_predictor}: {uniform:,} posts drawn uniformly, {recall:,} for "
         f"recall and {precision:,} for precision a language, or the whole frame; {len(cells):,} cells.\n"
     )
-    report(known, cells, options.population_predictor, options.population_detail)
+    report(truths, cells, options.population_predictor, options.population_detail)
     print("\n".join(f"{step}: {seconds:,.0f} s" for step, seconds in place.took.items()) + "\n")
     if len(counted) >= SEEDS:
         check(cells)
@@ -106,22 +106,22 @@ def set_up(place: Place, stream: Sequence[StreamPost]) -> None:
 
 
 def draw_and_count(place: Place, options) -> tuple[dict, list[list]]:
-    """What is true of the stream, and what each seed's draws count."""
+    """Return the truth about the stream, and the counts of each seed's draws."""
     seeds = [f"{options.seed}-{number}" for number in range(options.population_seeds)]
     workers = max(1, min(os.cpu_count() or 1, len(seeds)))
     sizes = map(str, options.population_sizes)
     fixed = [place.folder / "truth.json", options.population_predictor, *sizes]
 
-    def work(own: list[str]) -> list:
-        told = place.run("-m", "benchmarks.population_work", *fixed, *own)
-        return [json.loads(line) for line in told.splitlines()]
+    def work(batch: list[str]) -> list:
+        output = place.run("-m", "benchmarks.population_work", *fixed, *batch)
+        return [json.loads(line) for line in output.splitlines()]
 
     with place.timed("draws and counts"), ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(work, [seeds[number::workers] for number in range(workers)]))
-    return parts[0][0], [counts for _, *own in parts for counts in own]
+    return parts[0][0], [counts for _, *by_seed in parts for counts in by_seed]
 
 
-def tell_stream(
+def print_stream(
     stream: Sequence[StreamPost], covered: float, fitted: Fit, users: list[list[str]], habit: float
 ) -> None:
     kinds = Counter(post.kind for post in stream)
@@ -163,7 +163,7 @@ def _rounded(value: float | tuple[float, float]) -> str:
 
 
 def _quantile(at: float) -> Callable[[list[list[str]]], float]:
-    return lambda authors: float(np.quantile([len(own) for own in authors if len(own) >= LEAST_POSTS], at))
+    return lambda authors: float(np.quantile([len(labels) for labels in authors if len(labels) >= LEAST_POSTS], at))
 
 
 def _plain(labels: Iterable[str]) -> Counter[str]:
@@ -171,11 +171,11 @@ def _plain(labels: Iterable[str]) -> Counter[str]:
 
 
 def _undefined(authors: list[list[str]]) -> float:
-    return 100 - 100 * sum(_plain(own).total() for own in authors) / sum(map(len, authors))
+    return 100 - 100 * sum(_plain(labels).total() for labels in authors) / sum(map(len, authors))
 
 
 def _dominant(authors: list[list[str]], least: float) -> float:
-    counts = [count for own in authors if (count := _plain(own))]
+    counts = [count for labels in authors if (count := _plain(labels))]
     return 100 * _mean(max(count.values()) >= least * count.total() for count in counts)
 
 

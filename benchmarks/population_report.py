@@ -10,10 +10,10 @@ from annotate.core.estimation.proportions import jeffreys
 from benchmarks.place import BenchmarkFailed
 from benchmarks.tables import share, show
 
-# Where more of a frame is drawn, an interval of plain counts is too long, and covers more often than it says.
+# If more of a frame is drawn, an interval from plain counts is too long, and covers more often than stated.
 SMALL_FRACTION = 0.1
 COVERED = (0.93, 0.97)
-# Languages with fewer posts in the later window are not shown alone.
+# Languages with fewer posts in the later window are not shown separately.
 LEAST_SHOWN = 30
 REASONS = {
     "silent": "nothing",
@@ -26,7 +26,7 @@ interval = cache(jeffreys)
 
 
 class Cell(NamedTuple):
-    """What one seed's draw shows of one figure. fraction: how much of its frame was drawn."""
+    """One figure of one seed's draw. fraction: how much of its frame was drawn."""
 
     design: str
     predictor: str
@@ -51,17 +51,17 @@ class Cell(NamedTuple):
         return low <= truth <= high
 
 
-def cells_of(known: dict, counted: Iterable[list]) -> Iterable[Cell]:
-    frames = {(design, language): posts for design, language, posts, _ in known["frames"]}
+def cells_of(truths: dict, counted: Iterable[list]) -> Iterable[Cell]:
+    frames = {(design, language): posts for design, language, posts, _ in truths["frames"]}
     truth = {
         (design, language, *key): hits / posts
-        for design, language, _, figures in known["frames"]
+        for design, language, _, figures in truths["frames"]
         for *key, hits, posts in figures
         if posts
     }
     stream = {
         (reached["language"], name): parts["stream"][0] / parts["stream"][1]
-        for reached in known["reached"]
+        for reached in truths["reached"]
         for name, parts in reached["recall"].items()
         if parts["stream"][1]
     }
@@ -78,7 +78,7 @@ def cells_of(known: dict, counted: Iterable[list]) -> Iterable[Cell]:
             )
 
 
-def report(known: dict, cells: list[Cell], predictor: str, detail: bool) -> None:
+def report(truths: dict, cells: list[Cell], predictor: str, detail: bool) -> None:
     groups: dict[str, list[Cell]] = {"under a tenth drawn, truth between 0 and 1": [c for c in cells if c.plain]}
     for design, figure in dict.fromkeys((cell.design, cell.figure) for cell in cells):
         groups[f"  {design}: {figure}"] = [c for c in cells if c.plain and (c.design, c.figure) == (design, figure)]
@@ -108,11 +108,11 @@ def report(known: dict, cells: list[Cell], predictor: str, detail: bool) -> None
         ],
     )
     for name in measured if detail else [predictor]:
-        show_reached(known["reached"], [cell for cell in recall if cell.predictor == name], name)
+        show_reached(truths["reached"], [cell for cell in recall if cell.predictor == name], name)
     missed = Counter()
-    for reached in known["reached"]:
+    for reached in truths["reached"]:
         missed.update(reached["missed"])
-    posts = sum(reached["recall"][predictor]["stream"][1] for reached in known["reached"])
+    posts = sum(reached["recall"][predictor]["stream"][1] for reached in truths["reached"])
     show(
         "Posts that no recall-oriented draw can reach, by what their author wrote in the history",
         ["", "posts", "of all"],
@@ -123,7 +123,7 @@ def report(known: dict, cells: list[Cell], predictor: str, detail: bool) -> None
 
 
 def _sides(rows: Sequence[Cell]) -> tuple[int, str, str, str]:
-    """How many figures, coverage, and how often the truth lies on either side of the interval."""
+    """Return the number of figures, the coverage, and how often the truth lies on either side of the interval."""
     below = sum(cell.truth < interval(cell.hits, cell.posts)[0] for cell in rows)
     above = sum(cell.truth > interval(cell.hits, cell.posts)[1] for cell in rows)
     figures = len({(cell.design, cell.predictor, cell.figure, cell.language) for cell in rows})
@@ -139,24 +139,24 @@ def _recall_row(rows: Sequence[Cell]) -> list[object]:
         len(rows),
         share(sum(cell.covers(cell.truth) for cell in rows), len(rows)),
         share(sum(cell.covers(cell.stream) for cell in rows), len(rows)),
-        100 * _mean(_mean(cell.hits / cell.posts - cell.truth for cell in own) for own in by_language.values()),
-        100 * _mean(_mean(cell.hits / cell.posts - cell.stream for cell in own) for own in by_language.values()),
+        100 * _mean(_mean(cell.hits / cell.posts - cell.truth for cell in group) for group in by_language.values()),
+        100 * _mean(_mean(cell.hits / cell.posts - cell.stream for cell in group) for group in by_language.values()),
     ]
 
 
-def show_reached(known: list[dict], cells: Sequence[Cell], name: str) -> None:
-    """Languages by their posts; recall in per cent.
+def show_reached(languages: list[dict], cells: Sequence[Cell], name: str) -> None:
+    """Show the recall by language (%), the languages with most posts first.
 
-    The gap is the recall of the language's posts that the design reaches less that of all, in points, whatever is
-    drawn; beside it is its standard deviation if the posts that are out of reach were any of them.
+    The gap is the recall of the posts that the design can reach minus the recall of all posts (points). Next to it is
+    its standard deviation if the posts out of reach were random.
     """
     rows = []
-    for reached in sorted(known, key=lambda reached: -reached["recall"][name]["stream"][1]):
+    for reached in sorted(languages, key=lambda reached: -reached["recall"][name]["stream"][1]):
         parts = reached["recall"][name]
         posts, inside = parts["stream"][1], parts["inside"][1]
         if posts < LEAST_SHOWN or not inside:
             continue
-        own = [cell for cell in cells if cell.language == reached["language"]]
+        group = [cell for cell in cells if cell.language == reached["language"]]
         of, within = parts["stream"][0] / posts, parts["inside"][0] / inside
         rows.append(
             [
@@ -169,10 +169,10 @@ def show_reached(known: list[dict], cells: Sequence[Cell], name: str) -> None:
                 100 * parts["missed"][0] / parts["missed"][1] if parts["missed"][1] else "-",
                 100 * (within - of),
                 100 * sqrt(of * (1 - of) / posts * (posts - inside) / inside),
-                len(own),
-                100 * _mean(cell.hits / cell.posts for cell in own) if own else "-",
-                share(sum(cell.covers(cell.truth) for cell in own), len(own)),
-                share(sum(cell.covers(cell.stream) for cell in own), len(own)),
+                len(group),
+                100 * _mean(cell.hits / cell.posts for cell in group) if group else "-",
+                share(sum(cell.covers(cell.truth) for cell in group), len(group)),
+                share(sum(cell.covers(cell.stream) for cell in group), len(group)),
             ]
         )
     show(
@@ -186,23 +186,23 @@ def show_reached(known: list[dict], cells: Sequence[Cell], name: str) -> None:
 
 
 def show_figures(cells: Sequence[Cell]) -> None:
-    found: dict[tuple[str, ...], list[Cell]] = {}
+    by_figure: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
-        found.setdefault((cell.design, cell.figure, cell.language, cell.predictor), []).append(cell)
+        by_figure.setdefault((cell.design, cell.figure, cell.language, cell.predictor), []).append(cell)
     show(
         "Every figure: posts (mean), how much of the frame is drawn, truth and mean estimate (%), how often it covers",
         ["figure", "cells", "posts", "drawn", "truth", "estimate", "covers"],
         [
             [
                 " ".join(filter(None, key)),
-                len(own),
-                _mean(cell.posts for cell in own),
-                f"{own[0].fraction:.1%}",
-                100 * own[0].truth,
-                100 * _mean(cell.hits / cell.posts for cell in own),
-                share(sum(cell.covers(cell.truth) for cell in own), len(own)),
+                len(group),
+                _mean(cell.posts for cell in group),
+                f"{group[0].fraction:.1%}",
+                100 * group[0].truth,
+                100 * _mean(cell.hits / cell.posts for cell in group),
+                share(sum(cell.covers(cell.truth) for cell in group), len(group)),
             ]
-            for key, own in sorted(found.items())
+            for key, group in sorted(by_figure.items())
         ],
     )
 

@@ -1,8 +1,8 @@
-"""A made stream of posts with authors and times, whose truth is known: real sentences, by authors as TweetLID has them.
+"""A generated stream of posts with authors, times and known truth: real sentences by authors like those of TweetLID.
 
-The authors are a model, fitted to the users of a real history who posted ten times or more. A label of that history is
-one language (es); or ambiguous between several (ca/es), a mixture of several (en+es), or und. What the 2015 article's
-guidelines call undefined is all of the latter three, so here they are one: an undefined post.
+The model of authors is fitted to the users of a real history with ten or more posts. A label of that history is one
+language (es), ambiguous between several (ca/es), a mixture of several (en+es), or und. The guidelines of the 2015
+article call the last three undefined, so here they are undefined posts.
 """
 
 import csv
@@ -25,21 +25,22 @@ LEAST_POSTS = 10
 # The article's: March to May, and July.
 HISTORY = (datetime(2014, 3, 1, tzinfo=UTC), datetime(2014, 6, 1, tzinfo=UTC))
 WINDOW = (datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC))
-# Tweets in languages that the uniform sample of 2014 has none of, or one: their share of the stream is a choice.
+# Chosen shares for languages with at most one tweet in the uniform sample of 2014.
 CHOSEN_SHARES = {"pcm": 0.01, "am": 0.001, "ha": 0.001}
-# Shares of the posts. As many in July as in the history, so that frames are ten times a draw with fewer posts in all.
+# Shares of the posts. July has as many as the history, so that frames are ten times a draw with fewer posts overall.
 PERIODS = ((*HISTORY, 0.45), (HISTORY[1], WINDOW[0], 0.1), (*WINDOW, 0.45))
 
 
 @dataclass(frozen=True)
 class AuthorModel:
-    """What is the same for all authors. Beta distributions are pairs (a, b); shares are fractions of posts.
+    """The parameters common to all authors. Beta distributions are pairs (a, b); shares are fractions of posts.
 
-    An author has 10 posts and a Lomax(tail, scale) number more; a share ~ Beta(undefined) of them is undefined. Of the
-    others, `two` of the authors write the share main_of_two in their main language, and the rest of the authors a share
-    ~ Beta(main_of_one). Of what is neither, the share `second` is in a second language, the rest in a third. The second
-    is English in a share `english` of authors whose main language is another, else any other by its share of the
-    stream, as the third is. Of undefined posts a share `mixed` mixes the first two languages.
+    An author has 10 + Lomax(tail, scale) posts, of which a share ~ Beta(undefined) is undefined. A fraction `two` of
+    the authors write the share main_of_two of their other posts in their main language, and all other authors a share
+    ~ Beta(main_of_one). Of the remaining posts, the share `second` is in a second language, and the rest in a third.
+    The second language is English for a fraction `english` of authors with another main language; otherwise, it is
+    drawn by the languages' shares of the stream, like the third. A share `mixed` of undefined posts mixes the first two
+    languages.
     """
 
     tail: float
@@ -54,7 +55,7 @@ class AuthorModel:
 
     @property
     def in_main(self) -> float:
-        """The mean share of an author's posts in the main language, undefined ones apart."""
+        """The mean share of an author's posts in the main language, without undefined posts."""
         one, other = self.main_of_one
         return self.two * self.main_of_two + (1 - self.two) * one / (one + other)
 
@@ -68,7 +69,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class StreamPost:
-    """label: what people say who follow the article's guidelines; kind: the language, or what makes it undefined."""
+    """label: the right one by the article's guidelines; kind: the language, or the kind of undefined post."""
 
     id: str
     text: str
@@ -79,21 +80,21 @@ class StreamPost:
 
 
 def read_history(folder: Path) -> list[list[str]]:
-    """The labels of each user of tweetlid_history with ten posts or more."""
+    """Return the labels of each user of tweetlid_history who has ten or more posts."""
     lines = lines_of(folder, "tweetlid_history/user_language_history.tsv")
-    found: dict[str, list[str]] = {}
+    by_user: dict[str, list[str]] = {}
     for row in csv.DictReader(lines, delimiter="\t"):
-        found.setdefault(row["user"], []).append(row["lang"])
-    users = [labels for labels in found.values() if len(labels) >= LEAST_POSTS]
+        by_user.setdefault(row["user"], []).append(row["lang"])
+    users = [labels for labels in by_user.values() if len(labels) >= LEAST_POSTS]
     if not users:
         raise MissingData(f"No user of {folder}/tweetlid_history has {LEAST_POSTS} posts.")
     return users
 
 
 def fit(users: Sequence[Sequence[str]]) -> Fit:
-    """The model by maximum likelihood: Lomax of posts beyond 10 (from 9.5, whole numbers as their middles), a
-    beta-binomial, and a mixture of one with a binomial for the main language, which fits far better than either alone
-    (its logarithm is 21 higher than the beta-binomial's); the rest are plain shares over all users' posts."""
+    """Fit the model by maximum likelihood. Numbers of posts have a Lomax distribution from 9.5, and undefined posts a
+    beta-binomial one. Posts in the main language have a mixture of a binomial and a beta-binomial, whose log-likelihood
+    is 21 higher than the beta-binomial's. All else are plain shares of the posts of all users."""
     lengths = [len(labels) for labels in users]
     tail, _, scale = stats.lomax.fit(np.array(lengths) - (LEAST_POSTS - 0.5), floc=0)
     undefined, main = [], []
@@ -132,17 +133,17 @@ def _is_undefined(label: str) -> bool:
 
 
 def _one_beta(hits: np.ndarray, of: np.ndarray, a: float, b: float) -> np.ndarray:
-    """The chance of each user's hits where users' shares are ~ Beta(a, b)."""
+    """Return the probability of each user's hits if users' shares are ~ Beta(a, b)."""
     return stats.betabinom.pmf(hits, of, a, b)
 
 
 def _main_language(hits: np.ndarray, of: np.ndarray, two: float, share: float, a: float, b: float) -> np.ndarray:
-    """The chance of each user's hits where the share of some is fixed and of others ~ Beta(a, b)."""
+    """Return the probability of each user's hits if some users have a fixed share, and others one ~ Beta(a, b)."""
     return two * stats.binom.pmf(hits, of, share) + (1 - two) * stats.betabinom.pmf(hits, of, a, b)
 
 
 def _likeliest(chance: Callable, counts: Sequence[tuple[int, int]], start: Sequence[float]) -> list[float]:
-    """The parameters that make (hits, posts) of all users likeliest. Where there are four, two are shares."""
+    """Return the likeliest parameters for users' (hits, posts). Of four parameters, two are shares."""
     hits, of = np.array(counts).T
     shares = len(start) - 2
 
@@ -153,12 +154,12 @@ def _likeliest(chance: Callable, counts: Sequence[tuple[int, int]], start: Seque
         return -float(np.log(chance(hits, of, *unfolded(x))).sum())
 
     first = np.concatenate([special.logit(start[:shares]), np.log(start[shares:])])
-    found = optimize.minimize(unlikeliness, first, method="Nelder-Mead", options={"maxiter": 5_000, "maxfev": 5_000})
-    return [float(value) for value in unfolded(found.x)]
+    optimum = optimize.minimize(unlikeliness, first, method="Nelder-Mead", options={"maxiter": 5_000, "maxfev": 5_000})
+    return [float(value) for value in unfolded(optimum.x)]
 
 
 def texts_and_shares(folder: Path) -> tuple[dict[str, list[str]], dict[str, float], float]:
-    """Language -> its texts; language or und -> its share of the stream; what part of the uniform sample these are."""
+    """Return the texts by language, the shares of the languages and und, and their share of the uniform sample."""
     pools = sentences(folder)
     for language in ("am", "ha", "pcm", "pt", "sw"):
         pools.setdefault(language, []).extend(lines_of(folder, f"afrisenti_tweets/{language}.txt"))
@@ -179,10 +180,10 @@ def make_stream(
     habit: float,
     seed: str,
 ) -> list[StreamPost]:
-    """Posts in order of time, with new ids. of: the share of each language and of und, about which authors vary.
+    """Return posts in order of time, with new ids.
 
-    habit: how alike in length one author's texts are in a language, as the correlation of two texts' places in the
-    order of length (Gaussian copula); 0 is not at all. The texts of all authors together are the same whatever it is.
+    of: mean shares of the languages and und, from which authors differ; habit: correlation of the lengths of two texts
+    by one author in a language (Gaussian copula). It does not change the texts of all authors together.
     """
     rng = np.random.default_rng(list(f"{seed} stream".encode()))
     languages = [code for code in of if code != UND]
@@ -193,20 +194,20 @@ def make_stream(
     precision = sum(model.undefined)
     undefined = rng.beta(of[UND] * precision, (1 - of[UND]) * precision, len(lengths))
     main = np.where(rng.random(len(lengths)) < model.two, model.main_of_two, rng.beta(*model.main_of_one, len(lengths)))
-    # Which of the author's languages; 3 is none.
+    # The index of the author's language; 3: undefined.
     which = np.where(
         rng.random(posts) < undefined[author],
         3,
         np.where(rng.random(posts) < main[author], 0, np.where(rng.random(posts) < model.second, 1, 2)),
     )
-    own = rng.normal(size=len(lengths))[author]
-    place = special.ndtr(np.sqrt(habit) * own + np.sqrt(1 - habit) * rng.normal(size=posts))
+    trait = rng.normal(size=len(lengths))[author]
+    place = special.ndtr(np.sqrt(habit) * trait + np.sqrt(1 - habit) * rng.normal(size=posts))
     by_length = {code: sorted(pools[code], key=lambda text: (len(text), text)) for code in languages}
 
     def written(number: int, code: str) -> str:
         return by_length[code][int(place[number] * len(by_length[code]))]
 
-    found = []
+    stream = []
     seconds = _times(rng, posts)
     for rank, number in enumerate(np.argsort(seconds, kind="stable")):
         mine = [languages[code] for code in spoken[author[number]]]
@@ -218,7 +219,7 @@ def make_stream(
         else:
             kind = MADE_KINDS[rng.integers(len(MADE_KINDS))]
             text = undefined_text(rng, kind)
-        found.append(
+        stream.append(
             StreamPost(
                 id=str(FIRST_ID + rank * ID_STEP),
                 text=text,
@@ -228,11 +229,11 @@ def make_stream(
                 kind=kind,
             )
         )
-    return found
+    return stream
 
 
 def _lengths(rng: np.random.Generator, model: AuthorModel, posts: int) -> np.ndarray:
-    """Posts of each author, of so many authors that they have `posts` or more."""
+    """Return the numbers of posts of enough authors to have `posts` in total."""
     some = LEAST_POSTS + np.floor(0.5 + model.scale * rng.pareto(model.tail, posts // LEAST_POSTS + 1) - 0.5)
     return some[: 1 + np.searchsorted(np.cumsum(some), posts)].astype(int)
 
@@ -240,10 +241,10 @@ def _lengths(rng: np.random.Generator, model: AuthorModel, posts: int) -> np.nda
 def _spoken(
     rng: np.random.Generator, model: AuthorModel, languages: list[str], weights: np.ndarray, authors: int
 ) -> np.ndarray:
-    """Three languages of each author, main first, as places in the list.
+    """Return three languages of each author, the main one first, as indices.
 
-    Main languages are drawn by weights such that the languages have their shares of all posts, although many have
-    English for a second: found by adjusting them until they do.
+    The weights of main languages are adjusted until all posts have the languages' shares, although English is the
+    second language of many.
     """
     size = len(languages)
     second = (1 - model.english) * np.tile(weights, (size, 1))
@@ -256,18 +257,18 @@ def _spoken(
     for _ in range(50):
         mains *= weights / (model.in_main * mains + (1 - model.in_main) * mains @ second)
         mains /= mains.sum()
-    found = np.empty((authors, 3), int)
-    found[:, 0] = rng.choice(size, authors, p=mains)
-    for number, main in enumerate(found[:, 0]):
-        found[number, 1] = rng.choice(size, p=second[main])
+    spoken = np.empty((authors, 3), int)
+    spoken[:, 0] = rng.choice(size, authors, p=mains)
+    for number, main in enumerate(spoken[:, 0]):
+        spoken[number, 1] = rng.choice(size, p=second[main])
         third = weights.copy()
-        third[found[number, :2]] = 0
-        found[number, 2] = rng.choice(size, p=third / third.sum())
-    return found
+        third[spoken[number, :2]] = 0
+        spoken[number, 2] = rng.choice(size, p=third / third.sum())
+    return spoken
 
 
 def _times(rng: np.random.Generator, posts: int) -> np.ndarray:
-    """Seconds after the history begins, evenly within each period."""
+    """Return the seconds since the start of the history, drawn uniformly within each period."""
     starts, ends, parts = zip(*PERIODS, strict=True)
     period = rng.choice(len(PERIODS), posts, p=parts)
     start = np.array([(moment - HISTORY[0]).total_seconds() for moment in starts])
@@ -276,7 +277,7 @@ def _times(rng: np.random.Generator, posts: int) -> np.ndarray:
 
 
 def write_jsonl(stream: Iterable[StreamPost], path: Path) -> None:
-    """What is imported: nothing of the truth."""
+    """Write the file to import, without the truth."""
     with open(path, "w", encoding="utf-8") as file:
         for post in stream:
             row = {"id": post.id, "text": post.text, "author": post.author}

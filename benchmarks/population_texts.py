@@ -1,10 +1,10 @@
-"""Made posts that are in no one language: laughter, names, numbers, emoji, interjections, gibberish, and mixtures."""
+"""Generated posts in no single language: laughter, names, numbers, emoji, interjections, gibberish and mixtures."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-# The commonest of these in the languages of Twitter. Not one of them is a post that somebody wrote.
+# Common examples in the languages of Twitter. None is a real post.
 _WORDS = {
     "laughter": "ha je ja hi ki rs hue хах 5 55 w ㅋ ㅎ ه خ 哈 笑 草",
     "interjections": "ok wow yay hmm aww omg oh uff mmm lol eh ah xD <3 :) :( ;) ^^ nooo bravo gol super radio taxi",
@@ -23,7 +23,7 @@ MADE_KINDS = (*_WORDS, "numbers")
 
 
 def undefined_text(rng: np.random.Generator, kind: str) -> str:
-    """A text that can be understood in any language, or in none."""
+    """Return a text that could be in any language, or in none."""
     if kind == "numbers":
         one, two, three = (int(number) for number in rng.integers(1, 60, 3))
         ways = (f"{one}-{two}", f"{one % 24:02}:{two:02}", f"{one}/{two} {three}%", f"+{one}{two}{three}")
@@ -44,11 +44,11 @@ def _some(rng: np.random.Generator, words: Sequence[str], number: int) -> list[s
 
 
 def mixed_text(first: str, second: str) -> str:
-    """The first half of one text and the last of another, in other languages."""
+    """Join the first half of a text to the second half of a text in another language."""
     return f"{first[: _middle(first)]} {second[_middle(second) :].strip()}"
 
 
 def _middle(text: str) -> int:
-    """Between two words where there are any."""
+    """Return the middle of a text, between two words if possible."""
     place = text.find(" ", len(text) // 2)
     return place if place > 0 else len(text) // 2

@@ -1,8 +1,8 @@
-"""Draws of some seeds from one stream whose truth is known, and what they count; prints JSON.
+"""Draws with several seeds from one stream with known truth, and their counts. Prints JSON.
 
-The first line is what is true of the stream, then there is one a seed. The frames are worked out here once more, from
-the truth and the labels, not by the queries that draw. Arguments: TRUTH PREDICTOR, sizes of the uniform, recall and
-precision draws, SEEDS...
+The first line is the truth about the stream, and the others are one per seed. The frames are computed here from the
+truth and the labels, independently of the queries that draw. Arguments: TRUTH PREDICTOR, sizes of the uniform, recall
+and precision draws, SEEDS...
 """
 
 import json
@@ -31,26 +31,26 @@ from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.predictor_labels import MAJORITY, find_predictor, predicted_labels  # noqa: E402
 
 NAME = "population"
-# A count of fewer posts is no cell.
+# Least number of posts of a cell.
 CELL_POSTS = 30
-# An author writes in a language if it has so much of their history.
+# Share of an author's history from which on the author writes in a language.
 SHARE = Fraction(1, 10)
 
 # Predictor, figure, language (blank for all).
 Key = tuple[str, str, str]
-# Design, and the language that it is for.
+# Design and its language.
 Draw = tuple[str, str]
 
 
 @cache
 def stands_for(code: str) -> tuple[str, ...]:
-    """The labels that a predictor's code is right for."""
+    """Return the labels for which a predictor's code is right."""
     return (LANGUAGES[code].labels or (code,)) if code in LANGUAGES else (code,)
 
 
 @dataclass(frozen=True)
 class Population:
-    """All posts of a corpus, one place in each array a post. right: predictor -> whether its label is right."""
+    """All posts of a corpus, one element of each array per post. right: predictor -> whether its label is right."""
 
     corpus: str
     place: dict[str, int]
@@ -72,9 +72,9 @@ def load(corpus: str, truth: dict[str, str]) -> Population:
     labels = [truth[key] for key in ids]
     predicted, right = {}, {}
     for name in (*DEFAULT.voters, MAJORITY):
-        said = predicted_labels(corpus, find_predictor(corpus, name), ids)
-        predicted[name] = np.array([said[key] for key in ids])
-        right[name] = np.array([label in stands_for(said[key]) for key, label in zip(ids, labels, strict=True)])
+        codes = predicted_labels(corpus, find_predictor(corpus, name), ids)
+        predicted[name] = np.array([codes[key] for key in ids])
+        right[name] = np.array([label in stands_for(codes[key]) for key, label in zip(ids, labels, strict=True)])
     return Population(
         corpus=corpus,
         place={key: number for number, key in enumerate(ids)},
@@ -92,13 +92,13 @@ def chosen_authors(population: Population, predictor: str, language: str) -> np.
     authors = int(population.author.max()) + 1
     wrote = np.bincount(population.author[history], minlength=authors)
     labelled = history & (population.predicted[predictor] == language)
-    found = np.bincount(population.author[labelled], minlength=authors)
-    return (wrote > 0) & (found * SHARE.denominator >= wrote * SHARE.numerator)
+    matches = np.bincount(population.author[labelled], minlength=authors)
+    return (wrote > 0) & (matches * SHARE.denominator >= wrote * SHARE.numerator)
 
 
 def frames(population: Population, predictor: str) -> dict[Draw, np.ndarray]:
-    """Draw -> the posts that it can take; of languages with enough posts, or triggers, for a cell."""
-    found: dict[Draw, np.ndarray] = {("uniform", ""): np.arange(len(population.truth))}
+    """Return each draw's frame: the posts that it can take. Languages need enough posts, or triggers, for a cell."""
+    by_draw: dict[Draw, np.ndarray] = {("uniform", ""): np.arange(len(population.truth))}
     triggers = Counter(population.predicted[predictor].tolist())
     truths = Counter(population.truth.tolist())
     window = population.within(WINDOW)
@@ -106,16 +106,16 @@ def frames(population: Population, predictor: str) -> dict[Draw, np.ndarray]:
         if code == UND:
             continue
         if triggers[code] >= CELL_POSTS:
-            found["precision", code] = np.flatnonzero(population.predicted[predictor] == code)
+            by_draw["precision", code] = np.flatnonzero(population.predicted[predictor] == code)
         if sum(truths[label] for label in stands_for(code)) >= CELL_POSTS:
-            found["recall", code] = np.flatnonzero(
+            by_draw["recall", code] = np.flatnonzero(
                 window & chosen_authors(population, predictor, code)[population.author]
             )
-    return found
+    return by_draw
 
 
 def counted(population: Population, draw: Draw, predictor: str, rows: np.ndarray) -> dict[Key, tuple[int, int]]:
-    """Hits and posts of every figure that a draw shows, of these posts. predictor: the design's own."""
+    """Return the hits and posts of each figure of a draw, among these posts. predictor: that of the design."""
     design, language = draw
     right = {name: hits[rows] for name, hits in population.right.items()}
     truth = population.truth[rows]
@@ -126,23 +126,23 @@ def counted(population: Population, draw: Draw, predictor: str, rows: np.ndarray
         return {
             (name, "recall", language): (int((hits & domain).sum()), int(domain.sum())) for name, hits in right.items()
         }
-    found: dict[Key, tuple[int, int]] = {}
+    by_figure: dict[Key, tuple[int, int]] = {}
     defined = truth != UND
     for name, hits in right.items():
-        found[name, "accuracy", ""] = int(hits.sum()), len(rows)
-        found[name, "accuracy without und", ""] = int((hits & defined).sum()), int(defined.sum())
+        by_figure[name, "accuracy", ""] = int(hits.sum()), len(rows)
+        by_figure[name, "accuracy without und", ""] = int((hits & defined).sum()), int(defined.sum())
         for figure, labels in (("recall", truth), ("precision", population.predicted[name][rows])):
             codes, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
             of_code = np.bincount(places, weights=hits, minlength=len(codes))
             for code, some, count in zip(codes.tolist(), of_code, counts, strict=True):
-                found[name, figure, code] = int(some), int(count)
-    return found
+                by_figure[name, figure, code] = int(some), int(count)
+    return by_figure
 
 
 def samples(
     corpus: Corpus, drawn: dict[Draw, np.ndarray], predictor: str, sizes: dict[str, int], seed: str
 ) -> Iterator[Sample]:
-    """All draws of a seed."""
+    """Yield all draws of a seed."""
     by = find_predictor(corpus.name, predictor)
     yield sample_uniform(corpus, size=sizes["uniform"], seed=seed)
     languages = {design: [code for kind, code in drawn if kind == design] for design in ("recall", "precision")}
@@ -160,7 +160,7 @@ def samples(
 
 
 def places_of(population: Population, sample: Sample, frame: np.ndarray) -> np.ndarray:
-    """Where the posts of a draw stand. BenchmarkFailed where they, or their frame, are not what they must be."""
+    """Return the indices of the posts of a draw. Raise BenchmarkFailed if they or their frame are wrong."""
     rows = np.array([population.place[row["id"]] for row in sample.rows], int)
     size = min(sample.asked, len(frame))
     draw = f"The {sample.design} draw {sample.language} of seed {sample.seed}"
@@ -174,10 +174,10 @@ def places_of(population: Population, sample: Sample, frame: np.ndarray) -> np.n
 
 
 def reached(population: Population, predictor: str, language: str, frame: np.ndarray) -> dict:
-    """Which of a language's posts of the later window the recall design can draw, and why it misses others.
+    """Return how many of a language's posts in the later window the recall design can draw, and why it misses others.
 
-    missed: by authors who wrote nothing in the history; nothing in the language; less than a tenth; a tenth or more,
-    but the predictor said otherwise.
+    missed: their authors wrote nothing in the history, nothing in the language, less than a tenth in it, or a tenth or
+    more that the predictor labelled otherwise.
     """
     ours = np.isin(population.truth, stands_for(language))
     history = population.within(HISTORY)
@@ -207,7 +207,7 @@ def reached(population: Population, predictor: str, language: str, frame: np.nda
 
 
 def truths(population: Population, drawn: dict[Draw, np.ndarray], predictor: str) -> dict:
-    """What is true of each frame, in the form of counts, and of what the recall design reaches."""
+    """Return the truth about each frame as counts, and what the recall design reaches."""
     return {
         "frames": [
             [
@@ -222,15 +222,15 @@ def truths(population: Population, drawn: dict[Draw, np.ndarray], predictor: str
 
 
 def cells(population: Population, corpus: Corpus, drawn: dict[Draw, np.ndarray], predictor: str, sizes, seed) -> list:
-    """What the draws of a seed count: design and its language, posts drawn, figure, hits, posts."""
-    found = []
+    """Return the counts of a seed's draws: design and language, posts drawn, figure, hits, posts."""
+    table = []
     for sample in samples(corpus, drawn, predictor, sizes, seed):
         draw = sample.design, sample.language
         rows = places_of(population, sample, drawn[draw])
         for key, (hits, count) in counted(population, draw, predictor, rows).items():
             if count >= CELL_POSTS:
-                found.append([*draw, len(rows), *key, hits, count])
-    return found
+                table.append([*draw, len(rows), *key, hits, count])
+    return table
 
 
 def main(arguments: list[str]) -> None:

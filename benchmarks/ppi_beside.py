@@ -1,16 +1,16 @@
-"""Our accuracy and precision beside those of prediction-powered inference, on the same draws of made posts.
+"""Our accuracy and precision compared with prediction-powered inference, on the same draws of generated posts.
 
-It needs ppi-python, which nothing else here does, so it is no part of `python -m benchmarks`. In an environment
-of one's own, in the folder of the source:
+Only this module needs ppi-python, so it is not part of `python -m benchmarks`. In a separate environment, in the folder
+of the source:
 
     pip install . ppi-python
     DJANGO_SETTINGS_MODULE=deploy.settings python -m benchmarks.ppi_beside [DRAWS [SEED [NAMES...]]]
 
-The draws are those of `measuring`, by the same seed. Theirs predicts that what the detectors agree on is the truth
-(Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382), with the weight of the prediction at 1 or tuned
-(PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453); either for all agreed posts at once, each post that was
-read by the inverse of its chance, or for each agreed label apart (stratified: Fisch et al. 2024, arXiv 2406.04291).
-Disputed posts are a stratum that was read whole.
+The draws are those of `measuring` with the same seed. The prediction is that the label on which detectors agree is the
+truth (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382). Its weight is 1 or tuned (PPI++:
+Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). The posts that were read are weighted by the inverse of their
+probability, or each agreed label is a stratum (Fisch et al. 2024, arXiv 2406.04291). Disputed posts are a stratum that
+was read completely.
 """
 
 import os
@@ -39,7 +39,7 @@ NAMES = (
     "5,000 posts of 20 labels, .5%",
     "nearly a voter",
 )
-# Name -> whether it goes by stratum, and the weight of the prediction, None where it is tuned.
+# Name -> whether it is stratified, and the weight of the prediction (None: tuned).
 THEIRS = {
     "PPI": (False, 1),
     "PPI++": (False, None),
@@ -51,18 +51,18 @@ Z = 1.959964  # of 95%
 
 
 class Posts(NamedTuple):
-    """The posts of a draw, labels by number. stratum: the label agreed on, -1 where detectors do not agree; label: the
-    true one of what was read, the agreed one of the others; weight: how many posts one that was read stands for."""
+    """The posts of a draw, with numbers for labels. stratum: the agreed label, or -1 if detectors do not agree; label:
+    the true label of posts that were read, and the agreed label of others; weight: posts that a read one stands for."""
 
     stratum: np.ndarray
     label: np.ndarray
-    said: np.ndarray
+    predicted: np.ndarray
     is_read: np.ndarray
     weight: np.ndarray
 
 
 class Row(NamedTuple):
-    """An interval of one method, cut to what a share can be. both: whether ours gives one of the same figure."""
+    """An interval of one method, clipped to 0 and 1. both: whether ours has one for the same figure."""
 
     figure: str
     method: str
@@ -84,12 +84,12 @@ def compare(name: str, draws: int, seed: str) -> list[Row]:
             for (measure, label), measured in estimates(uniform).items():
                 if measure == "recall" or measured.estimate.value is None or measured.posts < WORLDS[name].counted:
                     continue
-                own, figure, value = measured.estimate, f"{measure}, {predictor}", true[predictor][measure, label]
-                given = own.has_interval
-                if given:
-                    rows.append(_row(figure, OURS, given, measured.estimate.value, own.low, own.high, value))
-                for method, found in theirs(posts, label):
-                    rows.append(_row(figure, method, given, *found, value))
+                ours, figure, value = measured.estimate, f"{measure}, {predictor}", true[predictor][measure, label]
+                has_interval = ours.has_interval
+                if has_interval:
+                    rows.append(_row(figure, OURS, has_interval, measured.estimate.value, ours.low, ours.high, value))
+                for method, interval in theirs(posts, label):
+                    rows.append(_row(figure, method, has_interval, *interval, value))
     return rows
 
 
@@ -107,16 +107,16 @@ def posts_of(uniform: Uniform) -> Posts:
 
 
 def theirs(posts: Posts, label: str) -> Iterator[tuple[str, tuple[float, float, float]]]:
-    """Method -> value, low and high: of the precision of the label, or of accuracy where it is empty.
+    """Yield each method with value, low and high of the precision of the label, or of accuracy if the label is empty.
 
-    Precision is a share of posts whose number is known. Each is measured from the share that the prediction gives, as
-    the delta method does with a ratio (Cochran 1977, Sampling Techniques, section 2.11); the others count nought.
+    Precision is a share of a known number of posts. Each of these is measured from the predicted share, as in the delta
+    method for ratios (Cochran 1977, Sampling Techniques, section 2.11); other posts count zero.
     """
-    is_in = posts.said == int(label) if label else np.full(len(posts.said), True)
-    right = posts.said == posts.label
+    is_in = posts.predicted == int(label) if label else np.full(len(posts.predicted), True)
+    right = posts.predicted == posts.label
     agreed = np.where(posts.stratum < 0, posts.label, posts.stratum)
-    start, inside = (posts.said == agreed)[is_in].mean(), is_in.mean()
-    truth, guess = (np.where(is_in, hits - start, 0.0) / inside for hits in (right, posts.said == agreed))
+    start, inside = (posts.predicted == agreed)[is_in].mean(), is_in.mean()
+    truth, guess = (np.where(is_in, hits - start, 0.0) / inside for hits in (right, posts.predicted == agreed))
     by_label = [posts.stratum == stratum for stratum in np.unique(posts.stratum)]
     for method, (stratified, tuning) in THEIRS.items():
         parts = by_label if stratified else [posts.stratum < 0, posts.stratum >= 0]
@@ -127,8 +127,8 @@ def theirs(posts: Posts, label: str) -> Iterator[tuple[str, tuple[float, float, 
 def added_up(
     posts: Posts, truth: np.ndarray, guess: np.ndarray, parts: Sequence[np.ndarray], tuning: float | None
 ) -> tuple[float, float]:
-    """The mean of all posts and its standard error, from that of each part, times the part's share. As the shares are
-    those of a draw and not of what was drawn from, the means of the parts spread as well."""
+    """Return the mean of all posts and its standard error, from the parts' means weighted by their shares. The shares
+    are those of a draw, so the variance between the parts counts as well."""
     values, variances, shares = [], [], []
     for part in parts:
         if not np.any(truth[part]) and not np.any(guess[part]):
@@ -149,7 +149,7 @@ def _mean(
     if is_read.all():
         return truth.mean(), truth.std() / np.sqrt(len(truth))
     if not np.ptp(guess):
-        tuning = 1  # nothing to tune by: theirs would divide by nought
+        tuning = 1  # nothing to tune by: ppi_py would divide by zero
     low, high = ppi_mean_ci(truth[is_read], guess[is_read], guess, alpha=0.05, lam=tuning, w=weight[is_read])
     return (low.item() + high.item()) / 2, (high.item() - low.item()) / 2 / Z
 
@@ -158,15 +158,15 @@ def report(name: str, rows: list[Row]) -> None:
     table = []
     for figure in dict.fromkeys(row.figure for row in rows):
         for method in (OURS, *THEIRS):
-            own = [row for row in rows if (row.figure, row.method) == (figure, method)]
-            found, alone = [row for row in own if row.both], [row for row in own if not row.both]
+            group = [row for row in rows if (row.figure, row.method) == (figure, method)]
+            shared, alone = [row for row in group if row.both], [row for row in group if not row.both]
             table.append(
                 [
                     f"{figure}: {method}",
-                    len(found),
-                    share(sum(row.covers for row in found), len(found)),
-                    f"{100 * sum(row.width for row in found) / len(found):.2f}" if found else "-",
-                    f"{100 * sum(row.off for row in found) / len(found):+.2f}" if found else "-",
+                    len(shared),
+                    share(sum(row.covers for row in shared), len(shared)),
+                    f"{100 * sum(row.width for row in shared) / len(shared):.2f}" if shared else "-",
+                    f"{100 * sum(row.off for row in shared) / len(shared):+.2f}" if shared else "-",
                     len(alone),
                     share(sum(row.covers for row in alone), len(alone)),
                 ]
@@ -178,8 +178,8 @@ def report(name: str, rows: list[Row]) -> None:
 def main(draws: str = "300", seed: str = "2015", *names: str) -> None:
     names = names or NAMES
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(compare, names, [int(draws)] * len(names), [seed] * len(names))
-        for name, rows in zip(names, found, strict=True):
+        tables = pool.map(compare, names, [int(draws)] * len(names), [seed] * len(names))
+        for name, rows in zip(names, tables, strict=True):
             report(name, rows)
 
 

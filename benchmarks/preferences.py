@@ -1,8 +1,7 @@
-"""Simulated tasks of two systems: whether the intervals hold the truth, and what becomes of who takes the left. And of
-three and five: whether the intervals of differences of strength hold the truth.
+"""Simulated preferences: whether the intervals cover the truth, and whether a judge who always takes the left is found.
 
-In every task a message has its own shares of people who prefer the one system, the other, or neither, drawn for it.
-No data are needed; the core that tasks use makes the figures.
+Tasks have two systems, or three and five, whose differences of strength are estimated. In each task, every message has
+random shares of people who prefer one system, the other, or neither. No data are needed.
 """
 
 from pathlib import Path
@@ -23,7 +22,7 @@ from tests.annotate.simulated_preferences import (
 
 SIZES = (50, 100, 500)
 ORDERED_SIZES = (10, 20, 50, 200)
-# Systems that are liked alike, and such that are not, with one of three judges who always takes what stands first.
+# Equal and unequal systems, with one of three judges always taking the first.
 LEFT = {
     "liked alike": Population((0.4, 0.4, 0.2), alike=1, left=1),
     "one is better": Population((0.45, 0.35, 0.2), alike=1, left=1),
@@ -57,43 +56,45 @@ def run(folder: Path, options) -> None:
 
 
 def covered(population: Population, size: int, tasks: int, chance) -> list[str]:
-    """How often the interval of each share holds the truth; and how often the sign test finds a difference at 5%."""
+    """Return how often each share's interval covers the truth, and how often the sign test finds a difference at 5%."""
     held, found_apart = dict.fromkeys(population.truth(), 0), 0
     for _ in range(tasks):
-        [found] = compared(judgments(population, size, chance))
-        found_apart += found.p < 0.05
+        [comparison] = compared(judgments(population, size, chance))
+        found_apart += comparison.p < 0.05
         for answer, true in population.truth().items():
-            held[answer] += found.shares[answer].low <= true <= found.shares[answer].high
+            held[answer] += comparison.shares[answer].low <= true <= comparison.shares[answer].high
     return [*(share(held[answer], tasks) for answer in (*SYSTEMS, TIE)), share(found_apart, tasks)]
 
 
 def left(population: Population, size: int, tasks: int, chance) -> list[str]:
-    """How often he is out of line in the table of people, and anybody else; the share of his judgments for the first
-    system; and its win share, ties as half, without and with him."""
+    """Return how often that judge, and any other one, is out of line in the table of people; the share of his judgments
+    for the first system; and its win share (ties as half) without and with him."""
     seen, others, his, without, whole = 0, 0, [], [], []
     for _ in range(tasks):
-        said = judgments(population, size, chance)
-        out = [each.person for each in sides(said)[1] if each.is_out_of_line]
+        sample = judgments(population, size, chance)
+        out = [row.person for row in sides(sample)[1] if row.is_out_of_line]
         seen, others = seen + ("judge 0" in out), others + len(set(out) - {"judge 0"})
-        own = [each for each in said if each.person == "judge 0"]
-        his.append(sum(each.answer == SYSTEMS[0] for each in own) / len(own))
-        for values, some in ((without, [each for each in said if each.person != "judge 0"]), (whole, said)):
+        first_judge = [judgment for judgment in sample if judgment.person == "judge 0"]
+        his.append(sum(judgment.answer == SYSTEMS[0] for judgment in first_judge) / len(first_judge))
+        rest = [judgment for judgment in sample if judgment.person != "judge 0"]
+        for values, some in ((without, rest), (whole, sample)):
             values.append(compared(some)[0].win.value)
-    return [share(seen, tasks), share(others, 2 * tasks), *(f"{np.mean(each):.2%}" for each in (his, without, whole))]
+    means = (f"{np.mean(shares):.2%}" for shares in (his, without, whole))
+    return [share(seen, tasks), share(others, 2 * tasks), *means]
 
 
 def ordered(field: Field, size: int, tasks: int, chance) -> list[str]:
-    """How often the intervals of differences of strength hold the truth, and in how many tasks none are given, with
-    ties left out and as half a win for both."""
-    told = []
+    """Return how often the intervals of differences of strength cover the truth, and the share of tasks without any,
+    for ties left out and for ties as half a win for both."""
+    cells = []
     for ties in (False, True):
         truth = field.truth(ties=ties)
-        held, given, none = 0, 0, 0
+        held, count, none = 0, 0, 0
         for number in range(tasks):
-            found = order(compared_judgments(field, size, chance), ties=ties, seed=str(number)).differences
-            known = {pair: each for pair, each in found.items() if each.low is not None}
-            none += not known
-            given += len(known)
-            held += sum(each.low <= truth[a] - truth[b] <= each.high for (a, b), each in known.items())
-        told += [share(held, given), share(none, tasks)]
-    return told
+            differences = order(compared_judgments(field, size, chance), ties=ties, seed=str(number)).differences
+            intervals = {pair: interval for pair, interval in differences.items() if interval.low is not None}
+            none += not intervals
+            count += len(intervals)
+            held += sum(interval.low <= truth[a] - truth[b] <= interval.high for (a, b), interval in intervals.items())
+        cells += [share(held, count), share(none, tasks)]
+    return cells

@@ -40,7 +40,7 @@ def run(folder: Path, options) -> None:
         place.manage("django", "migrate", "--verbosity=0")
         for repetition in range(options.repetitions):
             pair = [(one, 1), (many, cores)]
-            # Whoever goes first finds the disk's cache cold.
+            # The first one finds the disk's cache cold.
             for name, processes in pair if repetition % 2 == 0 else reversed(pair):
                 corpus = f"r{repetition}-{processes}"
                 importing = ("import_corpus", corpus, path, "--licence", LICENCE)

@@ -12,12 +12,9 @@ from benchmarks.tables import show
 from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
 
 PEOPLE = (1, 8, 32)
-MEDIAN_MOST, HIGH_MOST = (
-    50,
-    150,
-)  # milliseconds that are asked for: the median, and what 99% of the presses take at most
+MEDIAN_MOST, HIGH_MOST = 50, 150  # milliseconds: the median and the 99th percentile of the presses
 PAGE_MOST, ANSWER_MOST = 20_000, 3_000  # bytes
-# Presses the key of the first answer so often, each time after a pause (milliseconds).
+# Presses the key of the first answer this many times, with a pause before each (milliseconds).
 PRESS = """
 ([times, pause]) => {
   window.took = [];
@@ -78,12 +75,12 @@ def run(folder: Path, options) -> None:
         browser.close()
     head = ["annotators", "presses", "median ms", "99% ms", "page bytes", "answer bytes"]
     show(f"From the press to the next unit, {place.database}", head, rows)
-    asked = f"Asked: {MEDIAN_MOST} and {HIGH_MOST} ms, {PAGE_MOST:,} and {ANSWER_MOST:,} bytes."
-    print(f"{asked} {'Beyond that with ' + ', '.join(over) if over else 'All within'}.\n")
+    limits = f"Asked: {MEDIAN_MOST} and {HIGH_MOST} ms, {PAGE_MOST:,} and {ANSWER_MOST:,} bytes."
+    print(f"{limits} {'Beyond that with ' + ', '.join(over) if over else 'All within'}.\n")
 
 
 def _at_work(browser, address: str, lines: list[str], how: list[float]) -> tuple[list[float], int, int]:
-    """Milliseconds of all presses; bytes of the largest page and of the largest answer's response, as they are sent."""
+    """Return the milliseconds of all presses, and the bytes sent of the largest page and the largest response."""
     pages, sizes = [], {"page": 0, "answer": 0}
 
     def weigh(response) -> None:
@@ -101,7 +98,7 @@ def _at_work(browser, address: str, lines: list[str], how: list[float]) -> tuple
         page.press("[name=password]", "Enter")
         page.wait_for_url(lambda url: "login" not in url)
         page.goto("/tasks/load/")
-        # Whoever was at work in the round before has a unit open.
+        # People of the round before have a unit open.
         if not page.locator("#answers").count():
             page.locator("form[action$='/start/'] button").first.click()
         page.locator("#answers").wait_for()
@@ -112,7 +109,7 @@ def _at_work(browser, address: str, lines: list[str], how: list[float]) -> tuple
     for page in pages:
         page.evaluate(PRESS, how)
     for page in pages:
-        # The content security policy forbids what waits for a function.
+        # The content security policy forbids wait_for_function.
         while not page.evaluate("() => window.done"):
             page.wait_for_timeout(200)
     took = [milliseconds for page in pages for milliseconds in page.evaluate("() => window.took")]

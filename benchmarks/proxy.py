@@ -29,9 +29,9 @@ def several_servers(place: Place, number: int) -> Iterator[tuple[str, list[Place
     with ExitStack() as stack:
         places, ports = [], []
         for count in range(number):
-            own = place.folder / f"server{count}"
-            own.mkdir()
-            places.append(replace(place, folder=own, env=place.env | keys | {"ASSAY_DATA_DIR": str(own / "data")}))
+            home = place.folder / f"server{count}"
+            home.mkdir()
+            places.append(replace(place, folder=home, env=place.env | keys | {"ASSAY_DATA_DIR": str(home / "data")}))
             address = stack.enter_context(serving(places[-1], workers=1, threads=4))
             ports.append(address.rpartition(":")[2])
         port = free_port()

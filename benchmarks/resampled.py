@@ -13,11 +13,11 @@ from benchmarks.whole_run import LICENCE, NAME
 def on_frames(
     drawn: Callable[[str], list[Post]], seeds: list[str], program: str, *arguments: object
 ) -> list[list[dict]]:
-    """Divide the seeds between one frame per core."""
+    """Divide the seeds between one frame per core, and return the rows of each frame."""
     workers = max(1, min(os.cpu_count() or 1, len(seeds)))
 
-    def measure(own: list[str]) -> list[dict]:
-        stream = drawn(own[0])
+    def measure(batch: list[str]) -> list[dict]:
+        stream = drawn(batch[0])
         with new_place(sqlite=True) as place:
             truth = place.folder / "truth.json"
             write_jsonl(stream, place.folder / "posts.jsonl")
@@ -26,8 +26,8 @@ def on_frames(
             place.manage("django", "migrate", "--verbosity=0")
             place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
             place.manage("prelabel", NAME, "--processes", "1")
-            told = place.run("-m", program, truth, *map(str, arguments), *own)
-        return [json.loads(line) for line in told.splitlines()]
+            output = place.run("-m", program, truth, *map(str, arguments), *batch)
+        return [json.loads(line) for line in output.splitlines()]
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(measure, [seeds[number::workers] for number in range(workers)]))

@@ -42,7 +42,7 @@ def write(folder: Path, count: int) -> None:
         cells.writeheader()
         for first in range(0, count, BATCH):
             rows = [row(number) for number in range(first, min(first + BATCH, count))]
-            texts = [json.dumps(each, ensure_ascii=False) for each in rows]
+            texts = [json.dumps(record, ensure_ascii=False) for record in rows]
             lines.writelines(f"{text}\n" for text in texts)
             array.write(("[\n" if not first else ",\n") + ",\n".join(texts))
             line.write(("[" if not first else ", ") + ", ".join(texts))

@@ -24,8 +24,8 @@ def run(folder: Path, options) -> None:
         made = ["-m", "benchmarks.rows_work", str(place.folder), str(options.files), options.seed]
         rows = [json.loads(line) for line in place.run(*made).splitlines()]
     faults = [fault for row in rows for fault in row.pop("lost")]
-    found = [[*row.values()] for row in rows]
-    total = ["all", *(sum(column) for column in zip(*(row[1:] for row in found), strict=True))]
-    show(f"{total[2]:,} rows", HEADS, [*found, total])
+    table = [[*row.values()] for row in rows]
+    total = ["all", *(sum(column) for column in zip(*(row[1:] for row in table), strict=True))]
+    show(f"{total[2]:,} rows", HEADS, [*table, total])
     if faults:
         raise BenchmarkFailed(f"{len(faults):,} files have unexplained rows, for example:\n" + "\n".join(faults[:5]))

@@ -26,9 +26,9 @@ def main(folder: Path, files: int, seed: str) -> None:
                     counts += fuzzing.offer(of, format, Random(f"{seed} {name}"), folder, name, fuzzing.ABOUT)
                 except fuzzing.Lost as fault:
                     lost.append(str(fault))
-            told = {"importer": f"{importer}, {format}", "offered": files}
-            told |= {name: counts[name] for name in ("given", "accepted", "refused", "duplicates", "files")}
-            print(json.dumps(told | {"faults": len(lost), "lost": lost}), flush=True)
+            row = {"importer": f"{importer}, {format}", "offered": files}
+            row |= {name: counts[name] for name in ("given", "accepted", "refused", "duplicates", "files")}
+            print(json.dumps(row | {"faults": len(lost), "lost": lost}), flush=True)
 
 
 if __name__ == "__main__":

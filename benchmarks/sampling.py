@@ -18,26 +18,26 @@ from benchmarks.tables import show
 
 EVERY = 0.005  # seconds
 OURS = [ROOT / name for name in ("annotate", "corpora")]
-TOLD = 9
+SHOWN = 9
 
 
 @contextmanager
 def sampled() -> Iterator[Counter[str]]:
-    """Return the seconds of this thread by module, after the work."""
-    found, over, thread = Counter[str](), threading.Event(), threading.get_ident()
+    """Yield a counter that holds the seconds of this thread by module after the work."""
+    by_module, over, thread = Counter[str](), threading.Event(), threading.get_ident()
 
     def look() -> None:
         before = time.perf_counter()
         while not over.wait(EVERY):
-            # A call that keeps the interpreter to itself is seen once, at its end, and weighs as long as it took.
+            # A call that holds the interpreter's lock is sampled once, at its end, with all its time.
             now = time.perf_counter()
-            found[_module(sys._current_frames()[thread])] += now - before
+            by_module[_module(sys._current_frames()[thread])] += now - before
             before = now
 
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
     try:
-        yield found
+        yield by_module
     finally:
         over.set()
         looking.join()
@@ -53,15 +53,15 @@ def _module(frame: FrameType | None) -> str:
 
 
 def most_memory() -> float:
-    """The most megabytes that this process had. ru_maxrss begins with what the process had that this was made by."""
+    """Return the peak memory of this process in MB. Unlike ru_maxrss, it does not start with that of the parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / 1e6
 
 
-def tell(title: str, found: dict[str, float]) -> None:
+def show_profile(title: str, by_module: dict[str, float]) -> None:
     """Print the modules that took the most time."""
-    whole = sum(found.values())
-    most = sorted(found.items(), key=lambda each: -each[1])
-    rest = sum(seconds for _, seconds in most[TOLD:])
-    rows = [*most[:TOLD], *([("all other modules", rest)] if rest else [])]
+    whole = sum(by_module.values())
+    most = sorted(by_module.items(), key=lambda pair: -pair[1])
+    rest = sum(seconds for _, seconds in most[SHOWN:])
+    rows = [*most[:SHOWN], *([("all other modules", rest)] if rest else [])]
     show(title, ["", "share"], [[name, f"{seconds / whole:.1%}"] for name, seconds in rows])

@@ -12,9 +12,9 @@ from tests.annotate.simulated_scores import POPULATIONS
 
 
 class Row(NamedTuple):
-    """A figure. reached: whether the interval covers the truth, or the threshold has the wished precision; None where
-    there is none. above: whether the interval lies above the truth. size: the width of the interval, or the units that
-    the threshold selects as a share of those that the best threshold selects."""
+    """A figure. reached: whether the interval covers the truth, or the threshold has the target precision; None if
+    there is none. above: whether the interval lies above the truth. size: the width of the interval, or the number of
+    units that the threshold selects divided by that of the best threshold."""
 
     name: str
     reached: bool | None
@@ -28,19 +28,19 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     """FOLDER is not read."""
-    for name, found in in_places("benchmarks.scores_work", POPULATIONS, options.score_draws, options.seed):
-        report(name, [Row(*row) for row in found])
+    for name, rows in in_places("benchmarks.scores_work", POPULATIONS, options.score_draws, options.seed):
+        report(name, [Row(*row) for row in rows])
 
 
 def report(name: str, rows: list[Row]) -> None:
     figures, thresholds = [], []
     for measure in dict.fromkeys(row.name for row in rows):
-        own = [row for row in rows if row.name == measure]
-        there = [row for row in own if row.reached is not None]
-        none, reached = share(len(own) - len(there), len(own)), share(sum(row.reached for row in there), len(there))
+        group = [row for row in rows if row.name == measure]
+        there = [row for row in group if row.reached is not None]
+        none, reached = share(len(group) - len(there), len(group)), share(sum(row.reached for row in there), len(there))
         size = f"{sum(row.size for row in there) / len(there):.4f}" if there else "-"
         if measure.startswith("precision"):
-            missed = share(sum(row.reached is False for row in own), len(own))
+            missed = share(sum(row.reached is False for row in group), len(group))
             thresholds.append([measure, none, missed, size])
         else:
             figures.append([measure, none, reached, share(sum(row.above for row in there), len(there)), size])

@@ -22,8 +22,8 @@ def measure(population: Population, draws: int, seed: int) -> Iterator[Row]:
     chance, truth = np.random.default_rng(seed), true_figures(population, UNITS)
     selections = {label: true_selection(population, label, UNITS) for label in (None, 0, len(population.shares) - 1)}
     for number in range(draws):
-        found = sample(population, chance)
-        for name, figure in figures(found, str(number)):
+        drawn = sample(population, chance)
+        for name, figure in figures(drawn, str(number)):
             if figure.low is None:
                 yield Row(name, None, False, 0.0)
                 continue
@@ -31,7 +31,7 @@ def measure(population: Population, draws: int, seed: int) -> Iterator[Row]:
             yield Row(name, figure.low <= value <= figure.high, figure.low > value, figure.high - figure.low)
         for wish in WISHES:
             for label, selection in selections.items():
-                threshold = precision_threshold(found.units, wish, label)
+                threshold = precision_threshold(drawn.units, wish, label)
                 name = f"precision {wish:g}, {'answer' if label is None else f'label {label}'}"
                 if threshold.value is None:
                     yield Row(name, None, False, 0.0)

@@ -1,14 +1,14 @@
-"""All that a uniform set tells of a real stream, over some seeds: whether the intervals cover the truth.
+"""All figures of uniform sets from a real stream, over several seeds: whether the intervals cover the truth.
 
 A stream of posts is resampled as for the whole run, imported and prelabelled. Then, for each seed, a uniform task with
 the default options is drawn from it, with checks, second opinions and audits. Simulated readers and three adjudicators
-do all of it through the operations that page and API call (no HTTP), the set is exported, and a detector that voted and
-an imported predictor that did not are evaluated on it. Every interval of the two reports and of the audit is held
-against the whole stream, whose truth is known. Everything of a seed is rolled back before the next. One process a core,
-each with a stream of its own.
+do all of it through the operations that page and API call (no HTTP). The set is exported, and used to evaluate a
+detector that voted and an imported predictor that did not. Every interval of the two reports and of the audit is
+compared with the known truth about the whole stream. Everything is rolled back before the next seed. There is one
+process per core, each with its own stream.
 
-Printed of each draw: the posts for which a reader named a language other than the queue's, how many of their labels are
-wrong, and the further answers, skips and decisions that came after such a post was sent on to be confirmed.
+For each draw, the output shows the posts for which a reader named a language other than the queue's, how many of their
+labels are wrong, and the further answers, skips and decisions after such posts were sent on for confirmation.
 """
 
 from collections.abc import Iterable
@@ -21,14 +21,14 @@ from benchmarks.resampled import on_frames
 from benchmarks.tables import share, show
 from benchmarks.whole_run import PIDGIN_SHARE
 
-# Title, and how many posts that people have read the figures rest on, from and to: labels of five posts or more count.
+# Title, and the range of the number of posts read behind a figure.
 SIZES = (("30 posts read or more", 30, inf), ("5 to 29 posts read", 5, 29), ("Fewer than 5 posts read", 0, 4))
 
 
 class Figure(NamedTuple):
-    """A figure that was printed. kind: what is told of whom; label: "" where it is of all; read: how many posts that
-    people have read it rests on; low, high: None where it has no interval; truth: that of the stream, None where no
-    post of the stream is in its domain. All but `read` are fractions.
+    """A figure. kind: predictor and measure; label: "" for all; read: number of posts read behind it; low, high: None
+    if it has no interval; truth: that of the stream, or None if no post of the stream counts for it. Figures are
+    fractions.
     """
 
     seed: str
@@ -87,14 +87,14 @@ def run(folder: Path, options) -> None:
     rules = "confirmed single" if options.rules == "both" else options.rules
     arguments = (options.stream_size, options.slip, options.adjudicator_slip, options.wrong_keys, rules)
     frames = on_frames(lambda seed: _posts(folder, seed, options), seeds, "benchmarks.stream_work", *arguments)
-    found = [run for frame in frames for run in frame]
+    runs = [run for frame in frames for run in frame]
     print(
         f"{len(seeds)} draws of {options.stream_size:,} from {len(frames)} streams of {options.stream_posts:,} posts, "
         f"{PIDGIN_SHARE:.0%} Nigerian Pidgin;\n"
         f"readers slip on {options.slip:.1%} of answers, adjudicators on {options.adjudicator_slip:.1%}.\n"
     )
     for rule in rules.split():
-        report_rule(rule, [run for run in found if run["rule"] == rule], options.of.split())
+        report_rule(rule, [run for run in runs if run["rule"] == rule], options.of.split())
 
 
 def _posts(folder: Path, seed: str, options) -> list[Post]:
@@ -104,13 +104,13 @@ def _posts(folder: Path, seed: str, options) -> list[Post]:
     return mixed(folder, options.stream_posts, seed, least, options.mixed)
 
 
-def report_rule(rule: str, found: list[dict], shown: list[str]) -> None:
+def report_rule(rule: str, runs: list[dict], shown: list[str]) -> None:
     """shown: the languages of which every recall is shown."""
     counted = ("languages", "read", "judgments", "seconded", "elsewhere", "elsewhere_wrong", "further")
     head = ["", "languages", "posts read", "judgments", "second opinions", "named another", "wrong", "further", "share"]
-    rows = [[run["seed"], *(run[name] for name in counted), share(run["further"], run["judgments"])] for run in found]
+    rows = [[run["seed"], *(run[name] for name in counted), share(run["further"], run["judgments"])] for run in runs]
     show(f"Answers in another language: {rule}. Work", head, rows)
-    figures = [Figure(*row) for run in found for row in run["figures"]]
+    figures = [Figure(*row) for run in runs for row in run["figures"]]
     report(figures)
     recalls = [figure for figure in figures if figure.kind.endswith("recall") and figure.label in shown]
     if recalls:
@@ -124,7 +124,7 @@ def report(figures: list[Figure]) -> None:
         rows = [_row(kind, [figure for figure in part if figure.kind == kind]) for kind in kinds]
         head = ["", "figures", "no interval", "no such post", "held", "cover", "width in points", "off by"]
         show(title, head, [*rows, _row("all", part)])
-    _show_each("Intervals that do not cover the truth (%)", [each for each in held(figures) if not each.covers])
+    _show_each("Intervals that do not cover the truth (%)", [figure for figure in held(figures) if not figure.covers])
 
 
 def _show_each(title: str, figures: Iterable[Figure]) -> None:
@@ -136,13 +136,13 @@ def _show_each(title: str, figures: Iterable[Figure]) -> None:
 
 
 def held(figures: Iterable[Figure]) -> list[Figure]:
-    """Those that have an interval, and a truth to hold it against."""
+    """Return the figures that have an interval and a truth to compare it with."""
     return [figure for figure in figures if figure.low is not None and figure.truth is not None]
 
 
 def _row(title: str, figures: list[Figure]) -> list[object]:
     intervals = held(figures)
-    known = [(figure.value, figure.truth) for figure in figures if figure.truth is not None]
+    pairs = [(figure.value, figure.truth) for figure in figures if figure.truth is not None]
     return [
         title,
         len(figures),
@@ -151,7 +151,7 @@ def _row(title: str, figures: list[Figure]) -> list[object]:
         len(intervals),
         share(sum(figure.covers for figure in intervals), len(intervals)),
         _mean(100 * ((figure.high or 0.0) - (figure.low or 0.0)) for figure in intervals),
-        _mean(100 * (value - truth) for value, truth in known),
+        _mean(100 * (value - truth) for value, truth in pairs),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Draws of some seeds from one stream, done, exported and evaluated; prints JSON, a line a seed and rule.
+"""Draws with several seeds from one stream, read, exported and evaluated. Prints a line of JSON per seed and rule.
 
 Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP WRONG_KEYS RULES SEEDS...
 RULES: "confirmed", "single" or both: what becomes of an answer in a language other than the queue's.
@@ -46,23 +46,23 @@ from corpora.predictions.prediction_import import import_predictions  # noqa: E4
 from corpora.predictions.prediction_rows import folding  # noqa: E402
 
 VOTER, OTHER = "fasttext", "other"
-OTHER_RIGHT = 0.96  # the share of posts in which the one that did not vote is right
+OTHER_RIGHT = 0.96  # accuracy of the predictor that did not vote
 
 
 def predictions(truth: Mapping[str, str], seed: str) -> dict[str, str]:
-    """What a predictor says that did not vote: mostly the truth. Else, by halves, a language that is easily confused
-    with it, where one is known, and any other by its share of the stream."""
+    """Return the labels of a predictor that did not vote: mostly the truth. Half of the others are languages that are
+    easily confused with it, if there are any, and the rest are drawn by their share of the stream."""
     chance = random.Random(f"{seed} predictions")
     labels = {key: label_of(language) for key, language in truth.items()}
     common = Counter(labels.values())
-    said = {}
+    predicted = {}
     for key, label in labels.items():
         others = Counter({label: 1})
         if chance.random() >= OTHER_RIGHT:
             near = Counter(sorted(confusable_with(label) & set(ARTICLE_LABELS)))
             others = near if near and chance.random() < 0.5 else common - Counter({label: common[label]})
-        said[key] = chance.choices(list(others), list(others.values()))[0]
-    return said
+        predicted[key] = chance.choices(list(others), list(others.values()))[0]
+    return predicted
 
 
 def import_other(corpus: Corpus, truth: Mapping[str, str], seed: str) -> None:
@@ -74,13 +74,13 @@ def import_other(corpus: Corpus, truth: Mapping[str, str], seed: str) -> None:
 
 
 class Truth:
-    """What is true of the posts of a stream, and of what one predictor says of them."""
+    """The true figures of one predictor on all posts of a stream."""
 
     def __init__(self, subject: Subject, truth: Mapping[str, str]) -> None:
         fold = folding([subject.mapping])
-        said = subject.labels(tuple(truth))
+        codes = subject.labels(tuple(truth))
         labels = {key: label_of(language) for key, language in truth.items()}
-        self.pairs = Counter((fold.get(labels[key], labels[key]), fold.get(said[key], said[key])) for key in truth)
+        self.pairs = Counter((fold.get(labels[key], labels[key]), fold.get(codes[key], codes[key])) for key in truth)
 
     def accuracy(self, *, with_und: bool) -> float | None:
         return self._right({pair: n for pair, n in self.pairs.items() if with_und or pair[0] != UND})
@@ -96,18 +96,18 @@ class Truth:
     @staticmethod
     def _right(pairs: Mapping[tuple[str, str], int]) -> float | None:
         total = sum(pairs.values())
-        return sum(n for (true, said), n in pairs.items() if true == said) / total if total else None
+        return sum(n for (true, predicted), n in pairs.items() if true == predicted) / total if total else None
 
 
 # Kind, label, posts read, estimate, truth.
-Told = tuple[str, str, int, Mapping[str, Any], float | None]
+Estimate = tuple[str, str, int, Mapping[str, Any], float | None]
 
 
 PRECISIONS = {"precision": "precision with und", "precision_without_und": "precision without und"}
 
 
-def of_report(report: Mapping[str, Any], truth: Truth, who: str, read: int) -> Iterator[Told]:
-    """read: how many posts of the set people have read."""
+def of_report(report: Mapping[str, Any], truth: Truth, who: str, read: int) -> Iterator[Estimate]:
+    """Yield the figures of a report. read: how many posts of the set people have read."""
     for row in report["rows"]:
         measure, label = row["measure"], row["of"].get("label", "")
         if measure == "accuracy":
@@ -120,7 +120,7 @@ def of_report(report: Mapping[str, Any], truth: Truth, who: str, read: int) -> I
             yield f"{who}, {PRECISIONS[measure]}", label, row["units"], row, true
 
 
-def of_audit(audit: Mapping[str, Any], frame: Frame) -> Iterator[Told]:
+def of_audit(audit: Mapping[str, Any], frame: Frame) -> Iterator[Estimate]:
     rows = audit["languages"]
     true = frame.wrong.total() / frame.posts.total()
     yield "error of agreement, in all", "", sum(row["audited"] for row in rows), audit["overall"], true
@@ -131,16 +131,16 @@ def of_audit(audit: Mapping[str, Any], frame: Frame) -> Iterator[Told]:
 
 
 def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, folder: Path) -> dict[str, Any]:
-    """All figures of a task that is done, which is exported to the folder. BenchmarkFailed if it is not done."""
+    """Export a finished task to the folder, and return all figures. Raise BenchmarkFailed if it is not finished."""
     if waiting := task.units.exclude(stage__in=stages.FINISHED).count():
         raise BenchmarkFailed(f"{waiting:,} units still wait for people.")
     manifest = export(task, folder)
     sets = read_sets([folder], allow_erased=False, unfinished=False)
     read = sum(row.stratum != "agreed" for row in sets[0].rows)
-    told = list(of_audit(manifest["audit"], frame))
+    figures = list(of_audit(manifest["audit"], frame))
     for who, spelled in (("voted", VOTER), ("did not vote", f"{OTHER}@1")):
         subject = of_corpus(sets[0].corpus, spelled)
-        told += of_report(evaluate(subject, sets), Truth(subject, truth), who, read)
+        figures += of_report(evaluate(subject, sets), Truth(subject, truth), who, read)
     return {
         "seed": seed,
         "languages": len(set(truth.values())),
@@ -150,16 +150,16 @@ def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, fold
         **_elsewhere(task, truth),
         "figures": [
             Figure(seed, kind, label, posts, estimate["value"], estimate["low"], estimate["high"], true)
-            for kind, label, posts, estimate, true in told
+            for kind, label, posts, estimate, true in figures
             if estimate["value"] is not None
         ],
     }
 
 
 def _elsewhere(task: Task, truth: Mapping[str, str]) -> dict[str, int]:
-    """elsewhere: posts for which a reader named another language than the queue's, without those of the audit, which an
+    """elsewhere: posts for which a reader named a language other than the queue's, without those of the audit, which an
     adjudicator decides in any case; elsewhere_wrong: how many of their labels are wrong; further: answers, skips and
-    decisions that came after posts were sent on to be confirmed, without the decisions on posts of the audit.
+    decisions after posts were sent on for confirmation, without decisions on posts of the audit.
     """
     answers = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
     answers = answers.exclude(label=UND).exclude(label=F("lease__queue"))
@@ -180,7 +180,7 @@ def _elsewhere(task: Task, truth: Mapping[str, str]) -> dict[str, int]:
 
 @contextmanager
 def following(rule: str) -> Iterator[None]:
-    """confirmed: what Assay does with an answer in another language; single: it stands, as if it named none."""
+    """Use a rule for answers in another language. confirmed: that of Assay; single: the answer is final."""
     kind = KINDS["language"]
     if rule == "single":
         MODULES["language"] = kind.with_parts(routing={"named": lambda label: ""})
@@ -203,8 +203,8 @@ def main(arguments: list[str]) -> None:
                 frame = frame or Frame(task, truth)
                 crew = Crew(truth, float(slip), float(adjudicator_slip), seed, wrong_keys.split())
                 audits_work.work(task, crew, ADJUDICATORS)
-                found = measured(task, truth, frame, seed, Path(folder) / "gold")
-                print(json.dumps({"rule": rule, **found}), flush=True)
+                figures = measured(task, truth, frame, seed, Path(folder) / "gold")
+                print(json.dumps({"rule": rule, **figures}), flush=True)
                 raise RolledBack
         except RolledBack:
             continue

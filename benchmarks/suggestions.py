@@ -1,9 +1,9 @@
 """Suggestions on EURLEX57K: how well label match and nearest documents rank its concepts, and how long they take.
 
-The acts of eurlex57k/ are one corpus, and EuroVoc is that of eurovoc/concepts.json and schemes.json. The acts of train
-are learned from. Measured are those of dev, on which, with those of train, the constants of concept_rankers.py were
-chosen, and those of test. The time is that of made acts, each of pieces of 40 words of real ones and about as long as
-an act of EURLEX57K, with five concepts by lot; 45 of 57 are learned from.
+The acts of eurlex57k/ are one corpus, and EuroVoc is in eurovoc/concepts.json and schemes.json. Rankers learn from the
+acts of train, and are measured on those of dev and test. The constants of concept_rankers.py were chosen on train and
+dev. The time is measured with generated acts. Each consists of pieces of 40 words from real acts, is about as long as
+an act of EURLEX57K, and has five random concepts. Rankers learn from 45 of 57.
 """
 
 import json
@@ -17,7 +17,7 @@ from benchmarks.place import BenchmarkFailed, Place, new_place
 from benchmarks.tables import show
 
 SPLITS = ("train", "dev", "test")
-# Least RP@5 on test.
+# Minimum RP@5 on test.
 LEAST = {"label-match": 0.31, "nearest": 0.31, "joined": 0.39}
 WORDS, PIECE = 727, 40
 
@@ -52,7 +52,7 @@ def run(folder: Path, options) -> None:
         ["system", *(f"{split}: {name}" for split in SPLITS[1:] for name in ("RP@5", "R@20"))],
         [[system, *(f"{figure:.4f}" for figure in figures)] for system, figures in measured.items()],
     )
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # Linux tells it in KiB
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # Linux reports KiB
     show(
         "Made acts",
         ["acts", "import and suggest s", "memory of the largest process MiB"],

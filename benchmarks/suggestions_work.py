@@ -1,4 +1,4 @@
-"""What the benchmark of suggestions measures, in a process of its own: `CORPUS FILE...`; prints JSON.
+"""The measurements of the benchmark of suggestions, in a process of its own: `CORPUS FILE...`; prints JSON.
 
 System -> RP@5 and R@20 on the acts of each file in turn.
 """
@@ -21,19 +21,19 @@ def measured(corpus: str, file: Path) -> dict[str, list[float]]:
     gold = {act["celex_id"]: frozenset(act["eurovoc_concepts"]) for act in acts}
     ranked = {name: ranked_for(corpus, name, gold) for name in (LABEL_MATCH, NEAREST)}
     ranked["joined"] = {key: joined(of[key] for of in ranked.values()) for key in gold}
-    found = {}
+    figures = {}
     for name, rankings in ranked.items():
         at = measures_at([Judged(of, rankings[key]) for key, of in gold.items()], 20)
-        found[name] = [at["RP"][:, 4].mean(), at["R"][:, 19].mean()]
-    return found
+        figures[name] = [at["RP"][:, 4].mean(), at["R"][:, 19].mean()]
+    return figures
 
 
 def main(corpus: str, files: list[Path]) -> None:
-    told: dict[str, list[float]] = {}
+    table: dict[str, list[float]] = {}
     for file in files:
         for name, figures in measured(corpus, file).items():
-            told.setdefault(name, []).extend(figures)
-    print(json.dumps(told))
+            table.setdefault(name, []).extend(figures)
+    print(json.dumps(table))
 
 
 if __name__ == "__main__":

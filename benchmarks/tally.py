@@ -20,7 +20,7 @@ _COLUMNS = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one post. label None: it is not in the gold set. way: agreed, or one of WAYS."""
+    """The outcome of one post. label: None if it is not in the gold set. way: agreed, or one of WAYS."""
 
     id: str
     label: str | None
@@ -68,7 +68,7 @@ def _way(row: dict) -> str:
 
 
 def exported_judgments(rows: Iterable[dict]) -> Counter[tuple[str, ...]]:
-    """(key of the text, kind, label, reason, comment) -> how often; as Log.acknowledged has them. Copies have none."""
+    """Count (key of the text, kind, label, reason, comment), as in Log.acknowledged. Copies have no judgments."""
     return Counter(
         (key_of(row["text"]), *(judgment[name] or "" for name in ("kind", "label", "reason", "comment")))
         for row in rows
@@ -81,14 +81,14 @@ def exported_judgments(rows: Iterable[dict]) -> Counter[tuple[str, ...]]:
 Which = Callable[[Outcome], bool]
 
 
-def shares_table(found: list[Outcome]) -> None:
-    """Shares of all, and of the disputed, by posts and by units (distinct texts, which is what is judged)."""
-    units = [outcome for outcome in found if not outcome.copy]
+def shares_table(outcomes: list[Outcome]) -> None:
+    """Show the shares of all and of the disputed, by posts and by units (the distinct texts, which people judge)."""
+    units = [outcome for outcome in outcomes if not outcome.copy]
     rows = []
 
     def add(name: str, which: Which, whole: Which) -> None:
         row: list[object] = [name]
-        for group in (units, found):
+        for group in (units, outcomes):
             count, of = sum(map(which, group)), sum(map(whole, group))
             row += [count, share(count, of)]
         rows.append(row)
@@ -109,13 +109,13 @@ def shares_table(found: list[Outcome]) -> None:
     show("How posts came to their labels", ["", "units", "share", "posts", "share"], rows)
 
 
-def errors(found: Iterable[Outcome], which: Which = lambda _: True) -> tuple[int, int]:
-    """(wrong, labelled) among those chosen."""
-    labelled = [outcome for outcome in found if outcome.label is not None and which(outcome)]
+def errors(outcomes: Iterable[Outcome], which: Which = lambda _: True) -> tuple[int, int]:
+    """Return the numbers of wrong and of labelled posts among those chosen."""
+    labelled = [outcome for outcome in outcomes if outcome.label is not None and which(outcome)]
     return sum(outcome.wrong for outcome in labelled), len(labelled)
 
 
-def errors_table(found: list[Outcome]) -> None:
+def errors_table(outcomes: list[Outcome]) -> None:
     def of(stratum: str, also: Which = lambda _: True) -> Which:
         return lambda outcome: outcome.stratum == stratum and also(outcome)
 
@@ -133,11 +133,11 @@ def errors_table(found: list[Outcome]) -> None:
         ("  Nigerian Pidgin alone", of("disputed", pidgin)),
         ("whole gold set", lambda _: True),
     ]
-    units = [outcome for outcome in found if not outcome.copy]
+    units = [outcome for outcome in outcomes if not outcome.copy]
     rows = []
     for name, which in groups:
         row: list[object] = [name]
-        for group in (units, found):
+        for group in (units, outcomes):
             wrong, labelled = errors(group, which)
             row += [labelled, wrong, share(wrong, labelled), share(labelled - wrong, labelled)]
         rows.append(row)
@@ -145,8 +145,8 @@ def errors_table(found: list[Outcome]) -> None:
     show("Labels in the exported gold set against the truth", head, rows)
 
 
-def confusions(found: Iterable[Outcome], which: Which) -> str:
-    """Which labels stand for which truth among the wrong, commonest first: `ms for id 4, ...`."""
-    counts = Counter((outcome.label, outcome.language) for outcome in found if outcome.wrong and which(outcome))
+def confusions(outcomes: Iterable[Outcome], which: Which) -> str:
+    """Return the wrong labels with their truths, the commonest first: `ms for id 4, ...`."""
+    counts = Counter((outcome.label, outcome.language) for outcome in outcomes if outcome.wrong and which(outcome))
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{label} for {language} {count:,}" for (label, language), count in ordered) or "none"

@@ -25,9 +25,9 @@ from corpora.vocabulary.concept_index import find, vocabulary_named  # noqa: E40
 from corpora.vocabulary.vocabulary_import import import_vocabulary  # noqa: E402
 
 
-def made(rows: dict[str, dict], size: int, seed: str) -> dict[str, dict]:
-    """EuroVoc's concepts and others, `size` in all: a preferred and another label, of as many words as labels of
-    EuroVoc have, and one broader concept."""
+def enlarged(rows: dict[str, dict], size: int, seed: str) -> dict[str, dict]:
+    """Return EuroVoc's concepts and generated ones, `size` in total. Each generated concept has two labels, as long as
+    those of EuroVoc, and one broader concept."""
     lots = random.Random(seed)
     keys = list(rows)
     words = [word for row in rows.values() for word in row["label"].split()]
@@ -42,8 +42,8 @@ def made(rows: dict[str, dict], size: int, seed: str) -> dict[str, dict]:
 def timed(vocabulary: Vocabulary, typed: str) -> tuple[list[str], float]:
     """Return the ids that were found, and the time (milliseconds)."""
     start = time.perf_counter()
-    found = [hit.concept.key for hit in find(vocabulary, typed, "en")]
-    return found, 1000 * (time.perf_counter() - start)
+    keys = [hit.concept.key for hit in find(vocabulary, typed, "en")]
+    return keys, 1000 * (time.perf_counter() - start)
 
 
 KIND = """
@@ -57,12 +57,12 @@ name = "{}"
 style = "document"
 fields = ["body"]
 """
-SERVED = 500  # searches of which the whole answer of the server is timed
+SERVED = 500  # searches for which the server's whole response is timed
 
 
 def served(name: str, typed: list[str]) -> list[float]:
-    """How long the server takes for its answers to what an annotator types, in ms: from the request to the last byte of
-    the list that the page puts in place, without the network."""
+    """Return how long the server takes to respond to an annotator's input (ms): from the request to the last byte of
+    the list that the page inserts, without the network."""
     with tempfile.TemporaryDirectory() as folder:
         kind, records = Path(folder) / f"of_{name}.toml", Path(folder) / "records.jsonl"
         kind.write_text(KIND.format(name))
@@ -75,25 +75,25 @@ def served(name: str, typed: list[str]) -> list[float]:
     lease = take(reader, Task.objects.get(name=name))
     client, waits = Client(), []
     client.force_login(reader.user)
-    for each in typed:
+    for query in typed:
         start = time.perf_counter()
-        sent = {"lease": lease.pk, "do": "find", "typed": each}
+        sent = {"lease": lease.pk, "do": "find", "typed": query}
         answer = client.post(f"/tasks/{name}/judge/", sent, headers={"HX-Request": "true"})
         waits.append(1000 * (time.perf_counter() - start))
         assert answer.status_code == 200, answer.content
     return waits
 
 
-def measured(name: str, files: list[Path], schemes: Path | None, asked: dict[str, dict]) -> dict[str, float]:
+def measured(name: str, files: list[Path], schemes: Path | None, concepts: dict[str, dict]) -> dict[str, float]:
     start = time.perf_counter()
     imported = import_vocabulary(name, files, schemes=schemes)
     took = time.perf_counter() - start
-    vocabulary, found, waits, typed = vocabulary_named(name), 0, [], []
-    for key, row in asked.items():
+    vocabulary, hits, waits, typed = vocabulary_named(name), 0, [], []
+    for key, row in concepts.items():
         first, *others = row["label"].split()
         typed.append(" ".join([first[:4], *(word[:2] for word in others[:1])]))
         keys, ms = timed(vocabulary, typed[-1])
-        found += key in keys
+        hits += key in keys
         waits.append(ms)
     answers = served(name, typed[:: max(1, len(typed) // SERVED)])
     return {
@@ -102,8 +102,8 @@ def measured(name: str, files: list[Path], schemes: Path | None, asked: dict[str
         "concepts": imported.concepts,
         "labels": imported.labels,
         "import_s": took,
-        "asked": len(asked),
-        "found": found,
+        "asked": len(concepts),
+        "found": hits,
         "median_ms": median(waits),
         "p99_ms": quantiles(waits, n=100)[98],
         "longest_ms": max(waits),
@@ -115,7 +115,7 @@ def main(concepts: Path, schemes: Path, size: int, seed: str) -> None:
     rows = json.loads(concepts.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, override_settings(ALLOWED_HOSTS=["testserver"]):
         large = Path(folder) / "large.json"
-        large.write_text(json.dumps(made(rows, size, seed)))
+        large.write_text(json.dumps(enlarged(rows, size, seed)))
         print(json.dumps([measured("eurovoc", [concepts], schemes, rows), measured("large", [large], None, rows)]))
 
 

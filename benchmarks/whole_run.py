@@ -24,7 +24,7 @@ from benchmarks.world import Reader, World, label_of, people
 NAME = "bench"
 PIDGIN_SHARE = 0.01
 ADJUDICATOR = "adjudicator"
-# Looking again in vain is most of what readers ask for at the end, and would be most of what is measured.
+# Seconds between attempts. Otherwise, most requests at the end would find no unit, and dominate the figures.
 PAUSE = 3.0
 LICENCE = "CC-BY-4.0"
 
@@ -54,7 +54,7 @@ def run(folder: Path, options) -> None:
             flush=True,
         )
         write_jsonl(posts, place.folder / "posts.jsonl")
-        said = set_up(place, size, options.seed)
+        output = set_up(place, size, options.seed)
         tokens, invite = make_people(place, readers)
         logs: list[tuple[str, Log]] = []
         with serving(place, workers=2, threads=options.threads) as address:
@@ -63,7 +63,7 @@ def run(folder: Path, options) -> None:
             for turn in ("", " again", " a third time"):
                 reading, deciding = Log(), Log()
                 with place.timed(f"readers, over the API{turn}"):
-                    let_read(address, NAME, tokens, world.asked, reading, PAUSE)
+                    let_read(address, NAME, tokens, world.answer, reading, PAUSE)
                 with place.timed(f"adjudicator, over the pages{turn}"):
                     browser = Browser(address, deciding)
                     adjudicate(browser, NAME, ADJUDICATOR, world.decided)
@@ -72,8 +72,8 @@ def run(folder: Path, options) -> None:
                 if not deciding.acknowledged:
                     break
         with place.timed("export_gold"):
-            said += place.manage("export_gold", NAME, "--out", place.folder / "gold")
-        print(said.replace(f"{place.folder}/", ""))
+            output += place.manage("export_gold", NAME, "--out", place.folder / "gold")
+        print(output.replace(f"{place.folder}/", ""))
         rows = tally.read_gold(place.folder / "gold")
     report(rows, world, logs, place)
     check(rows, world, [log for _, log in logs])
@@ -84,12 +84,12 @@ def set_up(place: Place, size: int, seed: str) -> str:
     with place.timed("migrate"):
         place.manage("django", "migrate", "--verbosity=0")
     with place.timed("import_corpus"):
-        said = place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
+        output = place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
     with place.timed("prelabel"):
-        said += place.manage("prelabel", NAME)
+        output += place.manage("prelabel", NAME)
     with place.timed("open_task"):
-        said += place.manage("open_task", NAME, "--corpus", NAME, f"--size={size}", f"--seed={seed}")
-    return said
+        output += place.manage("open_task", NAME, "--corpus", NAME, f"--size={size}", f"--seed={seed}")
+    return output
 
 
 def annotators_csv(readers: Iterable[Reader]) -> str:
@@ -104,7 +104,7 @@ def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str],
     table.write_text(annotators_csv(readers), encoding="utf-8")
     with place.timed("add_annotators"):
         links = place.manage("add_annotators", table)
-        # Otherwise a tick in the admin.
+        # A manager would tick this in the admin.
         place.manage(
             "shell",
             "--verbosity=0",
@@ -113,7 +113,7 @@ def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str],
         )
     invite = next(line.split("\t")[1] for line in links.split("\n") if line.startswith(f"{ADJUDICATOR}\t"))
     with place.timed("create_token"):
-        # All in one process: a start a reader would be most of the time.
+        # In one process, because the start takes longer than the work.
         names = [reader.name for reader in readers]
         call = f"from annotate.actions.registry import call_command as call\nfor n in {names}: call('create_token', n)"
         tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
@@ -121,17 +121,17 @@ def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str],
 
 
 def report(rows: list[dict], world: World, logs: list[tuple[str, Log]], place: Place) -> None:
-    found = tally.outcomes(rows, world)
-    copies = sum(outcome.copy for outcome in found)
-    unlisted = sum(label_of(outcome.language) != outcome.language for outcome in found if outcome.language != "pcm")
+    outcomes = tally.outcomes(rows, world)
+    copies = sum(outcome.copy for outcome in outcomes)
+    unlisted = sum(label_of(outcome.language) != outcome.language for outcome in outcomes if outcome.language != "pcm")
     print(
-        f"{len(found):,} posts drawn: {len(found) - copies:,} units of distinct text are judged, {copies:,} copies "
-        f"take their labels.\n{unlisted:,} posts are in languages off the list other than Nigerian Pidgin; the truth "
-        "of both is und.\n"
+        f"{len(outcomes):,} posts drawn: {len(outcomes) - copies:,} units of distinct text are judged, {copies:,} "
+        f"copies take their labels.\n{unlisted:,} posts are in languages off the list other than Nigerian Pidgin; the "
+        "truth of both is und.\n"
     )
-    tally.shares_table(found)
-    tally.errors_table(found)
-    units = [outcome for outcome in found if not outcome.copy]
+    tally.shares_table(outcomes)
+    tally.errors_table(outcomes)
+    units = [outcome for outcome in outcomes if not outcome.copy]
     for stratum in tally.STRATA:
         wrong = tally.confusions(units, lambda unit, name=stratum: unit.stratum == name and unit.language != "pcm")
         print(f"Wrong units among the {stratum}, without Nigerian Pidgin: {wrong}.")
@@ -171,13 +171,13 @@ def check(rows: list[dict], world: World, logs: list[Log]) -> None:
     unfinished = sum(outcome.way == "unfinished" for outcome in tally.outcomes(rows, world))
     if unfinished:
         raise BenchmarkFailed(f"{unfinished:,} posts were left unfinished.")
-    said, exported = acknowledged(*logs), tally.exported_judgments(rows)
-    if said != exported:
-        lost, extra = (said - exported).total(), (exported - said).total()
+    logged, exported = acknowledged(*logs), tally.exported_judgments(rows)
+    if logged != exported:
+        lost, extra = (logged - exported).total(), (exported - logged).total()
         raise BenchmarkFailed(
             f"{lost:,} acknowledged judgments are missing from the export, and {extra:,} in it were never made."
         )
-    print(f"All {said.total():,} acknowledged judgments are in the export, and no others.\n")
+    print(f"All {logged.total():,} acknowledged judgments are in the export, and no others.\n")
 
 
 def acknowledged(*logs: Log) -> Counter[tuple[str, ...]]:

@@ -12,9 +12,9 @@ from benchmarks.material import Post
 from corpora.core.languages import ARTICLE_LABELS, UND
 from corpora.core.masking import mask_mentions
 
-# More people than the two native readers of each language: they read English as well as any.
+# People in addition to the two native readers of each language, who read English as well.
 ALSO_ENGLISH = 6
-# And these read English and recognise Nigerian Pidgin.
+# People who read English and recognise Nigerian Pidgin.
 KNOW_PIDGIN = 2
 PIDGIN = "Nigerian Pidgin"
 ADJUDICATORS_SLIP = 0.01
@@ -41,32 +41,32 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Said:
-    """A judgment. If the label is None, it is a skip."""
+class Answer:
+    """An answer, or a skip if the label is None."""
 
     label: str | None
     reason: str = ""
     comment: str = ""
 
 
-SKIP = Said(None)
+SKIP = Answer(None)
 
 
 def people(number: int, seed: str) -> list[Reader]:
-    """Readers such that each label of the list has two: natives of one to three languages, and some English ones."""
+    """Return readers, two for each label: natives of one to three languages, and more people who read English."""
     rng = random.Random(f"{seed} people")
     natives = max(number - ALSO_ENGLISH - KNOW_PIDGIN, -(-2 * len(ARTICLE_LABELS) // 3))
     dealt: list[tuple[str, ...]] = []
-    # Every label is dealt twice; dealt anew where somebody would get one twice.
-    while not dealt or any(len(own) > len(set(own)) for own in dealt):
+    # Deal every label twice, and deal again if a reader would get one twice.
+    while not dealt or any(len(labels) > len(set(labels)) for labels in dealt):
         cards = [label for _ in range(2) for label in rng.sample(ARTICLE_LABELS, len(ARTICLE_LABELS))]
         dealt = [tuple(cards[n::natives]) for n in range(natives)]
-    # With very many people some are left without: they read one more of any.
-    found = [Reader(f"native{n:03}", own or (rng.choice(ARTICLE_LABELS),)) for n, own in enumerate(dealt)]
+    # With very many people, some are left without a label: give them any.
+    readers = [Reader(f"native{n:03}", labels or (rng.choice(ARTICLE_LABELS),)) for n, labels in enumerate(dealt)]
     for n in range(ALSO_ENGLISH):
         other = rng.choice([label for label in ARTICLE_LABELS if label != "en"])
-        found.append(Reader(f"english{n}", (other, "en")))
-    return found + [Reader(f"pidgin{n}", ("en",), ("pcm",)) for n in range(KNOW_PIDGIN)]
+        readers.append(Reader(f"english{n}", (other, "en")))
+    return readers + [Reader(f"pidgin{n}", ("en",), ("pcm",)) for n in range(KNOW_PIDGIN)]
 
 
 class World:
@@ -87,30 +87,30 @@ class World:
     def _chance(self, name: str, key: str) -> random.Random:
         return random.Random(f"{self.seed} {name} {key}")
 
-    def asked(self, reader: Reader, key: str) -> Said:
+    def answer(self, reader: Reader, key: str) -> Answer:
         """Return a reader's answer to a post."""
         languages, chance = self.languages[key], self._chance(reader.name, key)
         slips = chance.random() < self.slip
-        if own := [label for label in reader.languages if label in languages]:
+        if readable := [label for label in reader.languages if label in languages]:
             if not slips:
-                return Said(own[0])
-            return Said(chance.choice([label for label in reader.languages if label not in languages] or [UND]))
+                return Answer(readable[0])
+            return Answer(chance.choice([label for label in reader.languages if label not in languages] or [UND]))
         if recognised := languages.intersection(reader.recognises):
             if slips:
-                return Said(chance.choice(reader.languages))
-            return Said(UND, "unlisted", PIDGIN if "pcm" in recognised else ", ".join(sorted(recognised)))
+                return Answer(chance.choice(reader.languages))
+            return Answer(UND, "unlisted", PIDGIN if "pcm" in recognised else ", ".join(sorted(recognised)))
         if "pcm" in languages and "en" in reader.languages and slips:
-            return Said("en")
+            return Answer("en")
         return SKIP
 
-    def decided(self, name: str, key: str, offered: Mapping[str, bool]) -> Said:
+    def decided(self, name: str, key: str, offered: Mapping[str, bool]) -> Answer:
         """Return the decision of an adjudicator, who knows the truth. If the label is None, the post is discarded."""
         chance = self._chance(name, key)
         fate = chance.random()
         labels = {label_of(language) for language in self.languages[key]}
         if fate < ADJUDICATORS_DISCARD:
-            return Said(None, "Nothing found")
+            return Answer(None, "Nothing found")
         likely = sorted(label for label, has_button in offered.items() if has_button and label not in labels)
         if fate < ADJUDICATORS_DISCARD + ADJUDICATORS_SLIP:
-            return Said(chance.choice(likely or [UND]), "I read the language")
-        return Said(min(labels), "Dictionary")
+            return Answer(chance.choice(likely or [UND]), "I read the language")
+        return Answer(min(labels), "Dictionary")

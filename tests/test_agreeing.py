@@ -30,8 +30,8 @@ def test_answers_by_chance_have_an_alpha_of_0_in_every_population():
 def test_with_a_rare_label_the_interval_of_alpha_covers_and_the_bootstrap_it_had_does_not():
     by_measure = {row.measure: row for row in rows(World(2, 0.01, "3", "miss 20%, by mistake 1%"), (50,), 100, "1")}
     alpha, bootstrap = by_measure["alpha"], by_measure["alpha, percentile bootstrap"]
-    assert alpha.covers > 0.9 * alpha.given
-    assert bootstrap.covers < 0.6 * bootstrap.given
+    assert alpha.covers > 0.9 * alpha.intervals
+    assert bootstrap.covers < 0.6 * bootstrap.intervals
 
 
 def test_alpha_of_sets_of_labels_is_covered_too():

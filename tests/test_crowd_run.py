@@ -17,7 +17,7 @@ from annotate.work.accounts import add_annotators
 from annotate.work.people_file import Row
 from benchmarks import crowd as benchmark
 from benchmarks.clients import Log
-from benchmarks.crowd_clients import Told, let_loose
+from benchmarks.crowd_clients import Replies, let_loose
 from benchmarks.crowd_seeds import EntryTest, Guard
 from benchmarks.crowd_work import facts, void_paused
 from benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
@@ -62,7 +62,7 @@ def tokens(world):
 
 
 def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spammers(live_server, world, tokens):
-    results, log = Told(), Log()
+    results, log = Replies(), Log()
     task = Task.objects.get(name=NAME)
     let_loose(live_server.url, NAME, tokens, world, results, log, tested=True, pause=0.1)
     first = json.loads(json.dumps(facts(task)))

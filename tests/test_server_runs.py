@@ -18,7 +18,7 @@ def test_every_answer_that_was_acknowledged_is_there_after_server_and_workers_we
         with server.at_work(place, tokens, workers=2) as (running, notes):
             server.befallen(running, notes, server.worker, 2, chance)
             server.befallen(running, notes, server.whole, 1, chance)
-        outcome = server.found(place, notes)
+        outcome = server.count_losses(place, notes)
     assert outcome.acknowledged >= 4 * server.PEOPLE
     assert (outcome.lost, outcome.unasked, outcome.too_many) == (0, 0, 0)
 

@@ -94,7 +94,7 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
     reading, deciding = Log(), Log()
     # A language that fails its audit goes to readers when the adjudicator has had the last word on it.
     while Unit.objects.filter(stage__in=[stages.QUEUED, stages.ADJUDICATION]).exists():
-        let_read(live_server.url, NAME, readers, world.asked, reading, pause=0.2)
+        let_read(live_server.url, NAME, readers, world.answer, reading, pause=0.2)
         assert [history(unit) for unit in Unit.objects.filter(stage=stages.QUEUED)] == []
         browser = Browser(live_server.url, deciding)
         adjudicate(browser, NAME, "ada", world.decided)

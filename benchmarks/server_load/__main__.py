@@ -8,7 +8,7 @@ from benchmarks.server_load.people import TOOLS
 from benchmarks.server_load.work import Done, work
 from benchmarks.tables import show
 
-OF_ANSWERS = "end after so many; what is under way then counts too, one more a person at most (default %(default)s)"
+OF_ANSWERS = "end after this many; answers under way then also count, at most one per person (default %(default)s)"
 HEAD = ["", "people", "answers", "answers/s", "median ms", "95% ms", "too often", "refused", "errors"]
 
 
@@ -34,14 +34,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tool", choices=TOOLS, default="page", help="how they work (default %(default)s)")
     parser.add_argument("--label", required=True, help="what they answer")
     parser.add_argument("--answers", type=int, default=10_000, help=OF_ANSWERS)
-    parser.add_argument("--seconds", type=float, default=60.0, help="and after so long (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="or after this time (default %(default)s)")
     parser.add_argument("--most", type=int, default=1, help="answers per unit (default %(default)s)")
     options = parser.parse_args(arguments)
     try:
         listed = [line.split(maxsplit=1) for line in options.people.read_text(encoding="utf-8").splitlines() if line]
     except OSError as error:
         parser.error(f"{options.people} cannot be read: {error.strerror}.")
-    if wrong := [number for number, each in enumerate(listed, 1) if len(each) != 2]:
+    if wrong := [number for number, words in enumerate(listed, 1) if len(words) != 2]:
         parser.error(f"Line {wrong[0]} of {options.people} is not a name and a password or token.")
     make = TOOLS[options.tool]
     people = [make(options.address, options.task, name, secret.strip(), options.label) for name, secret in listed]

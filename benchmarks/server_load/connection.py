@@ -12,13 +12,13 @@ TIMEOUT = 120
 class Refused(Exception):
     """The error for a response of the server that rejects a request. It contains the response."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"{status}: {said[:200]}")
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status}: {text[:200]}")
         self.status = status
 
 
 class Connection:
-    """Kept alive; where it is lost, whoever uses it is told, and nothing is sent again."""
+    """A keep-alive connection. If it is lost, an exception is raised, and nothing is sent again."""
 
     def __init__(self, address: str, headers: Mapping[str, str] | None = None) -> None:
         self.host = urlsplit(address).netloc

@@ -31,13 +31,13 @@ class ByApi:
         return self._taken(json.loads(self.connection.post_json(f"/api/v1/tasks/{self.task}/next/", {})))
 
     def answer(self) -> str | None:
-        said = {"label": self.label or self.first_word, "active_seconds": 2, "take_next": True}
-        return self._taken(json.loads(self.connection.post_json(f"/api/v1/leases/{self.lease}/judge/", said))["next"])
+        body = {"label": self.label or self.first_word, "active_seconds": 2, "take_next": True}
+        return self._taken(json.loads(self.connection.post_json(f"/api/v1/leases/{self.lease}/judge/", body))["next"])
 
-    def _taken(self, said: dict[str, Any]) -> str | None:
-        if said["lease"] is None:
+    def _taken(self, response: dict[str, Any]) -> str | None:
+        if response["lease"] is None:
             return None
-        self.lease, text = said["lease"]["id"], str(said["lease"]["text"])
+        self.lease, text = response["lease"]["id"], str(response["lease"]["text"])
         self.first_word = text.partition(":")[0]
         return text
 
@@ -61,23 +61,23 @@ class ByPage:
         return self._shown(page)
 
     def answer(self) -> str | None:
-        said = {"lease": self.lease, "answer": self.label or self.first_word, "active_ms": 2_000}
-        return self._shown(self.connection.post(f"/tasks/{self.task}/judge/", said))
+        form = {"lease": self.lease, "answer": self.label or self.first_word, "active_ms": 2_000}
+        return self._shown(self.connection.post(f"/tasks/{self.task}/judge/", form))
 
     def _shown(self, page: str) -> str | None:
         lease = re.search(r'name="lease" value="(\d+)"', page)
         if lease is None:
             return None
         self.lease = lease[1]
-        found = re.search(r"<article.*?</article>", page, re.DOTALL)
-        text = " ".join(re.sub(r"<[^>]*>", " ", found[0]).split()) if found else ""
+        article = re.search(r"<article.*?</article>", page, re.DOTALL)
+        text = " ".join(re.sub(r"<[^>]*>", " ", article[0]).split()) if article else ""
         self.first_word = text.partition(":")[0]
         return text or None
 
 
 class AtDoccano:
-    """An annotator of a doccano project of text classification, by the requests that its page cannot do without: the
-    category, the mark that the example is done, the next example that is not, and its categories."""
+    """An annotator of a text classification project in doccano, with the requests that its page needs: the category,
+    the mark that the example is done, the next example, and its categories."""
 
     def __init__(self, address: str, project: str, name: str, password: str, label: str) -> None:
         self.connection = Connection(address)
@@ -90,7 +90,7 @@ class AtDoccano:
         self.connection.post_json("/v1/auth/login/", {"username": self.name, "password": self.password})
         self.connection.headers["X-CSRFToken"] = self.connection.cookies["csrftoken"]
         listed = json.loads(self.connection.get(f"{self.at}/category-types"))
-        self.category = next(each["id"] for each in listed if each["text"] == self.label)
+        self.category = next(category["id"] for category in listed if category["text"] == self.label)
         return self._next()
 
     def answer(self) -> str | None:
@@ -99,21 +99,21 @@ class AtDoccano:
         return self._next()
 
     def _next(self) -> str | None:
-        """doccano gives everybody the same next example, so people agree to begin at places of their own."""
-        found: dict[str, Any] = json.loads(
+        """Take a random example, because doccano gives everyone the same next one."""
+        page: dict[str, Any] = json.loads(
             self.connection.get(f"{self.at}/examples?confirmed=false&limit=1&offset={self.place.randrange(1_000)}")
         )
-        if not found["results"]:
-            found = json.loads(self.connection.get(f"{self.at}/examples?confirmed=false&limit=1&offset=0"))
-        if not found["results"]:
+        if not page["results"]:
+            page = json.loads(self.connection.get(f"{self.at}/examples?confirmed=false&limit=1&offset=0"))
+        if not page["results"]:
             return None
-        self.example = found["results"][0]["id"]
+        self.example = page["results"][0]["id"]
         self.connection.get(f"{self.at}/examples/{self.example}/categories")
-        return str(found["results"][0]["text"])
+        return str(page["results"][0]["text"])
 
 
 class AtLabelStudio:
-    """An annotator of a Label Studio project of choices, in its stream of labelling: the next task, and the answer."""
+    """An annotator of a Label Studio project of choices, in its label stream: the next task, and the answer."""
 
     def __init__(self, address: str, project: str, name: str, password: str, label: str) -> None:
         self.connection = Connection(address)
@@ -128,36 +128,36 @@ class AtLabelStudio:
 
     def answer(self) -> str | None:
         chosen = {"from_name": "language", "to_name": "text", "type": "choices", "value": {"choices": [self.label]}}
-        said = {"lead_time": 2, "result": [chosen]}
-        self.connection.post_json(f"/api/tasks/{self.task}/annotations/?project={self.project}", said)
+        body = {"lead_time": 2, "result": [chosen]}
+        self.connection.post_json(f"/api/tasks/{self.task}/annotations/?project={self.project}", body)
         return self._next()
 
     def _next(self) -> str | None:
         try:
-            found = json.loads(self.connection.get(f"/api/projects/{self.project}/next"))
+            task = json.loads(self.connection.get(f"/api/projects/{self.project}/next"))
         except Refused as error:
             if error.status == 404:
                 return None
             raise
-        self.task = found["id"]
-        return str(found["data"]["text"])
+        self.task = task["id"]
+        return str(task["data"]["text"])
 
 
 def has_already(page: str) -> dict[str, str]:
-    """The headers by which queue.js says what of the page need not be sent again."""
+    """Return the headers with which queue.js names parts of the page that need not be sent again."""
     shown = re.search(r'data-shown="(\w+)"', page)
     return ({"Assay-Shown": shown[1]} if shown else {}) | ({"Assay-Flag": "1"} if 'id="flag"' in page else {})
 
 
 def _token(page: str) -> str:
-    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
-    if found is None:
+    field = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    if field is None:
         raise ValueError("The page has no form. Check the address.")
-    return found[1]
+    return field[1]
 
 
-# Name of the tool -> what a person is made of: address, task or project, name, password or token, and
-# what they answer: a label, or where it is empty what stands before the colon in each text.
+# Tool -> maker of a person from address, task or project, name, password or token, and the label to answer. If the
+# label is empty, the answer is the text before the colon.
 TOOLS: dict[str, Callable[[str, str, str, str, str], Person]] = {
     "api": lambda address, task, name, token, label: ByApi(address, task, token, label),
     "page": ByPage,

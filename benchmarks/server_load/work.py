@@ -1,4 +1,4 @@
-"""People at work at once, for so many answers or seconds; and what came of it."""
+"""People who work at the same time, for a number of answers or seconds, and the result."""
 
 import threading
 from collections import Counter
@@ -14,9 +14,9 @@ from benchmarks.server_load.people import Person
 
 @dataclass
 class Done:
-    """seconds: from the first answer to the last. took: of each answer with the next unit, in seconds. answered: which
-    unit was acknowledged how often, over all people. refused: status -> how often; errors: what else went wrong. cpu:
-    seconds of CPU of the server and of the database, where they are measured."""
+    """seconds: from the first answer to the last. took: seconds of each answer with the next unit. answered: unit ->
+    its acknowledged answers. refused: status -> how often; errors: other errors. cpu: seconds of CPU of the server and
+    of the database, if measured."""
 
     seconds: float = 0.0
     took: list[float] = field(default_factory=list)
@@ -42,18 +42,18 @@ class Done:
         return 1000 * quantiles(self.took, n=20)[-1] if len(self.took) > 1 else self.median_ms
 
     def more_often_than(self, times: int) -> int:
-        """Acknowledged answers beyond so many of one unit."""
+        """Return the number of acknowledged answers beyond this many per unit."""
         return sum(max(0, number - times) for number in self.answered.values())
 
 
 def work(
     people: Sequence[Person], *, answers: int, seconds: float, cpu_seconds: Callable[[], list[float]] = list
 ) -> Done:
-    """Let them all begin, then answer at once until there are so many answers, the time is over or nothing is left. The
-    answers that are under way then count too: one more a person at most.
+    """Let everyone log in, then answer at the same time until there are enough answers, time is over or no unit is
+    left. Answers that are under way then also count: at most one per person.
 
-    A refusal or a lost connection ends the work of that person, and is counted. cpu_seconds: what the server and others
-    used so far; it is read when the clock begins, because logging in costs more than many answers.
+    A refusal or a lost connection is counted, and ends the work of that person. cpu_seconds: returns what the server
+    and others have used; it is first read after everyone has logged in, because this costs more than many answers.
     """
     done, lock = Done(), threading.Lock()
     stop = threading.Event()
@@ -64,7 +64,7 @@ def work(
         began.append(monotonic())
         used.extend(cpu_seconds())
 
-    # All have their first unit before anybody answers, and the clock begins.
+    # The clock starts when everyone has a first unit.
     ready = threading.Barrier(len(people), action=begin)
 
     def one(person: Person) -> None:

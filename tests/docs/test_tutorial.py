@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from benchmarks.clients import Browser, Log, Said, adjudicate, key_of, let_read
+from benchmarks.clients import Answer, Browser, Log, adjudicate, key_of, let_read
 from benchmarks.place import new_place
 from benchmarks.world import Reader
 from tests.docs.newcomer import DOCS, Newcomer, matches
@@ -36,14 +36,14 @@ def read(newcomer):
     labels, log = truth(newcomer), Log()
     token = newcomer.shell("assay create_token anna").split()[-1]
     anna = Reader("anna", ("en", "de", "es"))
-    let_read(newcomer.address, TASK, {anna: token}, lambda _, key: Said(labels[key]), log, pause=0.1)
+    let_read(newcomer.address, TASK, {anna: token}, lambda _, key: Answer(labels[key]), log, pause=0.1)
     assert log.kinds() == {"answer": 25, "skip": 1}
 
 
 def decide(newcomer):
     labels, log = truth(newcomer), Log()
     browser = Browser(newcomer.address, log)
-    adjudicate(browser, TASK, "ada", lambda _, key, offered: Said(labels[key] or "und", "I read the language"))
+    adjudicate(browser, TASK, "ada", lambda _, key, offered: Answer(labels[key] or "und", "I read the language"))
     browser.close()
     assert log.acknowledged
 

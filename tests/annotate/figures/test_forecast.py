@@ -33,7 +33,7 @@ def seen(key, queues, seconds=12.0, hours=2.0, **how):
 
 
 @pytest.mark.parametrize(
-    "world", [World(units=1200), World(units=2500, known=2)], ids=["before it begins", "after two days"]
+    "world", [World(units=1200), World(units=2500, elapsed=2)], ids=["before it begins", "after two days"]
 )
 def test_simulated_campaigns_of_twenty_readers_end_within_the_range(world):
     rows = [row for number in range(20) if (row := run(world, f"fixed {number}"))]
