@@ -34,7 +34,7 @@ def test_the_tables_have_every_address():
 def test_who_may_ask_for_what(world, who):
     place, names = WHO.index(who), [*PAGES, *API]
     assert {name: (*world.statuses(name, "GET", [who]), *world.statuses(name, "POST", [who])) for name in names} == {
-        name: (asked[place], posted[place]) for name, (asked, posted) in (PAGES | API).items()
+        name: (fetched[place], posted[place]) for name, (fetched, posted) in (PAGES | API).items()
     }
 
 
@@ -47,9 +47,9 @@ def test_only_who_has_an_item_may_use_its_concept_picker(world):
 def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_ask_for(world, who):
     model, but_for = OTHERS[who]
     otherwise = {}
-    for name, (asked, posted) in (PAGES | API).items():
+    for name, (fetched, posted) in (PAGES | API).items():
         statuses = (*world.statuses(name, "GET", [who]), *world.statuses(name, "POST", [who]))
-        if statuses != (asked[WHO.index(model)], posted[WHO.index(model)]):
+        if statuses != (fetched[WHO.index(model)], posted[WHO.index(model)]):
             otherwise[name] = statuses
     assert otherwise == but_for
 
@@ -62,10 +62,10 @@ def test_a_method_that_an_address_does_not_take_is_answered_by_a_page_with_a_way
         for method, by_who in zip(("GET", "POST"), statuses, strict=True):
             if by_who[WHO.index(who)] != 405:
                 continue
-            told = world.told(who, method, name)
-            assert told.text.count("<h1>") == 1, (method, name)
-            assert told.headers["Allow"], (method, name)
-            ways = re.findall(r'<a (?:class="primary" )?href="([^"]*)"', told.text.partition("<h1>")[2])
+            response = world.response(who, method, name)
+            assert response.text.count("<h1>") == 1, (method, name)
+            assert response.headers["Allow"], (method, name)
+            ways = re.findall(r'<a (?:class="primary" )?href="([^"]*)"', response.text.partition("<h1>")[2])
             assert "/" in ways, (method, name)
             with transaction.atomic():
                 for way in ways:
@@ -94,27 +94,27 @@ def test_the_page_to_which_an_address_belongs_is_named_and_options_stay_without_
 @pytest.mark.slow
 @pytest.mark.parametrize("who", WHO)
 def test_head_is_answered_wherever_get_is_with_no_body(world, who):
-    got, asked = {}, {}
+    of_get, of_head = {}, {}
     for name in (*PAGES, *API):
         with transaction.atomic():
             answer = world.send(world.client(who), "HEAD", name)
             transaction.set_rollback(True)
-        asked[name] = (answer.status_code, answer.getvalue())
-        got[name] = (world.told(who, "GET", name).status, b"")
-    assert asked == got
+        of_head[name] = (answer.status_code, answer.getvalue())
+        of_get[name] = (world.response(who, "GET", name).status, b"")
+    assert of_head == of_get
 
 
 def test_options_tell_by_one_header_which_methods_an_address_of_the_api_takes(world):
     for who in (*WHO, *OTHERS):
         client = world.client(who)
-        for name, (asked, posted) in API.items():
+        for name, (fetched, posted) in API.items():
             answer = client.options(world.address(name))
-            if who == "nobody" and asked[0] == 401:
+            if who == "nobody" and fetched[0] == 401:
                 assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated"), name
                 continue
-            takes = {method for method, ann in (("GET", asked[2]), ("POST", posted[2])) if ann != 405}
-            told = set(answer["Allow"].split(", ")) - {"OPTIONS", "HEAD"}
-            assert (answer.status_code, answer.content, told) == (200, b"", takes), (who, name)
+            takes = {method for method, ann in (("GET", fetched[2]), ("POST", posted[2])) if ann != 405}
+            allowed = set(answer["Allow"].split(", ")) - {"OPTIONS", "HEAD"}
+            assert (answer.status_code, answer.content, allowed) == (200, b"", takes), (who, name)
 
 
 OPEN = (
@@ -125,7 +125,7 @@ OPEN = (
 
 def test_nobody_is_sent_to_the_login_and_back(world):
     for name in set(PAGES).difference(OPEN):
-        reply = world.told("nobody", "GET", name)
+        reply = world.response("nobody", "GET", name)
         assert reply.headers["Location"] == f"/login/?next={quote(world.address(name))}", name
 
 
@@ -134,10 +134,10 @@ def test_nobody_is_sent_to_the_login_and_back(world):
 )
 def test_a_token_opens_what_a_session_opens(world, who):
     client = Client(headers={"Authorization": f"Token {AuthToken.objects.create(world.who[who])[1]}"})
-    for name, (asked, posted) in API.items():
+    for name, (fetched, posted) in API.items():
         with transaction.atomic():
             statuses = tuple(world.send(client, method, name).status_code for method in ("GET", "POST"))
-            assert statuses == (asked[WHO.index(who)], posted[WHO.index(who)]), name
+            assert statuses == (fetched[WHO.index(who)], posted[WHO.index(who)]), name
             transaction.set_rollback(True)
 
 
@@ -214,8 +214,8 @@ def test_members_are_answered_as_if_the_task_were_for_everybody(closed_circle):
     for who in ("ann", "ada"):
         for name, method, response in answers(closed_circle, who):
             if of_a_task(closed_circle, name):
-                asked, posted = (PAGES | API)[name]
-                expected = (asked if method == "GET" else posted)[WHO.index(who)]
+                fetched, posted = (PAGES | API)[name]
+                expected = (fetched if method == "GET" else posted)[WHO.index(who)]
                 assert response.status_code == expected, (who, name, method)
 
 
@@ -245,13 +245,13 @@ JOBS = {"manage-job", "manage-job-packed", "manage-job-file"}
 
 def test_a_manager_of_one_task_sees_and_manages_that_task_alone(managed):
     pages = [name for name in PAGES if name.startswith("manage")]
-    own = {name for name in pages if managed.arguments.get(name, [""])[0] == managed.task.name}
-    assert {"manage-task", "manage-people", "manage-members", "manage-export", "manage-task-jobs"} <= own
-    own = own - STARTED | JOBS
+    pages_of_task = {name for name in pages if managed.arguments.get(name, [""])[0] == managed.task.name}
+    assert {"manage-task", "manage-people", "manage-members", "manage-export", "manage-task-jobs"} <= pages_of_task
+    pages_of_task = pages_of_task - STARTED | JOBS
     for name, method, response in answers(managed, "bea", pages):
-        asked, posted = PAGES[name]
-        as_manager = (asked if method == "GET" else posted)[WHO.index("manager")]
-        expected = as_manager if name in own else 405 if as_manager == 405 else 403
+        fetched, posted = PAGES[name]
+        as_manager = (fetched if method == "GET" else posted)[WHO.index("manager")]
+        expected = as_manager if name in pages_of_task else 405 if as_manager == 405 else 403
         assert response.status_code == expected, (name, method)
     for other in Task.objects.exclude(pk=managed.task.pk):
         assert managed.client("bea").get(f"/manage/tasks/{other.name}/").status_code == 403

@@ -56,13 +56,13 @@ def test_every_answer_forbids_scripts_of_others_and_is_kept_by_no_browser_or_pro
     for who in WHO:
         for name in (*PAGES, *API, *ADMIN):
             for method in ("GET", "POST"):
-                headers = world.told(who, method, name).headers
-                kept = {part.strip() for part in headers["Cache-Control"].split(",")}
+                headers = world.response(who, method, name).headers
+                directives = {part.strip() for part in headers["Cache-Control"].split(",")}
                 if who == "nobody" and name in public and method == "GET":
-                    assert kept == {"no-cache"}, name
+                    assert directives == {"no-cache"}, name
                 else:
-                    assert {"no-store", "private"} <= kept, (who, method, name)
-            rules = policy(world.told(who, "GET", name).headers)
+                    assert {"no-store", "private"} <= directives, (who, method, name)
+            rules = policy(world.response(who, "GET", name).headers)
             if name == "shared" or (name, who) == ("manage-job-file", "manager"):  # a document has no script or form
                 assert rules["default-src"] == {"'none'"}
                 assert "sandbox" in rules
@@ -78,13 +78,13 @@ def test_every_answer_forbids_scripts_of_others_and_is_kept_by_no_browser_or_pro
 @pytest.mark.slow
 def test_no_page_has_a_script_or_a_style_in_it(world):
     for name in (*PAGES, *API):
-        page = world.told("ada", "GET", name).text
+        page = world.response("ada", "GET", name).text
         scripts = re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
         assert scripts == [], name
         assert not re.search(r"<[^>]+\son[a-z]+=", page), name
         if name not in ("api-docs", "shared"):  # a shared report has its style in itself, and a policy of its own
             assert not re.search(r"<style|<[^>]+\sstyle=", page), name
-    assert "<script" in world.told("ada", "GET", "queue").text
+    assert "<script" in world.response("ada", "GET", "queue").text
 
 
 def test_the_session_cookie_is_for_the_server_alone(world, settings):
@@ -145,8 +145,8 @@ def test_a_form_without_fields_changes_nothing_unless_its_address_says_what_is_t
 @pytest.mark.slow
 def test_the_log_in_never_leads_to_an_address_that_only_takes_forms(world):
     for name in FORMS:
-        own = f"http://testserver{world.address(name)}"
-        for headers in ({}, {"Referer": own}, {"Referer": "https://evil.example/"}):
+        address = f"http://testserver{world.address(name)}"
+        for headers in ({}, {"Referer": address}, {"Referer": "https://evil.example/"}):
             reply = world.client("nobody", headers=headers).post(world.address(name), {"a": "b"})
             assert reply.status_code == 302, name
             [back] = re.findall(r"^/login/\?next=(.*)$", reply["Location"])
@@ -164,8 +164,8 @@ MOST_KB = 45  # compressed size of the styles and scripts of a page
 def test_no_page_loads_more_styles_and_scripts_than_a_slow_line_brings_at_once(world, people):
     weight_of = cache(lambda file: len(static_files.compressed(finders.find(file), 0)))
     weights = {}
-    texts = {(who, name): world.told(who, "GET", name).text for who in people for name in PAGES}
-    texts["nobody", "docs"] = world.told("nobody", "GET", "docs").text
+    texts = {(who, name): world.response(who, "GET", name).text for who in people for name in PAGES}
+    texts["nobody", "docs"] = world.response("nobody", "GET", "docs").text
     texts["ann", "concepts"] = world.client("ann").get("/tasks/acts/").text
     for page, text in texts.items():
         files = {"".join(match) for match in re.findall(r'/static/([^"]+)\.[0-9a-f]{12}(\.(?:css|js))"', text)}
@@ -201,8 +201,8 @@ def test_the_api_tells_exactly_this(world):
     assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
     task = world.send(client, "GET", "api-task").json()
     assert (set(task), *map(set, task["answers"])) == (IN_FULL, *[OFFERED] * len(world.task.labels), OFFERED)
-    given = world.send(client, "POST", "api-next").json()
-    assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
+    reply = world.send(client, "POST", "api-next").json()
+    assert {key: set(value) if isinstance(value, dict) else None for key, value in reply.items()} == NEXT
     assert set(world.send(client, "POST", "api-judge").json()) == CLOSED
     reopened = world.send(client, "POST", "api-undo").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in reopened.items()} == NEXT
@@ -219,8 +219,8 @@ def test_the_api_tells_exactly_this(world):
     for name in ("api-practise", "api-test"):
         begun = world.send(client, "POST", name).json()
         assert (set(begun), set(begun["question"])) == ({"question", "result"}, QUESTION)
-    said = world.send(client, "POST", "api-answer").json()
-    assert (set(said), {name for name, value in said.items() if value is not None}) == (ANSWERED, {"accepted"})
+    reply = world.send(client, "POST", "api-answer").json()
+    assert (set(reply), {name for name, value in reply.items() if value is not None}) == (ANSWERED, {"accepted"})
 
 
 ADJUDICATORS = {"Discard", "Dossier", "Judgment", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
@@ -234,7 +234,7 @@ def test_the_schema_names_nothing_else_to_annotators(world):
     paths = {
         path: methods for path, methods in schema["paths"].items() if not re.search("/adjudication|/manage/", path)
     }
-    schemas = {name: each for name, each in schema["components"]["schemas"].items() if name not in others}
+    schemas = {name: description for name, description in schema["components"]["schemas"].items() if name not in others}
     text = json.dumps([paths, schemas])
     assert not re.search(f'schemas/({"|".join(others)})"', text)
     assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
@@ -267,10 +267,10 @@ def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
     client = world.client("ann")
     pages = [world.send(client, "GET", name).text for name in ("home", "queue", "answers", "guidelines", "account")]
     pages.append(client.post("/tasks/task/start/", headers={"HX-Request": "true"}).text)
-    told = "\n".join(pages)
-    assert "a comment of Ann&#x27;s" in told
-    assert "Bea" not in told
+    text = "\n".join(pages)
+    assert "a comment of Ann&#x27;s" in text
+    assert "Bea" not in text
     for annotator in Annotator.objects.all():
-        assert annotator.pseudonym not in told
+        assert annotator.pseudonym not in text
     for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
-        assert word not in told, word
+        assert word not in text, word

@@ -22,14 +22,14 @@ pytestmark = [pytest.mark.on_sqlite, pytest.mark.slow]
 
 
 def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(world):
-    managers = [name for name, (asked, _) in PAGES.items() if name.startswith("manage") and asked[-1] == 200]
+    managers = [name for name, (fetched, _) in PAGES.items() if name.startswith("manage") and fetched[-1] == 200]
     for name in (*managers, "docs", "docs-page", "admin:index"):
         page = world.client("manager", headers=GERMAN).get(world.address(name))
         assert (page.status_code, page["Content-Language"]) == (200, "en"), name
         assert name in NO_PAGES or 'lang="en' in page.text[:300], name
         page.getvalue()  # which closes those that are files
-    told = world.client("guest", headers=GERMAN).get("/api/v1/tasks/").json()
-    assert told == {"code": "not_allowed", "detail": "You are not an annotator. The manager can make you one."}
+    refusal = world.client("guest", headers=GERMAN).get("/api/v1/tasks/").json()
+    assert refusal == {"code": "not_allowed", "detail": "You are not an annotator. The manager can make you one."}
     nothing = world.client("ann", headers=GERMAN).post(
         "/api/v1/leases/999999/skip/", {}, content_type="application/json"
     )
@@ -59,12 +59,12 @@ def invented(tmp_path, settings, monkeypatch):
     folder.mkdir(parents=True)
     made = polib.POFile()
     made.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
-    for each in catalogs.messages():
-        if each.context:
+    for message in catalogs.messages():
+        if message.context:
             continue
-        forms = {0: f"⟦{each.words}⟧", 1: f"⟦{each.plural}⟧"} if each.plural else {}
-        words = "" if forms else f"⟦{each.words}⟧"
-        made.append(polib.POEntry(msgid=each.words, msgid_plural=each.plural, msgstr=words, msgstr_plural=forms))
+        forms = {0: f"⟦{message.words}⟧", 1: f"⟦{message.plural}⟧"} if message.plural else {}
+        words = "" if forms else f"⟦{message.words}⟧"
+        made.append(polib.POEntry(msgid=message.words, msgid_plural=message.plural, msgstr=words, msgstr_plural=forms))
     made.save_as_mofile(str(folder / "django.mo"))
     settings.LANGUAGES = [*settings.LANGUAGES, (INVENTED, "Invented")]
     settings.LOCALE_PATHS = [str(tmp_path)]
@@ -110,16 +110,16 @@ def of_data(people) -> set[str]:
         kind = task.kind
         texts += [task.title, task.name, kind.title, *kind.fields, *task.labels, *task.languages]
         # Where a kind says nothing in a language of the pages, that of the record comes first.
-        said = [*kind.wording.field_names.values()]
-        said += [words for each in kind.answers.values() for words in (each.names, each.meanings)]
-        texts += [text for words in said for text in words.values()]
+        wordings = [*kind.wording.field_names.values()]
+        wordings += [words for answer in kind.answers.values() for words in (answer.names, answer.meanings)]
+        texts += [text for words in wordings for text in words.values()]
         texts += kind.sensitive.warnings.values() if kind.sensitive else []
     texts += Guidelines.objects.values_list("text", flat=True)
     texts += Note.objects.values_list("text", flat=True)
     texts += [f"{words} {reply}" for words, reply in Flag.objects.values_list("words", "reply")]
     texts += [f"{text} {fields}" for text, fields in Item.objects.values_list("text", "fields")]
     texts += [f"{reason} {comment}" for reason, comment in Judgment.objects.values_list("reason", "comment")]
-    texts += [f"{code} {each.autonym}" for code, each in LANGUAGES.items()]
+    texts += [f"{code} {language.autonym}" for code, language in LANGUAGES.items()]
     texts += [LANG_INFO[code]["name_local"] for code, _name in settings.LANGUAGES]
     texts += AuthToken.objects.values_list("token_key", flat=True)
     return {word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text.casefold())}
@@ -146,8 +146,8 @@ def test_no_word_of_a_page_is_in_english_where_another_language_is_spoken(world,
             page = client.get(world.address(name)).text
             assert frame(page)[0] == INVENTED
             shown = re.sub("annotator-[0-9a-f]{8}", "", Text(page).found)  # a pseudonym
-            if found := sorted(set(outside(shown)) - data):
-                left[who, name] = found
+            if untranslated := sorted(set(outside(shown)) - data):
+                left[who, name] = untranslated
     assert left == {}
 
 

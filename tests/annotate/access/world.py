@@ -54,8 +54,8 @@ class World:
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
         with acting(ann.user, task.name) as permit:
-            asked = flags.flag(permit, lease.pk, "question", "A question of Ann's?").flag
-        flags.reply(asked.pk, "A reply to Ann.", by=manager)
+            flagged = flags.flag(permit, lease.pk, "question", "A question of Ann's?").flag
+        flags.reply(flagged.pk, "A reply to Ann.", by=manager)
         note = flags.write_note(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
@@ -101,7 +101,7 @@ class World:
                 "manage-job-withdraw": [done.pk, done.shares.get().pk],
                 "manage-job-cancel api-job-cancel": [waits.pk],
                 "manage-job-file api-job-file": [done.pk, "card.md"],
-                "reply-read manage-question": [asked.pk],
+                "reply-read manage-question": [flagged.pk],
                 "note-read": [note.pk],
                 "change": [task.name, judgment.pk],
                 "consent": ["hurting"],
@@ -140,8 +140,8 @@ class World:
             "change": {"answer": "de"},
             "consent": {"do": "agree"},
             "undo": {"judgment": judgment.pk},
-            "sheet-judge": {"lease": [each.pk for each in on_sheet]}
-            | {f"answer-{each.pk}": "not-de" for each in on_sheet},
+            "sheet-judge": {"lease": [lease.pk for lease in on_sheet]}
+            | {f"answer-{lease.pk}": "not-de" for lease in on_sheet},
             "adjudicate": {"label": "de", "reason": "I read the language"},
             "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
@@ -259,7 +259,7 @@ class World:
         client.cookies.update(self.sessions[who])
         return client
 
-    def told(self, who, method, name):
+    def response(self, who, method, name):
         """Return the response to a person. Each request starts from the same state of the world."""
         if (who, method, name) not in self.already:
             client = self.signed_in(who)
@@ -267,14 +267,14 @@ class World:
                 answer = self.send(client, method, name)
                 transaction.set_rollback(True)
             is_page = answer["Content-Type"].startswith("text/html") if "Content-Type" in answer else False
-            self.already[who, method, name] = Told(answer.status_code, answer.headers, answer.text if is_page else "")
+            self.already[who, method, name] = Reply(answer.status_code, answer.headers, answer.text if is_page else "")
         return self.already[who, method, name]
 
     def statuses(self, name, method, people=WHO):
-        return tuple(self.told(who, method, name).status for who in people)
+        return tuple(self.response(who, method, name).status for who in people)
 
 
-class Told(NamedTuple):
+class Reply(NamedTuple):
     """A response.
 
     text: the text of the page

@@ -66,7 +66,7 @@ def test_the_right_password_forgets_the_wrong_ones_of_its_own_name_alone(ann, pe
     type_wrong_passwords("ann", 4)
     type_wrong_passwords("bea", 4)
     log_in("ann", OLD)
-    assert [each.username for each in AccessAttempt.objects.all()] == ["bea"]
+    assert [attempt.username for attempt in AccessAttempt.objects.all()] == ["bea"]
     assert type_wrong_passwords("ann", 4)[-1].status_code == 200
     assert log_in("bea", "wrong").status_code == 429
 
@@ -120,7 +120,7 @@ def test_nothing_that_was_typed_as_a_password_is_kept_and_nothing_is_kept_for_lo
 
 
 @pytest.mark.parametrize(
-    ("proxies", "forwarded", "found"),
+    ("proxies", "forwarded", "expected"),
     [
         (0, "203.0.113.5", HERE),  # anybody can send the header
         (1, "203.0.113.5", "203.0.113.5"),
@@ -133,10 +133,10 @@ def test_nothing_that_was_typed_as_a_password_is_kept_and_nothing_is_kept_for_lo
         (1, "::ffff:203.0.113.5", "203.0.113.5"),
     ],
 )
-def test_the_address_is_what_the_outermost_proxy_saw(settings, proxies, forwarded, found):
+def test_the_address_is_what_the_outermost_proxy_saw(settings, proxies, forwarded, expected):
     settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"NUM_PROXIES": proxies}
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
-    assert address_of(RequestFactory().get("/", headers=headers, REMOTE_ADDR=HERE)) == found
+    assert address_of(RequestFactory().get("/", headers=headers, REMOTE_ADDR=HERE)) == expected
 
 
 def test_behind_a_local_socket_there_is_no_address_and_wrong_passwords_count_all_the_same(ann):
@@ -208,8 +208,8 @@ def test_a_token_is_shown_once_and_works_for_ninety_days_and_its_owner_alone_ren
 
 def fields_of(page):
     """The hidden fields of a page, as its form would send them."""
-    found = re.findall(r'<input type="hidden" name="([^"]*)"[^>]* value="([^"]*)"', page.partition("</main>")[0])
-    return {name: unescape(value) for name, value in found}
+    fields = re.findall(r'<input type="hidden" name="([^"]*)"[^>]* value="([^"]*)"', page.partition("</main>")[0])
+    return {name: unescape(value) for name, value in fields}
 
 
 @pytest.fixture
@@ -237,19 +237,19 @@ def log_in_from(client, page, name="ann"):
 def test_it_leads_back_to_the_page_on_which_the_form_stood(client, person, make_task):
     make_task([DISPUTED])
     page = "/manage/tasks/task/guidelines/?language=he"
-    told = client.post(
+    reply = client.post(
         "/manage/tasks/task/guidelines/add/", {"text": "x"}, headers={"Referer": f"http://testserver{page}"}
     )
-    assert told["Location"] == "/login/?next=/manage/tasks/task/guidelines/%3Flanguage%3Dhe"
+    assert reply["Location"] == "/login/?next=/manage/tasks/task/guidelines/%3Flanguage%3Dhe"
     htmx = {"HX-Request": "true", "Referer": "http://testserver/tasks/task/"}
     assert client.post("/tasks/task/judge/", {"lease": 1}, headers=htmx)["Location"] == "/login/?next=/tasks/task/"
 
 
 def test_an_answer_is_carried_through_the_log_in_and_sent_again(expired):
     lease = Lease.objects.get()
-    told = send(expired, "/tasks/task/judge/", {"lease": lease.pk, "answer": "de", "comment": "a comment"})
-    assert (told.status_code, "Log in" in told.text, Judgment.objects.count()) == (200, True, 0)
-    wrong = expired.post("/login/", {**fields_of(told.text), "username": "ann", "password": "wrong"})
+    reply = send(expired, "/tasks/task/judge/", {"lease": lease.pk, "answer": "de", "comment": "a comment"})
+    assert (reply.status_code, "Log in" in reply.text, Judgment.objects.count()) == (200, True, 0)
+    wrong = expired.post("/login/", {**fields_of(reply.text), "username": "ann", "password": "wrong"})
     again = log_in_from(expired, wrong)
     assert "Your session has expired" in again.text
     assert 'action="/tasks/task/judge/"' in again.text
@@ -259,15 +259,15 @@ def test_an_answer_is_carried_through_the_log_in_and_sent_again(expired):
 
 def test_another_person_is_not_offered_it(expired, person):
     person("bea", "de")
-    told = send(expired, "/tasks/task/judge/", {"lease": 1, "comment": "a comment of Ann's"})
-    assert "a comment of Ann" not in told.text
-    assert log_in_from(expired, told, "bea")["Location"] == "/tasks/task/"
+    reply = send(expired, "/tasks/task/judge/", {"lease": 1, "comment": "a comment of Ann's"})
+    assert "a comment of Ann" not in reply.text
+    assert log_in_from(expired, reply, "bea")["Location"] == "/tasks/task/"
     assert "a comment of Ann" not in expired.get("/tasks/task/").text
 
 
 def test_a_stranger_s_form_and_a_forged_one_are_not_carried(client, expired, person):
-    told = send(expired, "/tasks/task/judge/", {"comment": "a comment"})
-    carried = fields_of(told.text)["carried"]
+    reply = send(expired, "/tasks/task/judge/", {"comment": "a comment"})
+    carried = fields_of(reply.text)["carried"]
     forged = {"next": "/", "username": "ann", "password": OLD, "carried": carried[:-3] + "abc"}
     assert expired.post("/login/", forged)["Location"] == "/"
     client.cookies.clear()
@@ -278,8 +278,8 @@ def test_a_stranger_s_form_and_a_forged_one_are_not_carried(client, expired, per
 
 def test_neither_passwords_nor_tokens_nor_what_is_too_large_are_carried(expired):
     secret = {"old_password": "secret one", "new_password1": "secret two", "csrfmiddlewaretoken": "x" * 64}
-    told = send(expired, "/account/password/", {**secret, "other": "1"})
-    again = log_in_from(expired, told).text
+    reply = send(expired, "/account/password/", {**secret, "other": "1"})
+    again = log_in_from(expired, reply).text
     assert "secret" not in again
     assert {"old_password", "new_password1"}.isdisjoint(fields_of(again))
     del expired.cookies[settings.SESSION_COOKIE_NAME]
@@ -293,7 +293,7 @@ def test_new_guidelines_are_carried(desk, manager, make_task):
     del desk.cookies[settings.SESSION_COOKIE_NAME]
     typed = {"language": "en", "text": 'Read <better>.\nAnd "so" on.', "change": "minor", "after": ""}
     typed["after"] = str(Guidelines.objects.get().pk)
-    told = send(desk, "/manage/tasks/task/guidelines/add/", typed)
-    again = log_in_from(desk, told, "manager")
+    reply = send(desk, "/manage/tasks/task/guidelines/add/", typed)
+    again = log_in_from(desk, reply, "manager")
     desk.post("/manage/tasks/task/guidelines/add/", fields_of(again.text))
     assert Guidelines.objects.order_by("-pk")[0].text == typed["text"]

@@ -28,7 +28,7 @@ from tests.together import HANGS
 
 
 @pytest.mark.parametrize(
-    ("password", "told"),
+    ("password", "message"),
     [
         ("83920174", "too short"),
         ("8392017465", "entirely numeric"),
@@ -36,9 +36,9 @@ from tests.together import HANGS
         ("annemarie1", "too similar"),
     ],
 )
-def test_a_weak_password_is_refused_by_every_form_and_by_the_command(manager, person, monkeypatch, password, told):
+def test_a_weak_password_is_refused_by_every_form_and_by_the_command(manager, person, monkeypatch, password, message):
     user = person("annemarie", "de").user
-    with pytest.raises(ValidationError, match=told):
+    with pytest.raises(ValidationError, match=message):
         validate_password(password, user)
     desk = signed_in(manager)
     both = {"new_password1": password, "new_password2": password}
@@ -50,7 +50,7 @@ def test_a_weak_password_is_refused_by_every_form_and_by_the_command(manager, pe
         desk.post(reverse("admin:auth_user_password_change", args=[user.pk]), typed),
         desk.post(reverse("admin:auth_user_add"), typed | new),
     ]
-    assert [(reply.status_code, told in reply.text) for reply in replies] == [(200, True)] * 4
+    assert [(reply.status_code, message in reply.text) for reply in replies] == [(200, True)] * 4
     monkeypatch.setattr("getpass.getpass", lambda prompt="": password)
     with pytest.raises(CommandError, match="Aborting password change"):
         call_command("changepassword", "annemarie")
@@ -222,7 +222,7 @@ def test_where_no_mail_can_be_sent_the_page_says_who_helps_and_takes_nothing(wit
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
+    ("address", "read"),
     [
         ("smtp://localhost", ("localhost", 25, "", "", False, False)),
         ("smtp+starttls://ann:p%40ss%2F@mail.example.org", ("mail.example.org", 587, "ann", "p@ss/", False, True)),
@@ -232,8 +232,8 @@ def test_where_no_mail_can_be_sent_the_page_says_who_helps_and_takes_nothing(wit
         ),
     ],
 )
-def test_the_server_that_sends_mail_is_named_by_one_variable(given, read):
-    assert mail_server(given) == read
+def test_the_server_that_sends_mail_is_named_by_one_variable(address, read):
+    assert mail_server(address) == read
 
 
 @pytest.mark.parametrize(
@@ -312,11 +312,11 @@ def test_a_first_password_is_not_said_to_end_anything(client):
 def test_a_weak_password_or_a_taken_name_leaves_the_link_as_it_was(client, person):
     person("ann", "de")
     link = address()
-    for wrong, told in (
+    for wrong, message in (
         ({"password1": "123", "password2": "123"}, "too short"),
         ({"username": "ann"}, "already exists"),
     ):
-        assert told in client.post(link, FORM | wrong).text
+        assert message in client.post(link, FORM | wrong).text
     assert client.post(link, FORM).status_code == 302
 
 

@@ -111,15 +111,15 @@ def test_cancelled_while_judgments_are_stored_none_is(tmp_path, monkeypatch):
 @pytest.mark.django_db
 def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_been_told(data_dir, tmp_path):
     files = [posts(tmp_path / "a.jsonl", 0, 50), posts(tmp_path / "b.jsonl", 50, 5000)]
-    given = {"corpus": "c", "files": files, "licence": "CC0-1.0"}
+    options = {"corpus": "c", "files": files, "licence": "CC0-1.0"}
     progress = Recorded(until=files[0].stat().st_size + 1)
     with pytest.raises(Cancelled):
-        corpus_files.import_corpus_action.perform(given, progress)
+        corpus_files.import_corpus_action.perform(options, progress)
     assert progress.said == ["a.jsonl: 50 accepted, 0 duplicates, 0 rejected."]
     assert manifest_of("c").rows == 50
-    told = corpus_files.import_corpus_action.perform(given).data
-    assert (told["accepted"], told["duplicates"], told["rejects"]) == (5000, 0, 0)
-    assert [(file["name"], file["already"]) for file in told["files"]] == [("a.jsonl", True), ("b.jsonl", False)]
+    data = corpus_files.import_corpus_action.perform(options).data
+    assert (data["accepted"], data["duplicates"], data["rejects"]) == (5000, 0, 0)
+    assert [(file["name"], file["already"]) for file in data["files"]] == [("a.jsonl", True), ("b.jsonl", False)]
 
 
 @pytest.mark.django_db
@@ -157,7 +157,7 @@ def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir):
 
 
 def test_every_action_has_a_command_whose_help_says_what_each_option_is():
-    assert {each.name for each in pkgutil.iter_modules(commands.__path__)} == OTHERS
+    assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == OTHERS
     for action in ACTIONS:
         command = command_named(action.name)
         assert isinstance(command, ActionCommand)
@@ -203,10 +203,10 @@ def test_a_command_says_warnings_apart_and_all_as_json_where_it_is_wanted():
     command = ActionCommand(Action("shout", "Shouts.", (Option("loud", flag, False, help="so"),), run))
     in_words = ({}, "Begun.\nDone.\n", "Take care.\n")
     as_json = ({"json": True}, '{\n  "loud": true,\n  "über": 1\n}\n', "Begun.\nTake care.\n")
-    for options, said, aside in (in_words, as_json):
+    for options, printed, aside in (in_words, as_json):
         out, err = io.StringIO(), io.StringIO()
         management.call_command(command, stdout=out, stderr=err, loud=bool(options) or None, no_color=True, **options)
-        assert (out.getvalue(), err.getvalue()) == (said, aside)
+        assert (out.getvalue(), err.getvalue()) == (printed, aside)
 
 
 # --- `import_corpus FILE`: what the file seems to be is reported, and imported if that is certain
@@ -233,12 +233,12 @@ def run(db, data_dir, tmp_path, monkeypatch, capsys):
 
 
 def test_a_file_is_described_and_imported_and_its_texts_stay_here(run):
-    said = run("Beiträge.csv", TABLE)
-    assert "Beiträge.csv: CSV, UTF-8, with columns separated by semicolons" in said
-    assert "tweet_id    id         1 | 2" in said
-    assert "likes       –          3 | 4" in said
-    assert "2 accepted, 0 duplicates, 0 rejected" in said
-    assert "No licence was stated, so exports will not contain the texts" in said
+    output = run("Beiträge.csv", TABLE)
+    assert "Beiträge.csv: CSV, UTF-8, with columns separated by semicolons" in output
+    assert "tweet_id    id         1 | 2" in output
+    assert "likes       –          3 | 4" in output
+    assert "2 accepted, 0 duplicates, 0 rejected" in output
+    assert "No licence was stated, so exports will not contain the texts" in output
     manifest = manifest_of("beitrage")
     assert (manifest.licence, manifest.text_may_leave, manifest.rows) == ("not stated", False, 2)
     named = {"id": "tweet_id", "text": "tweet", "author": "user", "posted_at": "created_at"}
@@ -253,8 +253,8 @@ def test_the_same_file_is_known_and_another_of_its_name_becomes_another_corpus(r
 
 
 def test_a_nested_field_is_found_and_the_format_without_a_suffix(run):
-    said = run("export", json.dumps([{"id": 1, "data": {"text": "Hello there"}, "annotations": []}]).encode("utf-16"))
-    assert "export: JSON, UTF-16" in said
+    output = run("export", json.dumps([{"id": 1, "data": {"text": "Hello there"}, "annotations": []}]).encode("utf-16"))
+    assert "export: JSON, UTF-16" in output
     assert manifest_of("export").sources[0].columns["text"] == "data.text"
 
 

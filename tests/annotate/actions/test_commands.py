@@ -85,14 +85,14 @@ def test_reroute_and_export_tell_what_no_adjudicator_may_decide(make_task, perso
     task = make_task([DISPUTED, DISPUTED], rounds=1)
     with_manifest()
     both = person("both", "de", adjudicates=True)
-    for told in (
+    for warning in (
         "1 post is waiting for an adjudicator who has not read it",
         "2 posts are waiting for .* who has not read them",
     ):
         skip(both, take(both, task).pk)
         for command, options in (("reroute", {}), ("export_gold", {"out": tmp_path / "gold"})):
             call_command(command, "task", **options)
-            assert re.search(f"{told}. Make another person an adjudicator.\n", capsys.readouterr().err)
+            assert re.search(f"{warning}. Make another person an adjudicator.\n", capsys.readouterr().err)
     person("ada", adjudicates=True)
     call_command("reroute", "task")
     assert capsys.readouterr().err == ""
@@ -156,9 +156,9 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     call_command("audit", "task")
-    told = capsys.readouterr().out
-    assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
-    assert "\nReaders answered Yes in 2 of 2 answers to decoys.\n" in told
+    output = capsys.readouterr().out
+    assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", output, re.MULTILINE)
+    assert "\nReaders answered Yes in 2 of 2 answers to decoys.\n" in output
     with pytest.raises(CommandError, match="Cannot contest labels of task task: none of them come from voters"):
         call_command("audit", "task", "--contest")
 
@@ -185,12 +185,12 @@ def hasty(monkeypatch):
 
 @pytest.mark.slow
 def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, demo_data, data_dir, client, tmp_path):
-    told = demo.prepare(8000)
+    message = demo.prepare(8000)
     assert "Tasks still being made: 8." in client.get("/login/").content.decode()
     demo.build()
     page = client.get("/login/").content.decode()
     assert "still being made" not in page
-    password = re.search(r"the password  (\S+)  as", told)[1]
+    password = re.search(r"the password  (\S+)  as", message)[1]
     assert password not in page
     for name in ("anna", "yusuf", "ada", "oliver", "manager"):
         assert client.post("/login/", {"username": name, "password": password}).status_code == 302, name

@@ -26,13 +26,13 @@ CODES = {line["id"]: line["origin"].partition("/")[2].replace("zh", "zh-CN").rep
 TRUTH = {key: code if code in ARTICLE_LABELS else "und" for key, code in CODES.items()}
 
 
-def said(spelled):
+def labels_of(spelled):
     """Id -> the label that a predictor gives the post."""
     return predicted_labels(NAME, find_predictor(NAME, spelled), KEYS)
 
 
 def differing(*systems):
-    one, other = map(said, systems)
+    one, other = map(labels_of, systems)
     return {key for key in KEYS if one[key] != other[key]}
 
 
@@ -55,7 +55,7 @@ def open_compared(*systems, name="duel", **options):
 
 def test_people_are_asked_about_all_of_it_and_most_of_it_is_where_the_two_differ(demo_corpus, capsys):
     task = open_compared("langid", "cld2")
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     differ = differing("langid", "cld2")
     assert task.kind.slug == "language"
     units = task.units.select_related("item")
@@ -63,7 +63,7 @@ def test_people_are_asked_about_all_of_it_and_most_of_it_is_where_the_two_differ
     drawn = {unit.item.key for unit in units}
     assert len(drawn) == 60
     assert len(drawn & differ) == min(48, len(differ))
-    assert f"langid and cld2 differ on {len(differ):,} of 1,525 posts; 48 of these were drawn, and 12 of" in told
+    assert f"langid and cld2 differ on {len(differ):,} of 1,525 posts; 48 of these were drawn, and 12 of" in output
     assert not task.units.filter(audited=True).exists()
 
 
@@ -100,13 +100,13 @@ def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(demo_corpus
     report = json.loads(capsys.readouterr().out)
     whole = report["comparison"]["rows"][0]
     assert (whole["measure"], whole["of"], whole["better"]) == ("accuracy", {}, "first")
-    assert whole["value"] == pytest.approx(accuracy_of(said("good@1")) - accuracy_of(said("poor@1")))
+    assert whole["value"] == pytest.approx(accuracy_of(labels_of("good@1")) - accuracy_of(labels_of("poor@1")))
     assert whole["low"] < whole["value"] < whole["high"]
     coarse = [(row["id"], "zh" if row["label"].startswith("zh") else row["label"]) for row in rows]
     with pytest.raises(CommandError, match=r"has labels that are not in the set: 'zh'"):
         call_command("evaluate", str(written(tmp_path / "coarse.tsv", coarse)), gold=[gold])
-    own = figures(report, "accuracy")
-    assert own["low"] <= accuracy_of(said("good@1")) <= own["high"]
+    accuracy = figures(report, "accuracy")
+    assert accuracy["low"] <= accuracy_of(labels_of("good@1")) <= accuracy["high"]
 
 
 def contrasted(corpus, *systems, size):
@@ -116,7 +116,7 @@ def contrasted(corpus, *systems, size):
 def test_a_label_and_one_that_it_stands_for_are_no_difference(demo_corpus, tmp_path):
     import_predictor(tmp_path, "good", 60)
     [sample] = contrasted(demo_corpus, "good@1", "langid", size=500)
-    one, other = said("langid"), said("good@1")
+    one, other = labels_of("langid"), labels_of("good@1")
     chinese = {key for key in KEYS if (one[key], other[key]) == ("zh", "zh-CN")}
     assert chinese
     assert not chinese.intersection(sample.parameters[IDS]["differ"])
@@ -263,6 +263,6 @@ def test_a_file_of_scores_is_not_imported_but_measured(reviews, tmp_path):
 
 def test_an_empty_label_of_a_record_is_imported_as_a_refusal(reviews, tmp_path):
     predict(tmp_path, "third", [("id", "label"), *((f"r{n}", "" if n < 10 else truth(n)) for n in range(NUMBER))])
-    found = predicted_labels("reviews", find_predictor("reviews", "third@1"), [f"r{n}" for n in range(NUMBER)])
-    assert [key for key, label in found.items() if label == "und"] == [f"r{n}" for n in range(10)]
+    labels = predicted_labels("reviews", find_predictor("reviews", "third@1"), [f"r{n}" for n in range(NUMBER)])
+    assert [key for key, label in labels.items() if label == "und"] == [f"r{n}" for n in range(10)]
     assert open_of_records(reviews, "first@1", "third@1", size="20").units.count() == 20

@@ -74,8 +74,8 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     assert (foretold.pop("dry_run"), real.pop("dry_run")) == (True, False)
     assert foretold.pop("forecast")["assumed"]
     assert bool(foretold.pop("widths")) == (options == UNIFORM)
-    for told in (foretold, real):
-        check_recheck(told["audit"])
+    for summary in (foretold, real):
+        check_recheck(summary["audit"])
     assert foretold == real
     # Whom a queue lacks stands in the dry run's table.
     others = [line for line in warned_then.splitlines() if not line.startswith("Warning: items in these queues lack")]
@@ -92,20 +92,20 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
 
 @pytest.mark.slow
 def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
-    given = UNIFORM | {"size": 1_200}
-    audit, told = opened(dry_run=True, **given)[0]["audit"], " ".join(printed(**given).split())
+    options = UNIFORM | {"size": 1_200}
+    audit, output = opened(dry_run=True, **options)[0]["audit"], " ".join(printed(**options).split())
     assert audit["hours"] == pytest.approx(audit["chosen"] * 12 / 3600)
-    assert f"This takes {audit['hours']:.1f} hours at the assumed pace." in told
+    assert f"This takes {audit['hours']:.1f} hours at the assumed pace." in output
     mostly = [label for label, of in audit["languages"].items() if of["chosen"] >= of["posts"] / 3]
     assert 0 < len(mostly) < len(audit["languages"])
-    assert f"The audit includes a third or more of the items in: {', '.join(mostly)}." in told
+    assert f"The audit includes a third or more of the items in: {', '.join(mostly)}." in output
 
 
 @pytest.mark.slow
 def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs(demo_corpus):
     """One wrong of three leaves up to 81.0% possible, two up to 95.8%: that is over a limit of 85%."""
-    given = UNIFORM | {"audit_share": 0.0, "audit_limit": 0.85}
-    audit, told = opened(dry_run=True, **given)[0]["audit"], " ".join(printed(**given).split())
+    options = UNIFORM | {"audit_share": 0.0, "audit_limit": 0.85}
+    audit, output = opened(dry_run=True, **options)[0]["audit"], " ".join(printed(**options).split())
     some_left = {label: of for label, of in audit["languages"].items() if of["posts"] > of["chosen"]}
     assert some_left
     for label, of in audit["languages"].items():
@@ -113,8 +113,8 @@ def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs
         assert of["chance"] == pytest.approx(chance)
         assert of["contested"] == pytest.approx(of["chance"] * (of["posts"] - of["chosen"]))
     able = sum(of["chosen"] >= 3 for of in audit["languages"].values())
-    assert f"In {able} of {len(audit['languages'])} languages, the audit is large enough to show" in told
-    assert "fails the audit by chance in <0.1% of cases" in told
+    assert f"In {able} of {len(audit['languages'])} languages, the audit is large enough to show" in output
+    assert "fails the audit by chance in <0.1% of cases" in output
     without, _ = opened(dry_run=True, **UNIFORM)
     assert without["audit"]["contested"] == 0
 
@@ -155,10 +155,10 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_ou
 def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_dir, person, monkeypatch):
     monkeypatch.setattr("annotate.models.tasks.secrets.token_hex", lambda size: "a" * 2 * size)  # it draws the units
     person("ann", "en:5")
-    told = printed(redundancy=1.2, **UNIFORM)
-    units = int(re.search(r"^en +English +(\d+) ", told, re.MULTILINE)[1])
+    output = printed(redundancy=1.2, **UNIFORM)
+    units = int(re.search(r"^en +English +(\d+) ", output, re.MULTILINE)[1])
     several = rf"^\* en: (\d+) of {units} items need 2 people, but the queue has fewer readers$"
-    assert 0 < int(re.search(several, told, re.MULTILINE)[1]) < units / 2
+    assert 0 < int(re.search(several, output, re.MULTILINE)[1]) < units / 2
 
 
 def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_test(data_dir, person, settings):
@@ -167,10 +167,10 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     files = sorted((settings.BASE_DIR / "fixtures/records").glob("qa_match.*.jsonl"))
     how = {"fields": "question passage", "licence": "CC0-1.0", "stdout": io.StringIO()}
     call_command("import_corpus", "qa", *map(str, files), **how)
-    given = {"corpus": "qa", "kind": "qa_match", "seed": "7", "test_items": 5, "gold": files}
-    given |= {"gold_column": ["label=truth", "explanation=why"], "redundancy": 3}
+    options = {"corpus": "qa", "kind": "qa_match", "seed": "7", "test_items": 5, "gold": files}
+    options |= {"gold_column": ["label=truth", "explanation=why"], "redundancy": 3}
     before = contents(data_dir)
-    foretold, _ = opened(dry_run=True, **given)
+    foretold, _ = opened(dry_run=True, **options)
     assert contents(data_dir) == before
     rows = {row["queue"]: row for row in foretold["queues"]}
     people = {code: (row["readers"], row["qualified"], row["needs"]) for code, row in rows.items()}
@@ -178,12 +178,12 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     assert all(row["answers"] == 3 * row["units"] for row in rows.values())
     assert foretold["unread"] == ["fr"]
     assert foretold["forecast"]["assumed"]["seconds"] == 30  # the pace of the kind
-    told = printed(**given)
-    assert re.search(r"^language +name +items +answers +readers +passed the test +may work now$", told, re.MULTILINE)
-    assert "* de, en: each item needs 3 people, but the queue has fewer readers\n" in told
-    assert "No active annotator reads 1 queue with 30 items: fr.\n" in told
-    assert "There is no adjudicator for items on which readers disagree.\n" in told
-    assert told.endswith("This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n")
+    text = printed(**options)
+    assert re.search(r"^language +name +items +answers +readers +passed the test +may work now$", text, re.MULTILINE)
+    assert "* de, en: each item needs 3 people, but the queue has fewer readers\n" in text
+    assert "No active annotator reads 1 queue with 30 items: fr.\n" in text
+    assert "There is no adjudicator for items on which readers disagree.\n" in text
+    assert text.endswith("This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n")
 
 
 @pytest.mark.slow
@@ -203,6 +203,6 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     assert {more["sooner"] for more in two_more} == {None}
     assert all(more["days"]["middle"] > 0 for more in two_more)
     assert summary["forecast"]["adjudication"]["adjudicators"] == 1
-    told = " ".join(printed(**options).split())
-    assert "All work with readers finishes about" in told
-    assert "The dates assume 12 seconds per answer and 10 hours per week for each reader" in told
+    output = " ".join(printed(**options).split())
+    assert "All work with readers finishes about" in output
+    assert "The dates assume 12 seconds per answer and 10 hours per week for each reader" in output

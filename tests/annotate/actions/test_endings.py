@@ -26,7 +26,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (CommandError("There is no task."), 1, "There is no task."),
         (CommandError("Too many.", returncode=3), 3, "Too many."),
@@ -51,12 +51,12 @@ def raising(error):
     ],
     ids=repr,
 )
-def test_each_end_has_its_sentence_and_its_status(error, status, said, capfd):
+def test_each_end_has_its_sentence_and_its_status(error, status, message, capfd):
     assert exit_status.run(raising(error)) == status
     err = capfd.readouterr().err
-    assert said in err
+    assert message in err
     assert "Traceback" not in err
-    assert bool(err) == bool(said)
+    assert bool(err) == bool(message)
 
 
 def test_success_is_silent_and_a_fault_shows_its_traceback_only_on_request(capfd, monkeypatch):

@@ -39,8 +39,8 @@ def installed(transactional_db, data_dir, monkeypatch):
     return data_dir
 
 
-def importing(corpus="july", **given):
-    return job_worker.ask("import_corpus", {"corpus": corpus, "files": [str(POSTS)], "licence": "CC-BY-4.0", **given})
+def importing(corpus="july", **options):
+    return job_worker.ask("import_corpus", {"corpus": corpus, "files": [str(POSTS)], "licence": "CC-BY-4.0", **options})
 
 
 def worker():
@@ -91,22 +91,22 @@ def begun_again(job):
 
 
 def test_jobs_are_done_beside_in_the_order_in_which_they_were_asked_for_and_say_what_their_commands_would(installed):
-    done, refused, last = asked = [importing(), importing("secret", column=["text=secret"]), importing("last")]
+    done, refused, last = jobs = [importing(), importing("secret", column=["text=secret"]), importing("last")]
     assert (state(done), done.corpus) == (Job.WAITING, "july")
     assert worker().wait(HANGS) == 0
-    assert [state(job) for job in asked] == [Job.DONE, Job.FAILED, Job.DONE]
-    assert list(Job.objects.order_by("began_at")) == asked
+    assert [state(job) for job in jobs] == [Job.DONE, Job.FAILED, Job.DONE]
+    assert list(Job.objects.order_by("began_at")) == jobs
     for job in (done, last):
-        told = f"Corpus {job.corpus}: 1,525 posts from 1 new file; 0 duplicates dropped, 0 rows rejected."
-        assert (job.said, job.data["accepted"], manifest_of(job.corpus).rows) == ([told], 1525, 1525)
+        sentence = f"Corpus {job.corpus}: 1,525 posts from 1 new file; 0 duplicates dropped, 0 rows rejected."
+        assert (job.said, job.data["accepted"], manifest_of(job.corpus).rows) == ([sentence], 1525, 1525)
     assert "secret" in refused.warned[0]
 
 
 def test_two_jobs_of_one_corpus_wait_for_each_other_and_another_corpus_does_not_wait(installed):
     first, second, other = importing("one"), importing("one"), importing("two")
-    found, lock = job_store.claim()
+    job, lock = job_store.claim()
     with lock:
-        assert found == first
+        assert job == first
         also, other_lock = job_store.claim()
         with other_lock:
             assert also == other
@@ -115,11 +115,11 @@ def test_two_jobs_of_one_corpus_wait_for_each_other_and_another_corpus_does_not_
 
 
 def test_of_two_workers_each_job_is_done_by_one(installed):
-    asked = [importing(name) for name in ("one", "two", "one")]
+    jobs = [importing(name) for name in ("one", "two", "one")]
     workers = [worker(), worker()]
-    assert [each.wait(HANGS) for each in workers] == [0, 0]
-    assert [state(job) for job in asked] == [Job.DONE] * 3
-    assert asked[2].said == ["Corpus one: no new files; it contains 1,525 posts."]
+    assert [process.wait(HANGS) for process in workers] == [0, 0]
+    assert [state(job) for job in jobs] == [Job.DONE] * 3
+    assert jobs[2].said == ["Corpus one: no new files; it contains 1,525 posts."]
 
 
 def test_the_database_refuses_two_running_jobs_of_one_corpus_and_impossible_times(db):
@@ -205,7 +205,7 @@ def test_a_worker_that_is_stopped_stops_its_job_and_says_so(running):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "command"),
+    ("name", "options", "command"),
     [
         ("prelabel", {"corpus": "july", "again": True}, "assay prelabel july --again"),
         (
@@ -221,8 +221,8 @@ def test_a_worker_that_is_stopped_stops_its_job_and_says_so(running):
         ),
     ],
 )
-def test_a_job_has_the_command_that_does_the_same(name, given, command):
-    assert job_worker.command_of(by_name()[name], given) == command
+def test_a_job_has_the_command_that_does_the_same(name, options, command):
+    assert job_worker.command_of(by_name()[name], options) == command
 
 
 # --- what an answer begins

@@ -24,163 +24,163 @@ COMMANDS = set(by_name())
 
 
 @pytest.fixture
-def asked(tmp_path):
-    """asked("tasks") is what the command writes as JSON; asked.names are the commands that were run; asked.file writes
-    a file for one.
+def run(tmp_path):
+    """run("tasks") returns the JSON that the command writes; run.names are the commands run so far; run.file writes
+    an input file.
     """
 
-    def ask(command, *arguments, **options):
-        ask.names.add(command)
+    def run(name, *arguments, **options):
+        run.names.add(name)
         out, err = io.StringIO(), io.StringIO()
-        call_command(command, *map(str, arguments), json=True, stdout=out, stderr=err, **options)
-        ask.err = err.getvalue()
+        call_command(name, *map(str, arguments), json=True, stdout=out, stderr=err, **options)
+        run.err = err.getvalue()
         return json.loads(out.getvalue())
 
     def file(name, *lines):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return tmp_path / name
 
-    ask.names, ask.file = set(), file
-    return ask
+    run.names, run.file = set(), file
+    return run
 
 
-def values(told, *names):
-    return tuple(told[name] for name in names)
+def values(output, *names):
+    return tuple(output[name] for name in names)
 
 
 @pytest.mark.slow
-def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_corpus, tmp_path, settings):
+def test_every_command_tells_all_that_came_of_it_as_one_document(run, demo_corpus, tmp_path, settings):
     header, ann, ben = "username,name,languages,adjudicates", "ann,Ann,de:5 en:5,no", "ben,Ben,de:4,yes"
-    people = asked.file("people.csv", header, ann, ben)
-    told = asked("add_annotators", people)
-    assert (sorted(told["links"]), told["updated"]) == (["ann", "ben"], [])
-    assert asked("add_annotators", people) == {"links": {}, "updated": ["ann", "ben"], "mailed": {}}
+    people = run.file("people.csv", header, ann, ben)
+    output = run("add_annotators", people)
+    assert (sorted(output["links"]), output["updated"]) == (["ann", "ben"], [])
+    assert run("add_annotators", people) == {"links": {}, "updated": ["ann", "ben"], "mailed": {}}
     # A warning stands beside the document, not in it.
-    assert asked.err == (
+    assert run.err == (
         "Names and languages updated: ann, ben.\n"
         "Adjudicators among the updated annotators: ben.\n"
         "No password yet: ann, ben. To print new links, use --again.\n"
     )
 
     posts = settings.BASE_DIR / "fixtures/demo_posts.jsonl"
-    told = asked("import_corpus", NAME, posts, licence="CC-BY-4.0")
-    assert values(told, "corpus", "accepted", "rejects") == (NAME, 0, 0)
-    assert [values(file, "name", "already", "rejects_file") for file in told["files"]] == [(posts.name, True, None)]
+    output = run("import_corpus", NAME, posts, licence="CC-BY-4.0")
+    assert values(output, "corpus", "accepted", "rejects") == (NAME, 0, 0)
+    assert [values(file, "name", "already", "rejects_file") for file in output["files"]] == [(posts.name, True, None)]
     # Reported as it went on, and so beside the document.
-    assert asked.err == "demo_posts.jsonl: already imported.\n"
-    assert asked("prelabel", NAME) == {"corpus": NAME, "posts": 1525, "agreed": 1268}
+    assert run.err == "demo_posts.jsonl: already imported.\n"
+    assert run("prelabel", NAME) == {"corpus": NAME, "posts": 1525, "agreed": 1268}
     ids = [json.loads(line)["id"] for line in posts.read_text(encoding="utf-8").splitlines()]
-    labels = asked.file("labels.tsv", *(f"{key}\tde" for key in [*ids, "unknown"]))
-    told = asked("import_predictions", NAME, labels, name="mine", version="1")
-    assert told == {"corpus": NAME, "predictor": "mine@1", "posts": 1525, "left_out": 1, "already": False}
+    labels = run.file("labels.tsv", *(f"{key}\tde" for key in [*ids, "unknown"]))
+    output = run("import_predictions", NAME, labels, name="mine", version="1")
+    assert output == {"corpus": NAME, "predictor": "mine@1", "posts": 1525, "left_out": 1, "already": False}
 
-    told = asked("plan", NAME, languages="de", measure=["accuracy"])
-    assert values(told, "corpus", "posts") == (NAME, 1525)
-    assert [row["measure"] for row in told["rows"]] == ["accuracy"]
-    told = asked("open_task", "t", corpus=NAME, size=100, seed="7", audit_least=2, audit_limit=1.0)
-    assert (told["task"], sum(told["stages"].values())) == ("t", 100)
-    assert told["draws"] == [{"language": "", "asked": 100, "drawn": 100, "frame": 1525}]
-    told = asked("extend_task", "t", size=110, dry_run=True)
-    assert (told["task"], sum(told["stages"].values())) == ("t", 10)
+    output = run("plan", NAME, languages="de", measure=["accuracy"])
+    assert values(output, "corpus", "posts") == (NAME, 1525)
+    assert [row["measure"] for row in output["rows"]] == ["accuracy"]
+    output = run("open_task", "t", corpus=NAME, size=100, seed="7", audit_least=2, audit_limit=1.0)
+    assert (output["task"], sum(output["stages"].values())) == ("t", 100)
+    assert output["draws"] == [{"language": "", "asked": 100, "drawn": 100, "frame": 1525}]
+    output = run("extend_task", "t", size=110, dry_run=True)
+    assert (output["task"], sum(output["stages"].values())) == ("t", 10)
     annotator, task = Annotator.objects.get(user__username="ann"), Task.objects.get()
     judge(annotator, take(annotator, task).pk, Answer("de"))
 
-    told = asked("members", "t", add=["ann"], quota="20")
-    assert (told["open_to"], [row["quota"] for row in told["members"]]) == ("everybody", [20])
-    told = asked("status")
-    assert told["installation"]["data_folder"] == str(settings.DATA_DIR)
-    assert told["people"] == {"annotators": 2, "adjudicators": 1, "invited": 2, "managers": 0}
-    assert told["next"][0] == "Create an account for a manager: `assay add_manager NAME`."
-    assert [row["corpus"] for row in asked("corpora")["corpora"]] == [NAME]
-    [row] = asked("tasks")["tasks"]
+    output = run("members", "t", add=["ann"], quota="20")
+    assert (output["open_to"], [row["quota"] for row in output["members"]]) == ("everybody", [20])
+    output = run("status")
+    assert output["installation"]["data_folder"] == str(settings.DATA_DIR)
+    assert output["people"] == {"annotators": 2, "adjudicators": 1, "invited": 2, "managers": 0}
+    assert output["next"][0] == "Create an account for a manager: `assay add_manager NAME`."
+    assert [row["corpus"] for row in run("corpora")["corpora"]] == [NAME]
+    [row] = run("tasks")["tasks"]
     assert values(row, "name", "units", "answers_today") == ("t", 100, 1)
-    assert [row["tasks"] for row in asked("draws", "t")["draws"]] == [["t"]]
-    predictors = [row["predictor"] for row in asked("predictors", NAME)["predictors"]]
+    assert [row["tasks"] for row in run("draws", "t")["draws"]] == [["t"]]
+    predictors = [row["predictor"] for row in run("predictors", NAME)["predictors"]]
     assert predictors == ["langid", "cld2", "fasttext", "majority", "mine@1"]
 
-    told = asked("audit", "t")
-    assert values(told, "task", "limit") == ("t", 1.0)
-    assert told["languages"]
-    assert asked("audit", "t", contest=True) == {"task": "t", "contested": {}}
-    assert asked("agreement", "t")["all"]["judgments"] == 0  # nothing that two people have read
+    output = run("audit", "t")
+    assert values(output, "task", "limit") == ("t", 1.0)
+    assert output["languages"]
+    assert run("audit", "t", contest=True) == {"task": "t", "contested": {}}
+    assert run("agreement", "t")["all"]["judgments"] == 0  # nothing that two people have read
     columns = "task\tworker\tlabel"
-    compared = asked.file("compared.tsv", columns, "1|a|b\tcal\tA", "1|a|b\tdan\ttie")
-    assert asked("import_judgments", "pairs", compared, pairs=True)["judgments"] == 2
-    assert asked("preferences", "pairs")["all"]["pairs"][0]["counts"] == {"a": 1, "b": 0, "tie": 1}
-    told = asked("reroute", "t")
-    assert told["task"] == "t"
-    assert told["queues"] + told["adjudication"] > 0
-    told = asked("adjudicate", "t", list=True, **{"as": "ben"})
-    assert len(told["waiting"]) == Unit.objects.filter(stage="ADJUDICATION").count() > 0
-    assert asked("close", "t")["is_open"] is False
-    assert asked("reopen", "t")["is_open"] is True
+    compared = run.file("compared.tsv", columns, "1|a|b\tcal\tA", "1|a|b\tdan\ttie")
+    assert run("import_judgments", "pairs", compared, pairs=True)["judgments"] == 2
+    assert run("preferences", "pairs")["all"]["pairs"][0]["counts"] == {"a": 1, "b": 0, "tie": 1}
+    output = run("reroute", "t")
+    assert output["task"] == "t"
+    assert output["queues"] + output["adjudication"] > 0
+    output = run("adjudicate", "t", list=True, **{"as": "ben"})
+    assert len(output["waiting"]) == Unit.objects.filter(stage="ADJUDICATION").count() > 0
+    assert run("close", "t")["is_open"] is False
+    assert run("reopen", "t")["is_open"] is True
 
-    told = asked("export_gold", "t", out=tmp_path / "gold")
-    assert told["counts"]["posts"] == 100
-    assert told == json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
-    asked("close", "t")
-    asked("export_gold", "t", out=tmp_path / "told", tell_secret=True)
-    assert values(asked("verify_lots", tmp_path / "told"), "task", "secret_fits", "differ") == ("t", True, 0)
-    told = asked("publish", tmp_path / "told", archive=tmp_path / "told.zip")
-    assert values(told, "name", "archive") == ("t", str(tmp_path / "told.zip"))
-    told = asked("evaluate", "mine@1", gold=[tmp_path / "gold"], unfinished=True, out=tmp_path / "report")
-    told.pop("errors")
-    assert told == json.loads((tmp_path / "report/report.json").read_text(encoding="utf-8"))
-    told = asked("baseline", tmp_path / "gold", unfinished=True)
+    output = run("export_gold", "t", out=tmp_path / "gold")
+    assert output["counts"]["posts"] == 100
+    assert output == json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
+    run("close", "t")
+    run("export_gold", "t", out=tmp_path / "told", tell_secret=True)
+    assert values(run("verify_lots", tmp_path / "told"), "task", "secret_fits", "differ") == ("t", True, 0)
+    output = run("publish", tmp_path / "told", archive=tmp_path / "told.zip")
+    assert values(output, "name", "archive") == ("t", str(tmp_path / "told.zip"))
+    output = run("evaluate", "mine@1", gold=[tmp_path / "gold"], unfinished=True, out=tmp_path / "report")
+    output.pop("errors")
+    assert output == json.loads((tmp_path / "report/report.json").read_text(encoding="utf-8"))
+    output = run("baseline", tmp_path / "gold", unfinished=True)
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
-    assert told["systems"] == manifest["baselines"]["systems"]
-    assert [system["name"] for system in told["systems"]] == ["majority", "frequency", "tfidf", *DEFAULT.voters]
-    gold = asked.file("published.tsv", "de\t1", "en\t2")
-    assert asked("import_gold", gold, out=tmp_path / "other", design="uniform", name="x")["counts"]["labelled"] == 2
-    assert asked("hydrate", tmp_path / "other", out=tmp_path / "ids")["posts"] == {"de": 1, "en": 1}
-    told = asked("import_judgments", "crowd", asked.file("j.tsv", columns, "a\tcal\tx", "a\tdan\tx", "a\tdan\ty"))
-    assert values(told, "task", "judgments", "rejects") == ("crowd", 2, 1)
-    assert told["rejects_file"].endswith(".rejects.jsonl")
+    assert output["systems"] == manifest["baselines"]["systems"]
+    assert [system["name"] for system in output["systems"]] == ["majority", "frequency", "tfidf", *DEFAULT.voters]
+    gold = run.file("published.tsv", "de\t1", "en\t2")
+    assert run("import_gold", gold, out=tmp_path / "other", design="uniform", name="x")["counts"]["labelled"] == 2
+    assert run("hydrate", tmp_path / "other", out=tmp_path / "ids")["posts"] == {"de": 1, "en": 1}
+    output = run("import_judgments", "crowd", run.file("j.tsv", columns, "a\tcal\tx", "a\tdan\tx", "a\tdan\ty"))
+    assert values(output, "task", "judgments", "rejects") == ("crowd", 2, 1)
+    assert output["rejects_file"].endswith(".rejects.jsonl")
 
-    law = asked.file("law.json", '{"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}}')
-    assert values(asked("import_vocabulary", "law", law), "vocabulary", "version", "concepts") == ("law", 1, 2)
-    assert [row["vocabulary"] for row in asked("vocabularies")["vocabularies"]] == ["law"]
-    acts = asked.file("acts.jsonl", '{"id": "1", "language": "en", "title": "A law on fish", "concept": ["1"]}')
-    asked("import_corpus", "acts", acts, licence="CC0-1.0", fields="title", labels="concept")
-    told = asked("suggest", "acts", vocabulary="law")
-    records = [(row["predictor"].split("@")[0], row["records"]) for row in told["predictors"]]
+    law = run.file("law.json", '{"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}}')
+    assert values(run("import_vocabulary", "law", law), "vocabulary", "version", "concepts") == ("law", 1, 2)
+    assert [row["vocabulary"] for row in run("vocabularies")["vocabularies"]] == ["law"]
+    acts = run.file("acts.jsonl", '{"id": "1", "language": "en", "title": "A law on fish", "concept": ["1"]}')
+    run("import_corpus", "acts", acts, licence="CC0-1.0", fields="title", labels="concept")
+    output = run("suggest", "acts", vocabulary="law")
+    records = [(row["predictor"].split("@")[0], row["records"]) for row in output["predictors"]]
     assert records == [("label-match", 1), ("nearest", 0)]
-    assert values(told, "learned", "left_out", "already") == (1, {}, False)
-    run = asked.file("mine.run", "1 Q0 2 1 0.5 mine")
-    told = asked("import_predictions", "acts", run, name="mine", version="1", ranked=True)
-    assert values(told, "predictor", "posts", "without", "left_out") == ("mine@1", 1, 0, 0)
+    assert values(output, "learned", "left_out", "already") == (1, {}, False)
+    ranking = run.file("mine.run", "1 Q0 2 1 0.5 mine")
+    output = run("import_predictions", "acts", ranking, name="mine", version="1", ranked=True)
+    assert values(output, "predictor", "posts", "without", "left_out") == ("mine@1", 1, 0, 0)
 
     with serving(lambda prompt, attempt: "fish") as server:
-        options = {"labels": "fish meat", "prompt": asked.file("prompt.txt", "{title}: {labels}?"), "model": MODEL}
-        told = asked("vote", "acts", **options, endpoint=server.url)
-    assert values(told, "posts", "new_answers", "rejects", "rejects_file", "already") == (1, 1, 0, None, False)
-    assert values(told, "tokens", "models") == (server.used, [f"{MODEL}-0613"])
+        options = {"labels": "fish meat", "prompt": run.file("prompt.txt", "{title}: {labels}?"), "model": MODEL}
+        output = run("vote", "acts", **options, endpoint=server.url)
+    assert values(output, "posts", "new_answers", "rejects", "rejects_file", "already") == (1, 1, 0, None, False)
+    assert values(output, "tokens", "models") == (server.used, [f"{MODEL}-0613"])
 
-    told = asked("panel", NAME, voters=["cld2 fasttext"])
-    assert [panel["voters"] for panel in told["panels"]] == [["cld2", "fasttext"]]
-    export = asked.file("doccano.jsonl", '{"id": 1, "text": "Bake it for an hour", "label": ["food", "sport"]}')
-    told = asked("import", "dishes", export, licence="CC0-1.0", language="en")
-    assert values(told, "tool", "items", "answers", "lost") == ("doccano", 1, 1, {})
-    assert values(asked("project", creators="Ann"), "stated", "missing")[0] == {"creators": "Ann"}
+    output = run("panel", NAME, voters=["cld2 fasttext"])
+    assert [panel["voters"] for panel in output["panels"]] == [["cld2", "fasttext"]]
+    export = run.file("doccano.jsonl", '{"id": 1, "text": "Bake it for an hour", "label": ["food", "sport"]}')
+    output = run("import", "dishes", export, licence="CC0-1.0", language="en")
+    assert values(output, "tool", "items", "answers", "lost") == ("doccano", 1, 1, {})
+    assert values(run("project", creators="Ann"), "stated", "missing")[0] == {"creators": "Ann"}
 
-    told = asked("import_threads", "talk", asked.file("talk.jsonl", TALK.strip()), licence="CC0-1.0")
-    assert values(told, "pairs", "messages", "left_out", "already") == (1, 2, {}, False)
-    told = asked("import_scores", "talk", asked.file("s.tsv", "a\t0.1", "b\t0.2"), name="s", threshold="0.5")
-    assert values(told, "name", "kept", "dropped", "lacking") == ("s", 1, 0, 0)
-    told = asked("export_corpus", "talk", out=tmp_path / "talk")
-    assert told["copy"]["rows"] == 1
-    told = asked("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
-    assert told == json.loads((tmp_path / "pairs/manifest.json").read_text(encoding="utf-8"))
+    output = run("import_threads", "talk", run.file("talk.jsonl", TALK.strip()), licence="CC0-1.0")
+    assert values(output, "pairs", "messages", "left_out", "already") == (1, 2, {}, False)
+    output = run("import_scores", "talk", run.file("s.tsv", "a\t0.1", "b\t0.2"), name="s", threshold="0.5")
+    assert values(output, "name", "kept", "dropped", "lacking") == ("s", 1, 0, 0)
+    output = run("export_corpus", "talk", out=tmp_path / "talk")
+    assert output["copy"]["rows"] == 1
+    output = run("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
+    assert output == json.loads((tmp_path / "pairs/manifest.json").read_text(encoding="utf-8"))
 
     kind = settings.BASE_DIR / "annotate/kinds/qa_match.toml"
-    told = asked("check_kind", kind, out=tmp_path / "page.html")
-    assert values(told, "kind", "page") == ("qa_match", str(tmp_path / "page.html"))
-    assert asked("create_token", "ann")["username"] == "ann"
-    assert asked("unlock", "ann") == {"name": "ann", "wrong_passwords": 0}
-    assert asked("add_manager", "mia")["name"] == "mia"
-    told = asked("delete", corpus=NAME, predictor="mine@1", yes=True)
-    assert told == {"corpus": NAME, "predictor": "mine@1", "posts": 1525}
-    assert asked.names == COMMANDS
+    output = run("check_kind", kind, out=tmp_path / "page.html")
+    assert values(output, "kind", "page") == ("qa_match", str(tmp_path / "page.html"))
+    assert run("create_token", "ann")["username"] == "ann"
+    assert run("unlock", "ann") == {"name": "ann", "wrong_passwords": 0}
+    assert run("add_manager", "mia")["name"] == "mia"
+    output = run("delete", corpus=NAME, predictor="mine@1", yes=True)
+    assert output == {"corpus": NAME, "predictor": "mine@1", "posts": 1525}
+    assert run.names == COMMANDS
 
 
 @pytest.mark.django_db

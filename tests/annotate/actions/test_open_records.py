@@ -110,15 +110,15 @@ def test_two_gold_answers_that_say_the_same_are_refused(corpus):
 @pytest.mark.django_db
 def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     open_task(corpus, "--gold-share", "0.25")
-    said = capsys.readouterr().err
-    assert "run out" not in said
-    assert "labels all items of en gets only 6 hidden gold answers, but the pause rule needs 8" in said
+    warnings = capsys.readouterr().err
+    assert "run out" not in warnings
+    assert "labels all items of en gets only 6 hidden gold answers, but the pause rule needs 8" in warnings
     open_task(corpus, "--gold-share", "0.4", name="other")
-    said = capsys.readouterr().err
-    assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 items." in said
-    assert "labels all of en meets 8" not in said
-    assert "the 8 gold answers hidden in en run out for people who label more than 16 items there" in said
-    assert "hidden in de" not in said
+    warnings = capsys.readouterr().err
+    assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 items." in warnings
+    assert "labels all of en meets 8" not in warnings
+    assert "the 8 gold answers hidden in en run out for people who label more than 16 items there" in warnings
+    assert "hidden in de" not in warnings
 
 
 @pytest.mark.django_db
@@ -184,9 +184,9 @@ def test_who_was_invited_and_has_not_passed_the_test_is_asked_to_take_it(corpus,
     for number in range(3):
         person(f"p{number}", "en de fr")
     open_task(corpus)
-    told = capsys.readouterr().err
-    assert "Invite some" not in told
-    assert "3 people read English, but nobody has passed the test yet. Ask them to take it." in told
+    warnings = capsys.readouterr().err
+    assert "Invite some" not in warnings
+    assert "3 people read English, but nobody has passed the test yet. Ask them to take it." in warnings
 
 
 def test_gold_answers_of_a_table_with_gaps_are_taken_as_their_numbers(tmp_path):

@@ -56,11 +56,11 @@ def keys(task):
     return list(Task.objects.get(name=task).units.order_by("position").values_list("item__key", flat=True))
 
 
-def told_counts(out):
-    found = re.search(
+def printed_counts(out):
+    match = re.search(
         r"([\d,]+) posts (?:drawn|added); ([\d,]+) agreed, ([\d,]+) queued .*, ([\d,]+) cop(?:y|ies)", out
     )
-    return tuple(int(number.replace(",", "")) for number in found.groups())
+    return tuple(int(number.replace(",", "")) for number in match.groups())
 
 
 def everything():
@@ -72,7 +72,7 @@ def everything():
 
 def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
     out = open_task("t", 600).out
-    drawn, agreed, queued, copies = told_counts(out)
+    drawn, agreed, queued, copies = printed_counts(out)
     assert drawn == agreed + queued + copies == 600
     # Of an audit for which no post is chosen nothing is said.
     assert "The detectors' agreement is used for " in out
@@ -187,7 +187,7 @@ def test_extensions_add_the_difference_and_keep_what_was_judged_in_between(open_
     held = take(anna, task)
     snapshot = list(task.units.order_by("pk").values())
 
-    added, agreed, queued, copies = told_counts(extend("t", 400).out)
+    added, agreed, queued, copies = printed_counts(extend("t", 400).out)
     assert added == agreed + queued + copies == 200
     extend("t", 500)
     task.refresh_from_db()
@@ -217,7 +217,7 @@ def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copie
     """The demo's corpus holds four texts twice."""
     out, err = open_task("all", 5000)
     assert f"the corpus contains only {POSTS:,} posts" in err
-    assert told_counts(out)[0] == POSTS
+    assert printed_counts(out)[0] == POSTS
     assert Task.objects.get().draw.chance == 1
     open_task("t", 800)
     more = tmp_path / "more.jsonl"
@@ -225,7 +225,7 @@ def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copie
     call_command("import_corpus", NAME, str(more), licence=manifest_of(NAME).licence)
     Task.objects.update(is_open=False)
     out, err = extend("t", 9999)
-    assert told_counts(out)[0] == POSTS - 800
+    assert printed_counts(out)[0] == POSTS - 800
     assert "Task t is closed, so annotators do not receive the items. To reopen it, run `assay reopen t`.\n" in err
     task = Task.objects.get(name="t")
     assert "new" not in keys("t")

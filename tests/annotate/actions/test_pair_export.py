@@ -59,8 +59,8 @@ def exporting(tmp_path, capsys):
 
     def run(corpus, out="out", **options):
         call_command("export_pairs", corpus, out=str(tmp_path / out), **{"seed": "s", **options})
-        said = capsys.readouterr()
-        return tmp_path / out, said.out + said.err
+        captured = capsys.readouterr()
+        return tmp_path / out, captured.out + captured.err
 
     return run
 
@@ -90,13 +90,13 @@ def lines(path):
 
 
 def test_the_set_is_read_by_the_published_reader_parquet_and_the_datasets_library(chatterbot, exporting, tmp_path):
-    folder, said = exporting(chatterbot)
+    folder, output = exporting(chatterbot)
     rows = lines(folder / "pairs.jsonl")
     read = list(published(folder))
     assert Counter(read) == Counter((r["split"], r["language"], cell(r["message"]), cell(r["reply"])) for r in rows)
     # No message is in two splits, in whatever language.
     assert len({(split, message) for split, _, message, _ in read}) == len({message for _, _, message, _ in read})
-    assert f"{len(rows):,} pairs in " in said
+    assert f"{len(rows):,} pairs in " in output
     # The retrieval reader looks for valid under another name too, and takes the first two cells of every file.
     assert Counter(published(folder, ["gmr_valid"])).total() == sum(row["split"] == "valid" for row in rows)
     [first, *_] = (folder / "test" / "en" / "pairs.tsv").read_text(encoding="utf-8").splitlines()
@@ -114,10 +114,10 @@ def test_each_language_has_its_shares_every_file_its_digest_and_each_seed_its_sp
     folder, _ = exporting(chatterbot)
     rows, manifest = lines(folder / "pairs.jsonl"), manifest_of(folder)
     for row in manifest["languages"]:
-        pairs = [each for each in rows if each["language"] == row["language"]]
-        largest = max(Counter(cell(each["message"]) for each in rows).values())
+        pairs = [pair for pair in rows if pair["language"] == row["language"]]
+        largest = max(Counter(cell(pair["message"]) for pair in rows).values())
         for split, share in zip(SPLITS, (0.8, 0.1, 0.1), strict=True):
-            assert row[split] == sum(each["split"] == split for each in pairs)
+            assert row[split] == sum(pair["split"] == split for pair in pairs)
             # But for the message that lies on a border.
             assert abs(row[split] - share * len(pairs)) <= largest + 1
     sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
@@ -151,8 +151,8 @@ def test_what_is_to_stay_together_does_for_any_messages_threads_and_shares(apart
     @given(EXPORTED, st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
     def check(rows, shares):
         listed = [
-            {"id": str(n), "said": said, "thread": thread, "language": language}
-            for n, (said, thread, language) in enumerate(rows)
+            {"id": str(n), "said": message, "thread": thread, "language": language}
+            for n, (message, thread, language) in enumerate(rows)
         ]
         schema = pa.schema([(name, pa.string()) for name in ("id", "said", "thread", "language")])
         with asking("nothing") as store:
@@ -161,10 +161,10 @@ def test_what_is_to_stay_together_does_for_any_messages_threads_and_shares(apart
             placed = store.connection.sql("SELECT said, thread, split FROM placed").fetchall()
         assert len(placed) == len(rows)
         for place in (0, 1) if apart == "thread" else (0,):
-            found = {}
+            groups = {}
             for row in placed:
-                found.setdefault(row[place], set()).add(row[2])
-            assert all(len(splits) == 1 for splits in found.values())
+                groups.setdefault(row[place], set()).add(row[2])
+            assert all(len(splits) == 1 for splits in groups.values())
         assert {row[2] for row in placed} <= {split for split, part in zip(SPLITS, shares, strict=True) if part}
 
     check()
@@ -180,7 +180,7 @@ def test_whole_threads_are_kept_apart_with_those_that_share_a_message(pairs_of, 
     rows = lines(folder / "pairs.jsonl")
     assert len(rows) == 12
     for place in ("thread", "message"):
-        assert all(len({row["split"] for row in rows if row[place] == each}) == 1 for each in {r[place] for r in rows})
+        assert len({(row[place], row["split"]) for row in rows}) == len({row[place] for row in rows})
     assert len({row["split"] for row in rows}) == 3
     nameless = [{**row, "thread": ""} for row in talk([PACIFIC])]
     with pytest.raises(
@@ -209,14 +209,14 @@ def test_tabs_and_breaks_become_a_space_and_break_no_file(pairs_of, exporting):
 def test_the_response_set_has_the_frequent_replies_with_their_share_and_rank(pairs_of, exporting):
     replies = [THANKS] * 4 + [YES] * 3 + [PACIFIC] * 2 + [f"{THANKS}\n", "I do not know what you mean by this."]
     name = pairs_of(talk(replies))
-    folder, said = exporting(name, least="2")
+    folder, output = exporting(name, least="2")
     rows = response_set(folder)
     assert [(reply, rank) for _, reply, rank in rows] == [(THANKS, "1"), (YES, "2"), (PACIFIC, "3")]
     assert [round(11 * math.exp(float(score))) for score, *_ in rows] == [5, 3, 2]
     assert (folder / "rsp_map/en/response.mapping.txt").read_text().splitlines()[1] == f"{YES}\t{YES}"
-    assert "3 replies in the response set" in said
-    folder, said = exporting(name, "most", least="2", most="1")
-    assert "1 reply in the response set" in said
+    assert "3 replies in the response set" in output
+    folder, output = exporting(name, "most", least="2", most="1")
+    assert "1 reply in the response set" in output
     folder, _ = exporting(name, "none")
     assert not (folder / "rsp_set").exists()
 
@@ -229,7 +229,7 @@ def test_the_response_set_may_be_of_train_alone(chatterbot, exporting):
         for path in (folder / "rsp_set").glob("*/*")
         for line in path.read_text(encoding="utf-8").splitlines()
     }
-    assert listed == {each for each, pairs in seen.items() if pairs >= 3}
+    assert listed == {reply for reply, pairs in seen.items() if pairs >= 3}
     assert listed
 
 
@@ -237,11 +237,11 @@ def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp
     name = pairs_of(talk([THANKS] * 3 + [YES] * 3))
     strike = tmp_path / "strike.tsv"
     strike.write_text(f"en\t{THANKS}\tempty politeness\nde\t{YES}\tnot here\nNobody says this.\tno\n", encoding="utf-8")
-    folder, said = exporting(name, least="2", strike=str(strike))
+    folder, output = exporting(name, least="2", strike=str(strike))
     assert (folder / "struck.tsv").read_text() == f"en\t{THANKS}\t3\tempty politeness\n"
-    assert "1 reply in the response set" in said
+    assert "1 reply in the response set" in output
     assert re.search(
-        r"Note: 2 replies in .* in the response set anyway, for example in line 2: Yes, that is what", said
+        r"Note: 2 replies in .* in the response set anyway, for example in line 2: Yes, that is what", output
     )
 
 
@@ -250,15 +250,15 @@ def test_replies_are_added_from_a_file_after_the_frequent_ones_with_their_origin
     added = f"en\tIndeed!\tfrom de by hand\nen\t{YES}\tfrom fr by m2m\n"
     add.write_text(f"{added}en\t{THANKS}\tx\nen\tNo.\tx\nde\tJa\tx\n", encoding="utf-8")
     strike.write_text("No.\trude\n", encoding="utf-8")
-    folder, said = exporting(name, least="2", add=str(add), strike=str(strike))
+    folder, output = exporting(name, least="2", add=str(add), strike=str(strike))
     rows = response_set(folder)
     assert [(reply, rank) for _, reply, rank in rows] == [(THANKS, "1"), ("Indeed!", "2"), (YES, "3")]
     assert [round(4 * math.exp(float(score))) for score, *_ in rows] == [3, 1, 1]
     assert (folder / "added.tsv").read_text() == added
-    assert re.search(r"3 replies in .*add.tsv cannot be added.* for example in line 3: Thank you very", said)
-    told = manifest_of(folder)["response_set"]["added"]
-    assert told["origins"] == {"from de by hand": 1, "from fr by m2m": 1}
-    assert (told["file"], told["sha256"]) == ("add.tsv", hashlib.sha256(add.read_bytes()).hexdigest())
+    assert re.search(r"3 replies in .*add.tsv cannot be added.* for example in line 3: Thank you very", output)
+    section = manifest_of(folder)["response_set"]["added"]
+    assert section["origins"] == {"from de by hand": 1, "from fr by m2m": 1}
+    assert (section["file"], section["sha256"]) == ("add.tsv", hashlib.sha256(add.read_bytes()).hexdigest())
     assert "2 were added from a file: from de by hand 1, from fr by m2m 1." in (folder / "README.md").read_text()
     add.write_text("Indeed!\tfrom de\n", encoding="utf-8")
     with pytest.raises(CommandError, match=r"line 1: Write the language, the reply and its origin"):
@@ -272,9 +272,9 @@ def test_a_scorer_judges_the_response_set_and_drops_no_pair(pairs_of, exporting,
     call_command("import_scores", name, str(scores), name="perspective", threshold="0.5", of="response")
     assert "2 replies are kept out of the response set, with scores above 0.5" in capsys.readouterr().out
     (tmp_path / "add.tsv").write_text("en\tIndeed!\ttranslated\n", encoding="utf-8")
-    folder, said = exporting(name, least="2", add=str(tmp_path / "add.tsv"))
-    assert "5 pairs in 1 language" in said
-    assert "no scores were imported, so no pairs were dropped" in said
+    folder, output = exporting(name, least="2", add=str(tmp_path / "add.tsv"))
+    assert "5 pairs in 1 language" in output
+    assert "no scores were imported, so no pairs were dropped" in output
     assert [reply for _, reply, _ in response_set(folder)] == [THANKS]
     struck = (folder / "struck.tsv").read_text().splitlines()
     assert struck == [f"en\t{fool}\t2\tperspective 0.93 above 0.5", "en\tIndeed!\t0\tperspective 0.6 above 0.5"]
@@ -329,23 +329,23 @@ def test_pairs_that_scorers_drop_are_left_out_with_their_scores_and_the_steps_ad
     scored = {"column": ["score=detoxify"]}
     call_command("import_scores", "oasst", str(messages), name="detoxify", threshold="0.5", **scored)
     folder, _ = exporting("oasst", least_pairs="2")
-    kept, left = lines(folder / "pairs.jsonl"), lines(folder / "left_out.jsonl")
+    rows, left = lines(folder / "pairs.jsonl"), lines(folder / "left_out.jsonl")
     reasons = Counter(row["reason"] for row in left)
     scores = {row["id"]: row["detoxify"] for row in lines(messages)}
     dropped = [row for row in left if row["reason"] == "dropped"]
     for row in dropped:
         score = max(scores[row["id"]], scores[row["message_id"]])
         assert (row["dropped_by"], score > 0.5) == ({"detoxify": score}, True)
-    assert all(row["scores"]["detoxify"] <= 0.5 for row in kept)
+    assert all(row["scores"]["detoxify"] <= 0.5 for row in rows)
     # Every message that answers another is in the set or among those left out.
     replies = [row for row in lines(messages) if row["parent_id"]]
-    assert len({row["id"] for row in (*kept, *left)}) == len(kept) + len(left) == len(replies)
+    assert len({row["id"] for row in (*rows, *left)}) == len(rows) + len(left) == len(replies)
     assert (reasons["deleted"], reasons["uncertain"]) == (4, 26)
     steps, card = steps_of(folder)
     assert steps["messages"] == 298
     assert steps["the message or reply was deleted or removed"] == 4
     assert steps["detoxify has a score above 0.5"] == len(dropped) == manifest_of(folder)["filter"]["dropped"]
-    assert steps["pairs of this set"] == len(kept)
+    assert steps["pairs of this set"] == len(rows)
     assert "license: apache-2.0" in card
     assert "seed `s`" in card
     call_command("import_scores", "oasst", str(messages), name="strict", threshold="0.1", **scored)
@@ -375,10 +375,10 @@ def test_small_languages_are_left_out_and_told(chatterbot, exporting):
 
 def test_texts_that_may_not_leave_are_in_no_file(pairs_of, exporting):
     name = pairs_of(talk([PACIFIC, PACIFIC]), licence="secret", text_may_leave=False)
-    folder, said = exporting(name, least="1")
-    assert "The licence does not allow publishing the text" in said
+    folder, output = exporting(name, least="1")
+    assert "The licence does not allow publishing the text" in output
     content = content_of(folder)
-    assert not any(b"Pacific" in each or b"largest" in each for each in content.values())
+    assert not any(b"Pacific" in data or b"largest" in data for data in content.values())
     assert set(content) >= {"pairs.jsonl", "manifest.json", "README.md", "SHA256SUMS"}
     rows = lines(folder / "pairs.jsonl")
     order = sorted(["t1", "t2"], key=lambda key: hashlib.md5(f"s:order:{key}".encode()).hexdigest())

@@ -26,12 +26,12 @@ from tests.running import DATA, ROOT, assay, begin, environment
 pytestmark = pytest.mark.slow
 
 
-ROOMS = [import_module(f"annotate.actions.{each.name}") for each in pkgutil.iter_modules(actions.__path__)]
+ROOMS = [import_module(f"annotate.actions.{module.name}") for module in pkgutil.iter_modules(actions.__path__)]
 # All actions that any module has, listed or not, and the other commands.
 FILES = sorted(
     {
-        *(each.name for module in (*ROOMS, kind_preview) for each in vars(module).values() if isinstance(each, Action)),
-        *(each.name for each in pkgutil.iter_modules(commands.__path__)),
+        *(value.name for room in (*ROOMS, kind_preview) for value in vars(room).values() if isinstance(value, Action)),
+        *(module.name for module in pkgutil.iter_modules(commands.__path__)),
     }
 )
 # What each of Django's commands takes.
@@ -43,8 +43,8 @@ def help_of(name, monkeypatch):
     return command(name).create_parser("assay", name).format_help()
 
 
-def headings_of(told):
-    return re.findall(r"^(\w.*):\n  ", told, re.MULTILINE)
+def headings_of(text):
+    return re.findall(r"^(\w.*):\n  ", text, re.MULTILINE)
 
 
 # --- the list
@@ -87,11 +87,11 @@ def test_nothing_is_made_for_the_list(tmp_path):
 
 
 def test_the_help_of_a_command_is_to_be_had_either_way(capfd):
-    told = ended(capfd, "reroute", "--help")
-    assert told[0].startswith("usage: assay reroute TASK [options]\n")
-    assert told[1:] == ("", 0)
+    result = ended(capfd, "reroute", "--help")
+    assert result[0].startswith("usage: assay reroute TASK [options]\n")
+    assert result[1:] == ("", 0)
     for word in ("help", "--help", "-h"):
-        assert ended(capfd, word, "reroute") == told
+        assert ended(capfd, word, "reroute") == result
 
 
 def test_what_is_no_command_is_answered_in_a_line_with_what_comes_near(capfd):
@@ -154,16 +154,16 @@ MANY = 8
 
 
 def test_the_many_options_of_a_task_read_in_sections(monkeypatch):
-    told = help_of("open_task", monkeypatch)
-    assert told.startswith("usage: assay open_task NAME [options]\n")
-    headings = headings_of(told)
+    text = help_of("open_task", monkeypatch)
+    assert text.startswith("usage: assay open_task NAME [options]\n")
+    headings = headings_of(text)
     assert headings[:4] == ["Required", "The draw", "What people are asked", "Answers that are known already"]
     assert len(headings) >= 10
 
 
 def test_what_was_left_out_is_said_in_a_line(capfd, tmp_path):
-    said = "Required arguments are missing: --design, --name. See `assay import_gold --help`.\n"
-    assert ended(capfd, "import_gold", "a.tsv", "--out", str(tmp_path / "gold")) == ("", said, 2)
+    message = "Required arguments are missing: --design, --name. See `assay import_gold --help`.\n"
+    assert ended(capfd, "import_gold", "a.tsv", "--out", str(tmp_path / "gold")) == ("", message, 2)
     assert not (tmp_path / "gold").exists()
 
 
@@ -173,10 +173,10 @@ def test_what_was_left_out_is_said_in_a_line(capfd, tmp_path):
 def test_two_commands_at_once_may_be_the_first_and_one_says_that_it_is(tmp_path):
     new = f"Created a new data folder: {tmp_path / DATA}.\n"
     both = {name: begin(tmp_path, "add_manager", name) for name in ("ann", "bob")}
-    said = {name: (*process.communicate(), process.returncode) for name, process in both.items()}
-    assert sorted(each[1:] for each in said.values()) == [("", 0), (new, 0)]
+    results = {name: (*process.communicate(), process.returncode) for name, process in both.items()}
+    assert sorted(result[1:] for result in results.values()) == [("", 0), (new, 0)]
     log_in = "Log in at http://localhost:8000/ (where `serve` listens; set ASSAY_SITE if "
-    assert all(out.startswith(f"{name} is a manager. {log_in}") for name, (out, _, _) in said.items())
+    assert all(out.startswith(f"{name} is a manager. {log_in}") for name, (out, _, _) in results.items())
     again = assay(tmp_path, "add_manager", "ann")
     assert again.stderr == ""
     assert again.stdout.startswith(

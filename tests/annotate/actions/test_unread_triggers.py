@@ -87,20 +87,20 @@ def read(task, people, folder):
     """Reader and adjudicator say what is so until nothing waits; then the set is exported."""
     reader, adjudicator = people
 
-    def said(unit):
+    def label_of(unit):
         label = TOLD[unit.item.key]
         return label if unit.asked in ("", label) else f"not-{unit.asked}"
 
     while lease := take(reader, task):
-        judge(reader, lease.pk, Answer(said(lease.unit)))
+        judge(reader, lease.pk, Answer(label_of(lease.unit)))
     for unit in task.units.filter(stage=stages.ADJUDICATION):
-        adjudication.settle(adjudicator, unit.pk, Answer(said(unit), reason="I know"))
+        adjudication.settle(adjudicator, unit.pk, Answer(label_of(unit), reason="I know"))
     call_command("export_gold", task.name, out=folder / task.name)
     return folder / task.name
 
 
-def opened(*options, languages="nl eu", name="asked", **given):
-    call_command("open_task", name, *UNREAD, *options, corpus=NAME, seed="5", languages=languages, **given)
+def opened(*options, languages="nl eu", name="asked", **settings):
+    call_command("open_task", name, *UNREAD, *options, corpus=NAME, seed="5", languages=languages, **settings)
     return Task.objects.get(name=name)
 
 
@@ -121,19 +121,19 @@ def test_precision_is_known_once_the_unread_triggers_are_read(stream, people, ru
         assert keys == unread(draw.language)
         assert draw.size == draw.frame_size == len(keys) > 5
         assert (draw.predictor, draw.parameters, draw.chance) == ("mine@1", {"of": "stream"}, 1)
-    whole, asked = read(stream, people, tmp_path), read(task, people, tmp_path)
-    assert "It completes the uniform set `stream`" in card_of(asked)[1]
-    alone, both = run(whole), run(asked, whole)
+    whole, rest = read(stream, people, tmp_path), read(task, people, tmp_path)
+    assert "It completes the uniform set `stream`" in card_of(rest)[1]
+    alone, both = run(whole), run(rest, whole)
     assert both["warnings"] == alone["warnings"]
     assert both["words"]["precision"][0].startswith("Measured on the triggers set and uniform set")
     assert width(accuracy(both)) < width(accuracy(alone))
     for language in ("eu", "nl"):
         before, after = (by_label(report, "precision")[language] for report in (alone, both))
-        said = [key for key in KEYS if SAID[key] == language]
+        positives = [key for key in KEYS if SAID[key] == language]
         assert width(before) > 0.2
-        assert after["units"] == before["units"] + len(unread(language)) == len(said)
+        assert after["units"] == before["units"] + len(unread(language)) == len(positives)
         # The detectors agree on neither: all that is said to be so was read, and nothing is left but to count it.
-        counted = proportion(sum(TOLD[key] == language for key in said), len(said))
+        counted = proportion(sum(TOLD[key] == language for key in positives), len(positives))
         ends = counted.low, counted.value, counted.high
         assert (after["low"], after["value"], after["high"]) == pytest.approx(ends)
     assert by_label(both, "recall")["nl"]["units"] > by_label(alone, "recall")["nl"]["units"]
@@ -177,7 +177,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(stream, make_task):
         ("languages", "sw", r"No post of corpus few fits .* any of the languages. People have already read every post"),
         ("window", "2014-07-01..2014-07-02", r"--window is not an option of verify tasks drawn by the unread-trig"),
     ):
-        changed = {key: given for key, given in (options | {name: value}).items() if given}
+        changed = {key: setting for key, setting in (options | {name: value}).items() if setting}
         with pytest.raises(CommandError, match=why):
             call_command("open_task", "t", corpus=NAME, **changed)
         assert not Task.objects.filter(name="t").exists()

@@ -57,8 +57,8 @@ def work(task, reader, label_of):
             judge(reader, lease.pk, Answer(label))
 
 
-def keys(task, asked):
-    return list(task.units.filter(asked=asked).order_by("position").values_list("item__key", flat=True))
+def keys(task, language):
+    return list(task.units.filter(asked=language).order_by("position").values_list("item__key", flat=True))
 
 
 # --- opening
@@ -177,12 +177,12 @@ def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_
     task = Task.objects.get()
     sizes = Counter(task.units.values_list("asked", flat=True))
     assert max(sizes.values()) < 1000
-    for asked, posts in sizes.items():
-        assert f"{asked} {posts}" in notes
+    for language, posts in sizes.items():
+        assert f"{language} {posts}" in notes
     export(task, tmp_path / "gold")
     _, card = card_of(tmp_path / "gold")
-    for asked, name in (("de", "German"), ("nl", "Dutch")):
-        assert f"| {asked} | {name} | {sizes[asked]} | 1,000 | {sizes[asked]} | 0 |" in card
+    for language, name in (("de", "German"), ("nl", "Dutch")):
+        assert f"| {language} | {name} | {sizes[language]} | 1,000 | {sizes[language]} | 0 |" in card
     assert "fewer posts than were asked for, and all were taken, of `de`, `nl`." in card
 
 
@@ -208,9 +208,9 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
     counts = Counter((unit.copy_of or unit).label for unit in task.units.select_related("copy_of"))
     of_recall = {"not-nl", "not-de"} if design == "recall" else set()
     assert set(counts) >= {"de", "nl", "und", *of_recall}
-    kept = {label: count for label, count in counts.items() if design == "precision" or label in ("de", "nl")}
+    expected = {label: count for label, count in counts.items() if design == "precision" or label in ("de", "nl")}
     rows, left_out = (json_lines(tmp_path / "gold" / f"{name}.jsonl") for name in ("gold", "left_out"))
-    assert Counter(row["label"] for row in rows) == kept == manifest["counts"]["by_label"]
+    assert Counter(row["label"] for row in rows) == expected == manifest["counts"]["by_label"]
     assert len(rows) + len(left_out) == manifest["counts"]["posts"] == task.units.count()
     assert {row["left_out"] for row in left_out} == ({"other_label"} if design == "recall" else set())
     pairs = [line.split("\t") for line in (tmp_path / "gold" / f"{design}_oriented.tsv").read_text().splitlines()]
@@ -253,7 +253,7 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
 
 
 @pytest.mark.parametrize(
-    ("options", "languages", "told"),
+    ("options", "languages", "message"),
     [
         (["--design", "precision"], "de", "--predictor is needed to open a task by the precision-oriented design."),
         (PRECISION, None, "--languages is needed to open a task by the precision-oriented design."),
@@ -267,8 +267,8 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
         ([*PRECISION, "--decoy-share", "2"], "de", "--decoy-share is 2. It must be 0 to 1."),
     ],
 )
-def test_what_cannot_be_drawn_is_one_sentence_and_leaves_nothing_behind(open_task, options, languages, told):
-    assert told in refused(open_task, "t", *options, languages=languages, size=5)
+def test_what_cannot_be_drawn_is_one_sentence_and_leaves_nothing_behind(open_task, options, languages, message):
+    assert message in refused(open_task, "t", *options, languages=languages, size=5)
 
 
 def test_a_language_for_which_nothing_is_found_has_its_record_too(open_task, tmp_path):

@@ -37,10 +37,10 @@ def two_say(make_task, person):
     answers by two readers; "-" is a skip. A unit goes to an adjudicator unless both answers are equal.
     """
 
-    def make(*said, name="task", **knobs):
-        task = make_task([DISPUTED] * len(said), name=name, redundancy=2, rounds=1, skip_limit=1, **knobs)
+    def make(*answers, name="task", **knobs):
+        task = make_task([DISPUTED] * len(answers), name=name, redundancy=2, rounds=1, skip_limit=1, **knobs)
         readers = [person(f"{name}-{number}", "de") for number in range(2)]
-        for unit, words in zip(task.units.order_by("position"), said, strict=True):
+        for unit, words in zip(task.units.order_by("position"), answers, strict=True):
             for reader, word in zip(readers, words.split(), strict=True):
                 _say(reader, task, unit, word)
         return task

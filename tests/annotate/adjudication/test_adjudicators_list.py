@@ -74,8 +74,8 @@ def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(tw
     for query in ("?case=seconded", "?case=doubted", "?case=%00", "?language=xx&case="):  # cut nothing
         assert as_ada.get(LIST + query).text.count('<td dir="auto" class="text">') == 4
     page = as_ada.get(LIST).text
-    found = re.findall(r'<a href="(\?[^"]*)"[^>]*>([^<]*) <small>(\d+)</small>', page)
-    assert found == [
+    links = re.findall(r'<a href="(\?[^"]*)"[^>]*>([^<]*) <small>(\d+)</small>', page)
+    assert links == [
         ("?", "all", "4"),
         ("?case=differing", "answers differ", "2"),
         ("?case=agreeing", "all answered the same", "1"),
@@ -179,7 +179,7 @@ def test_no_more_of_ones_own_reasons_are_offered_than_there_are_keys(two_say, ad
 
 
 @pytest.fixture
-def kept(monkeypatch):
+def lists(monkeypatch):
     monkeypatch.setattr(case_summary, "LONG", 1)
     case_summary._kept.clear()
     yield case_summary._kept
@@ -193,7 +193,7 @@ def orders(task, *people):
     return len(listed)
 
 
-def test_it_follows_decisions_second_opinions_and_cases_that_are_taken_back(checked, ada, eve, kept):
+def test_it_follows_decisions_second_opinions_and_cases_that_are_taken_back(checked, ada, eve, lists):
     before = orders(checked, ada, eve)
     for unit in list(to_adjudicate(checked, ada))[:3]:
         settle(ada, unit.pk, Answer("de", "I read it"))
@@ -203,23 +203,23 @@ def test_it_follows_decisions_second_opinions_and_cases_that_are_taken_back(chec
     assert orders(checked, ada, eve) < before
     unsettle(eve, last.pk)
     orders(checked, ada, eve)
-    assert set(kept) == {(checked.pk, ada.pk), (checked.pk, eve.pk)}
+    assert set(lists) == {(checked.pk, ada.pk), (checked.pk, eve.pk)}
 
 
-def test_a_list_that_lost_count_is_read_again(two_say, ada, kept):
+def test_a_list_that_lost_count_is_read_again(two_say, ada, lists):
     task = two_say("de en", "- -", "de fr")
     assert orders(task, ada) == 3
-    [(key, (last, cases))] = kept.items()
-    kept[key] = last, cases[1:]
+    [(key, (last, cases))] = lists.items()
+    lists[key] = last, cases[1:]
     assert orders(task, ada) == 3
 
 
-def test_only_the_lists_that_were_used_last_are_kept(two_say, ada, kept, monkeypatch, as_ada):
+def test_only_the_lists_that_were_used_last_are_kept(two_say, ada, lists, monkeypatch, as_ada):
     monkeypatch.setattr(case_summary, "KEPT", 1)
     tasks = [two_say("de en", name=name) for name in ("task", "other")]
     for task in tasks:
         assert as_ada.get(LIST.replace("/task/", f"/{task.name}/")).status_code == 200
-    assert [*kept] == [(tasks[1].pk, ada.pk)]
+    assert [*lists] == [(tasks[1].pk, ada.pk)]
 
 
 # --- cases that are settled together
@@ -230,8 +230,8 @@ def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_o
     waiting = list(to_adjudicate(task, ada))
     chosen = agreed(waiting, ada)
     assert sorted(chosen.values()) == ["de", "fr"]
-    found = settle_together(ada, task, chosen, " Their readers agree ")
-    assert (len(found.settled), found.refused) == (2, [])
+    outcome = settle_together(ada, task, chosen, " Their readers agree ")
+    assert (len(outcome.settled), outcome.refused) == (2, [])
     waits = (stages.ADJUDICATION, "")
     came_to = [(stages.LABELLED, "de"), (stages.LABELLED, "fr"), waits, waits]
     assert list(map(where, task.units.order_by("position"))) == came_to
@@ -239,7 +239,7 @@ def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_o
     assert set(reasons) == {("settle", "Their readers agree", ada.pk)}
     # A retry is no second decision.
     again = settle_together(ada, task, chosen, "Their readers agree")
-    assert (again.settled, again.refused) == (found.settled, [])
+    assert (again.settled, again.refused) == (outcome.settled, [])
 
 
 def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, ada, eve):
@@ -249,14 +249,14 @@ def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, 
     settle(eve, units[0].pk, Answer("de", "I read it"))
     Judgment.objects.answers().filter(unit=units[1]).update(label="he")
     chosen |= {units[4].pk: "de", 10**9: "de"}
-    found = settle_together(ada, task, chosen, "Their readers agree")
+    outcome = settle_together(ada, task, chosen, "Their readers agree")
     assert [where(unit) for unit in units[2:4]] == [(stages.LABELLED, "en"), (stages.LABELLED, "de")]
-    assert len(found.settled) == 2
-    told = {unit and unit.pk: str(why) for unit, why in found.refused}
-    assert "Another adjudicator may have decided it" in told[units[0].pk]
-    assert "no longer be decided together" in told[units[1].pk]
-    assert "no longer be decided together" in told[units[4].pk]
-    assert "no longer waiting" in told[None]
+    assert len(outcome.settled) == 2
+    reasons = {unit and unit.pk: str(why) for unit, why in outcome.refused}
+    assert "Another adjudicator may have decided it" in reasons[units[0].pk]
+    assert "no longer be decided together" in reasons[units[1].pk]
+    assert "no longer be decided together" in reasons[units[4].pk]
+    assert "no longer waiting" in reasons[None]
 
 
 def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, eve):
@@ -266,8 +266,8 @@ def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_n
     assert chosen == {unit.pk: "de"}
     settle(eve, unit.pk, Answer("fr", "I read it"))
     assert agreed(to_adjudicate(task, ada), ada) == {}
-    found = settle_together(ada, task, chosen, "Their readers agree")
-    [(_, why)] = found.refused
+    outcome = settle_together(ada, task, chosen, "Their readers agree")
+    [(_, why)] = outcome.refused
     assert str(why) == "This case can no longer be decided together with others. Decide it separately."
     assert not ada.judgments.exists()
 

@@ -73,8 +73,8 @@ def test_sets_of_labels_are_compared_label_by_label():
     kind = SimpleNamespace(form=SimpleNamespace(facets=str.split), in_words=lambda label, _unit: label.upper())
     unit = SimpleNamespace(language="en", kind=kind)
     unit.item = unit.task = unit
-    said = [SimpleNamespace(voided_at=None, kind=Judgment.ANSWER, seen=seen) for seen in ("a b", "b c", "b c")]
-    assert [(row.name, row.given, row.differs) for row in comparison(unit, said)["compared"]] == [
+    judgments = [SimpleNamespace(voided_at=None, kind=Judgment.ANSWER, seen=seen) for seen in ("a b", "b c", "b c")]
+    assert [(row.name, row.given, row.differs) for row in comparison(unit, judgments)["compared"]] == [
         ("C", [False, True, True], True),
         ("A", [True, False, False], True),
         ("B", [True, True, True], False),
@@ -127,8 +127,8 @@ def test_cases_of_one_text_stand_beside_each_other_and_copies_are_counted(make_t
     twin.item = task.units.get(stage=stages.COPIED).item
     twin.save()
     ann = person("ann", "de")
-    for each in (task, other):
-        while lease := take(ann, each):
+    for current in (task, other):
+        while lease := take(ann, current):
             skip(ann, lease.pk)
     assert [unit for unit, _ in of_one_text(original, ada)] == [twin]
     page = as_ada.get(reverse("adjudicate", args=[task.name, original.pk])).text

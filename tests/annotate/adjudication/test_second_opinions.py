@@ -38,8 +38,8 @@ def say(annotator, unit, label):
 
 
 def counted(task):
-    found = check_report.report(task)["adjudicators"]
-    return [found[key] for key in ("decisions", "seconded", "differed", "waiting")]
+    counts = check_report.report(task)["adjudicators"]
+    return [counts[key] for key in ("decisions", "seconded", "differed", "waiting")]
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ WAITS = (stages.ADJUDICATION, "")
 
 def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(seconded, ada, eve):
     task, units = seconded(30, check_share=0.3)
-    found = {unit.item.key: say(ada, unit, "de") for unit in units}
-    by_lot = {key for key in found if hash_order.hit(0.3, lots=task.lots, purpose="second", key=key)}
+    places = {unit.item.key: say(ada, unit, "de") for unit in units}
+    by_lot = {key for key in places if hash_order.hit(0.3, lots=task.lots, purpose="second", key=key)}
     assert 0 < len(by_lot) < 30
-    assert {key for key, at in found.items() if at == WAITS} == by_lot
-    assert {at for key, at in found.items() if key not in by_lot} == {(stages.LABELLED, "de")}
+    assert {key for key, at in places.items() if at == WAITS} == by_lot
+    assert {at for key, at in places.items() if key not in by_lot} == {(stages.LABELLED, "de")}
 
 
 @pytest.mark.parametrize(
@@ -119,15 +119,15 @@ def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(s
     settle(ada, unit.pk, Answer("fr", "the word baguette", comment="quite sure"))
     assert not to_adjudicate(task, ada).exists()
     assert (waiting_in(ada, [task]), for_others(task, ada)) == ({}, 1)
-    assert [(each.pk, each.blind) for each in to_adjudicate(task, eve)] == [(unit.pk, True)]
+    assert [(case.pk, case.blind) for case in to_adjudicate(task, eve)] == [(unit.pk, True)]
     assert not to_adjudicate(task, eve, "de").exists()
     address, api = "/tasks/task/adjudication/", "/api/v1/tasks/task/adjudication/"
-    told = "".join(as_eve.get(f"{at}{rest}").text for at in (address, api) for rest in ("", f"{unit.pk}/"))
+    text = "".join(as_eve.get(f"{at}{rest}").text for at in (address, api) for rest in ("", f"{unit.pk}/"))
     for word in ("baguette", "quite sure", "Votes", "seconded", "another adjudicator", ada.pseudonym, str(ada)):
-        assert word not in told, word
-    known = as_eve.get(f"{api}{unit.pk}/").json()
+        assert word not in text, word
+    case = as_eve.get(f"{api}{unit.pk}/").json()
     hidden = {"own": None, "outcome": None, "votes": {}, "judgments": [], "history": []}
-    assert known | hidden | {"open": True, "blind": True} == known
+    assert case | hidden | {"open": True, "blind": True} == case
 
 
 @pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
@@ -142,7 +142,7 @@ def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(seconde
         texts = [as_ada.get(f"{address}{unit.pk}/"), as_ada.get(address)]
         texts = [re.sub(rf'value="\w{{64}}"|{unit.item.text}|\d+', "", page.text) for page in texts[:1]]
         unsettle(ada, unit.pk)
-        listed = [(each.pk == unit.pk, each.blind) for each in to_adjudicate(task, ada)]
+        listed = [(case.pk == unit.pk, case.blind) for case in to_adjudicate(task, ada)]
         say(ada, unit, "fr")
         seen[unit.stage == stages.ADJUDICATION].add((*texts, len(listed) - (15 - number), (True, False) in listed))
     assert seen[True] == seen[False]
@@ -221,16 +221,16 @@ def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(se
                     stands[who] = label
         stage, label = where(unit)
         live = unit.judgments.live().decisions()
-        assert {judges.index(each.annotator): each.label for each in live} == stands
+        assert {judges.index(judgment.annotator): judgment.label for judgment in live} == stands
         decided, seconded, _, waits = counted(task)
         assert (decided, seconded) == (bool(stands), len(stands) > 1)
         assert waits == (stage == stages.ADJUDICATION and bool(stands))
-        said = list(stands.values())
+        labels = list(stands.values())
         if stage in stages.FINISHED:
-            assert label in said
-            assert said.count(label) == max(map(said.count, said))
+            assert label in labels
+            assert labels.count(label) == max(map(labels.count, labels))
         else:
-            assert [to_adjudicate(task, each).exists() for each in judges] == [n not in stands for n in range(3)]
+            assert [to_adjudicate(task, judge).exists() for judge in judges] == [n not in stands for n in range(3)]
             assert len(stands) < 3
 
 
@@ -247,19 +247,19 @@ def settling(annotator, unit, label="de"):
 
 @on_locks
 @pytest.mark.parametrize(
-    ("labels", "kept", "counts"),
+    ("labels", "number", "counts"),
     [
         pytest.param("de de", 2, [1, 1, 0, 0], id="two who agree label it"),
         pytest.param("de fr en", 3, [1, 1, 1, 0], id="of three who differ the last decides"),
         pytest.param("de fr en he", 3, [1, 1, 1, 0], id="of four three at most are counted"),
     ],
 )
-def test_decisions_at_once_are_kept_until_one_settles_the_unit(seconded, judges, ada, labels, kept, counts):
+def test_decisions_at_once_are_kept_until_one_settles_the_unit(seconded, judges, ada, labels, number, counts):
     task, (unit,) = seconded()
-    said = at_once(*(settling(who, unit, label) for who, label in zip([*judges, ada], labels.split(), strict=False)))
-    assert sum(isinstance(each, Judgment) for each in said) == kept, said
+    results = at_once(*(settling(who, unit, label) for who, label in zip([*judges, ada], labels.split(), strict=False)))
+    assert sum(isinstance(result, Judgment) for result in results) == number, results
     decisions = unit.judgments.decisions()
-    assert (where(unit), decisions.count()) == ((stages.LABELLED, decisions.last().label), kept)
+    assert (where(unit), decisions.count()) == ((stages.LABELLED, decisions.last().label), number)
     assert counted(task) == counts
 
 
@@ -267,18 +267,18 @@ def test_decisions_at_once_are_kept_until_one_settles_the_unit(seconded, judges,
 def test_who_takes_back_while_another_agrees_loses_neither_decision(seconded, judges):
     (task, (unit,)), (first, second, *_) = seconded(), judges
     settling(first, unit)()
-    said = at_once(lambda: unsettle(first, unit.pk), settling(second, unit))
-    assert [type(each) for each in said] == [Unit, Judgment], said
+    results = at_once(lambda: unsettle(first, unit.pk), settling(second, unit))
+    assert [type(result) for result in results] == [Unit, Judgment], results
     assert where(unit) == WAITS
-    assert [each.annotator for each in unit.judgments.live().decisions()] == [second]
+    assert [judgment.annotator for judgment in unit.judgments.live().decisions()] == [second]
     assert counted(task) == [1, 0, 0, 1]
 
 
 @on_locks
 def test_a_decision_taken_back_twice_at_once_is_taken_back_once(seconded, judges):
     _, (unit,) = seconded()
-    for each in judges[:2]:
-        settling(each, unit)()
-    said = at_once(*[lambda: unsettle(judges[0], unit.pk)] * 2)
-    assert sorted(type(each).__name__ for each in said) == ["NothingToUndo", "Unit"], said
+    for judge in judges[:2]:
+        settling(judge, unit)()
+    results = at_once(*[lambda: unsettle(judges[0], unit.pk)] * 2)
+    assert sorted(type(result).__name__ for result in results) == ["NothingToUndo", "Unit"], results
     assert unit.transitions.filter(event="unsettled").count() == 1

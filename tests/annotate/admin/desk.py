@@ -14,8 +14,8 @@ class Page(HTMLParser):
         self.feed(response.content.decode())
 
     def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        if tag == "script" and "src" not in given and given.get("type") != "application/json":
+        values = dict(attributes)
+        if tag == "script" and "src" not in values and values.get("type") != "application/json":
             self.forbidden.append("inline script")
         if tag == "style":
             self.forbidden.append("inline style sheet")

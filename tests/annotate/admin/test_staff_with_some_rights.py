@@ -123,9 +123,9 @@ def done(by, act, people, name):
     how, before, _ = ACTS[act]
     with transaction.atomic():
         before(people[name])
-        were = {each: state(people[each]) for each in WHOM}
+        were = {username: state(people[username]) for username in WHOM}
         reply = how(signed_in(by), people[name])
-        changed = {each for each in WHOM if state(people[each]) != were[each]}
+        changed = {username for username in WHOM if state(people[username]) != were[username]}
         transaction.set_rollback(True)
     return changed, reply
 

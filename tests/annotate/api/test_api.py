@@ -31,17 +31,17 @@ def refusal(response):
 
 def test_the_whole_way(make_task, program):
     task = make_task([*[DISPUTED] * 4, AGREED])
-    (found,) = program.get("tasks/").json()
-    assert (found["name"], found["progress"]["waiting"]) == ("task", 4)
+    (row,) = program.get("tasks/").json()
+    assert (row["name"], row["progress"]["waiting"]) == ("task", 4)
 
     lease = program.next()
     assert lease["text"] == task.units.get(position=1).item.text
     assert program.next() == lease
-    said = program.post(f"leases/{lease['id']}/judge/", label="de", comment="plain", active_seconds=0.001)
-    assert said.status_code == 200
-    kept = {"kind": "answer", "label": "de", "reason": "", "comment": "plain"}
-    assert said.json() | kept == said.json()
-    assert 0 < said.json()["active_seconds"] <= 0.001
+    response = program.post(f"leases/{lease['id']}/judge/", label="de", comment="plain", active_seconds=0.001)
+    assert response.status_code == 200
+    expected = {"kind": "answer", "label": "de", "reason": "", "comment": "plain"}
+    assert response.json() | expected == response.json()
+    assert 0 < response.json()["active_seconds"] <= 0.001
 
     skipped = program.post(f"leases/{program.next()['id']}/skip/").json()
     assert (skipped["kind"], skipped["label"], skipped["active_seconds"]) == ("skip", "", None)
@@ -112,7 +112,7 @@ def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_ta
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("fields", "sentence"),
     [
         ({"label": "ja"}, "'ja' is not on this task's list of languages."),
         ({}, "label: This field is required."),
@@ -125,9 +125,9 @@ def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_ta
         ({"label": "de", "active_seconds": "nan"}, "active_seconds: "),
     ],
 )
-def test_an_answer_that_cannot_be_taken_is_refused_with_a_sentence(make_task, program, said, sentence):
+def test_an_answer_that_cannot_be_taken_is_refused_with_a_sentence(make_task, program, fields, sentence):
     make_task([DISPUTED])
-    answer = program.post(f"leases/{program.next()['id']}/judge/", **said)
+    answer = program.post(f"leases/{program.next()['id']}/judge/", **fields)
     assert refusal(answer) == (400, "invalid_answer")
     assert answer.json()["detail"].startswith(sentence)
     assert not Judgment.objects.exists()
@@ -178,11 +178,11 @@ def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, an
     lines = lines_of(PAGE.partition("## Manage")[0])
     assert len(lines) == 7
     (take_next,) = (line for line in lines if "/next/" in line)
-    found = [run(line.replace("ID", str(run(take_next)["lease"]["id"]))) for line in lines]
-    assert found[0][0]["name"] == found[1]["name"] == task.name
-    assert (found[3]["kind"], found[3]["label"]) == ("answer", "de")
-    assert (found[4]["kind"], found[5]["kind"]) == ("answer", "skip")
-    assert found[6]["lease"]["text"]
+    replies = [run(line.replace("ID", str(run(take_next)["lease"]["id"]))) for line in lines]
+    assert replies[0][0]["name"] == replies[1]["name"] == task.name
+    assert (replies[3]["kind"], replies[3]["label"]) == ("answer", "de")
+    assert (replies[4]["kind"], replies[5]["kind"]) == ("answer", "skip")
+    assert replies[6]["lease"]["text"]
 
 
 def test_a_request_of_the_wrong_form_is_refused_with_what_to_send(make_task, program):
@@ -275,8 +275,8 @@ def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch)
 def test_a_unit_is_flagged_and_only_what_is_disturbing_goes_on_to_another_person(make_task, program, ann):
     make_task([DISPUTED] * 2)
     first = program.post("tasks/task/next/").json()["lease"]
-    asked = program.post(f"leases/{first['id']}/flag/", kind="question", words="Why?", take_next=True).json()
-    assert (asked["kind"], asked["words"], asked["next"]) == ("question", "Why?", None)
+    question = program.post(f"leases/{first['id']}/flag/", kind="question", words="Why?", take_next=True).json()
+    assert (question["kind"], question["words"], question["next"]) == ("question", "Why?", None)
     assert program.post("tasks/task/next/").json()["lease"]["id"] == first["id"]
     handed_on = program.post(f"leases/{first['id']}/flag/", kind="disturbing", take_next=True).json()
     assert handed_on["next"]["lease"]["text"] != first["text"]

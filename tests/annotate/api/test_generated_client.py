@@ -107,9 +107,9 @@ def test_a_generated_client_uploads_opens_answers_exports_and_downloads(
 
 
 def test_every_operation_answers_made_up_requests_as_it_is_described_and_most_of_them_past_404(db, data_dir):
-    found = list(api_cases.run(World(), 20))
-    assert [fault for each in found for fault in each.faults] == []
+    cases = list(api_cases.run(World(), 20))
+    assert [fault for case in cases for fault in case.faults] == []
     # Of the actions, only one has valid options in this world.
-    tried = [each for each in found if "/actions/" not in each.operation or "/import_corpus/" in each.operation]
-    assert [each.operation for each in tried if not each.between(200, 300)] == []
-    assert sum(each.statuses[404] for each in found) < sum(each.statuses.total() for each in found) / 3
+    tried = [case for case in cases if "/actions/" not in case.operation or "/import_corpus/" in case.operation]
+    assert [case.operation for case in tried if not case.between(200, 300)] == []
+    assert sum(case.statuses[404] for case in cases) < sum(case.statuses.total() for case in cases) / 3

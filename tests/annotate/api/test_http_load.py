@@ -130,15 +130,15 @@ def by_pages(address, statuses, username):
     home = visitor.submit(visitor.send("/login/"), "/login/?next=/", username=username, password="a long password")
     assert "waiting in your languages" in home
     page = visitor.submit(home, "/tasks/task/start/", read="1")
-    said = {}
+    answers = {}
     for number in range(EACH):
         text, lease = shown(page)
         answer = "und" if number % 2 else "de"
         page = visitor.submit(page, "/tasks/task/judge/", lease=lease, answer=answer, active_ms="1200")
-        said[text] = answer
+        answers[text] = answer
     assert f"<b>{EACH}</b> answered" in page
     visitor.submit(page, "/tasks/task/pause/")
-    return said
+    return answers
 
 
 def shown(page):
@@ -185,7 +185,7 @@ def test_pages_are_read_while_more_people_wait_to_write_than_the_server_has_thre
 
     with ThreadPoolExecutor(len(names)) as waiting:
         with transaction.atomic():
-            homes = [waiting.submit(log_in(*each)) for each in zip(visitors, pages, names, strict=True)]
+            homes = [waiting.submit(log_in(*visit)) for visit in zip(visitors, pages, names, strict=True)]
             until(lambda: waiting_for_locks() == len(names))
             assert "csrfmiddlewaretoken" in Visitor(server, Counter()).send("/login/")
         assert all("reader" in home.result(HANGS) for home in homes)
@@ -218,8 +218,8 @@ def slow_connections(address, part, number=40):
     port = int(address.rpartition(":")[2])
     with ExitStack() as stack:
         opened = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(number)]
-        for each in opened:
-            each.sendall(part.encode())
+        for connection in opened:
+            connection.sendall(part.encode())
         yield opened
 
 
@@ -242,8 +242,8 @@ def test_a_form_that_arrives_in_parts_is_read_to_its_end(server, person):
     person("ann", "de en")
     visitor = Visitor(server, Counter())
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.send("/login/"))[1]
-    [cookies] = [each.cookiejar for each in visitor.opener.handlers if hasattr(each, "cookiejar")]
-    cookie = next(each.value for each in cookies if each.name == "csrftoken")
+    [cookies] = [handler.cookiejar for handler in visitor.opener.handlers if hasattr(handler, "cookiejar")]
+    cookie = next(cookie.value for cookie in cookies if cookie.name == "csrftoken")
     body = urlencode({"csrfmiddlewaretoken": token, "username": "ann", "password": "a long password"})
     head = f"{FORM}Cookie: csrftoken={cookie}\r\nContent-Length: {len(body)}\r\n\r\n"
     sent = (head + body).encode()

@@ -58,9 +58,9 @@ def run_next():
 
 
 def refusal(response):
-    told = response.json()
-    assert set(told) == {"code", "detail"}
-    return response.status_code, told["code"], told["detail"]
+    document = response.json()
+    assert set(document) == {"code", "detail"}
+    return response.status_code, document["code"], document["detail"]
 
 
 def upload(program, name, content):
@@ -73,8 +73,8 @@ def test_a_corpus_is_uploaded_labelled_and_downloaded(program, person):
     sent = upload(program, "july.jsonl", ROWS)
     assert (sent.status_code, sent.json()) == (201, {"name": "july.jsonl", "size": len(ROWS)})
     job = finish(program.post("manage/actions/import_corpus/", corpus="july", files=["july.jsonl"], **RECORDS))
-    told = program.get(f"manage/jobs/{job}/").json()
-    assert (told["state"], told["data"]["accepted"], told["options"]["files"]) == ("done", 6, ["july.jsonl"])
+    details = program.get(f"manage/jobs/{job}/").json()
+    assert (details["state"], details["data"]["accepted"], details["options"]["files"]) == ("done", 6, ["july.jsonl"])
     (corpus,) = program.get("manage/corpora/").json()
     assert (corpus["name"], corpus["rows"], corpus["fault"]) == ("july", 6, "")
 
@@ -89,14 +89,14 @@ def test_a_corpus_is_uploaded_labelled_and_downloaded(program, person):
     assert program.get("manage/tasks/mood/").json()["done"] == 2
 
     job = finish(program.post("manage/tasks/mood/actions/export_gold/"))
-    (told,) = program.get("manage/tasks/mood/jobs/").json()[:1]
-    assert (told["id"], told["task"], told["state"]) == (job, "mood", "done")
-    assert "gold.jsonl" in [file["path"] for file in told["files"]]
+    (details,) = program.get("manage/tasks/mood/jobs/").json()[:1]
+    assert (details["id"], details["task"], details["state"]) == (job, "mood", "done")
+    assert "gold.jsonl" in [file["path"] for file in details["files"]]
     rows = program.get(f"manage/jobs/{job}/files/gold.jsonl/")
     assert [json.loads(line)["label"] for line in b"".join(rows).splitlines()] == ["glad", "glad"]
     archive = zipfile.ZipFile(io.BytesIO(b"".join(program.get(f"manage/jobs/{job}/packed/"))))
-    assert {file["path"] for file in told["files"]} == set(archive.namelist()) - {""}
-    assert program.get("manage/jobs/?task=mood").json()[0] == told
+    assert {file["path"] for file in details["files"]} == set(archive.namelist()) - {""}
+    assert program.get("manage/jobs/?task=mood").json()[0] == details
 
 
 def test_one_request_uploads_a_file_and_imports_it(program):
@@ -161,19 +161,19 @@ def test_a_manager_of_one_task_exports_closes_and_reopens_it_and_nothing_else(pr
     task, _ = make_task([DISPUTED]), make_task([DISPUTED], name="other")
     mia = person("mia", "de")
     task.memberships.create(annotator=mia, role=Membership.MANAGER)
-    own = Program(Client(), mia)
-    assert own.get("manage/tasks/task/").json()["name"] == "task"
-    job = own.post("manage/tasks/task/actions/close/")
+    as_mia = Program(Client(), mia)
+    assert as_mia.get("manage/tasks/task/").json()["name"] == "task"
+    job = as_mia.post("manage/tasks/task/actions/close/")
     assert job.status_code == 202
-    assert own.get(f"manage/jobs/{job.json()['id']}/").status_code == 200
-    assert own.get("manage/tasks/task/jobs/").status_code == 200
+    assert as_mia.get(f"manage/jobs/{job.json()['id']}/").status_code == 200
+    assert as_mia.get("manage/tasks/task/jobs/").status_code == 200
     foreign = program.post("manage/tasks/other/actions/close/").json()["id"]
     refused = (
-        *(own.post(f"manage/tasks/task/actions/{name}/") for name in ("extend_task", "reroute", "audit")),
-        *(own.post(path) for path in ("manage/actions/import_corpus/", "manage/tasks/other/actions/export_gold/")),
-        *(own.get(path) for path in ("manage/tasks/", "manage/corpora/", "manage/jobs/", f"manage/jobs/{foreign}/")),
-        own.post(f"manage/jobs/{job.json()['id']}/cancel/"),
-        upload(own, "mine.jsonl", ROWS),
+        *(as_mia.post(f"manage/tasks/task/actions/{name}/") for name in ("extend_task", "reroute", "audit")),
+        *(as_mia.post(path) for path in ("manage/actions/import_corpus/", "manage/tasks/other/actions/export_gold/")),
+        *(as_mia.get(path) for path in ("manage/tasks/", "manage/corpora/", "manage/jobs/", f"manage/jobs/{foreign}/")),
+        as_mia.post(f"manage/jobs/{job.json()['id']}/cancel/"),
+        upload(as_mia, "mine.jsonl", ROWS),
     )
     assert [response.status_code for response in refused] == [403] * len(refused)
     assert not list(inbox.folder().iterdir())

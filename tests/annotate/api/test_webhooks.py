@@ -304,6 +304,6 @@ def test_managers_register_list_and_delete_webhooks(program, make_task, person, 
     for wrong in ({"url": "https://127.0.0.1/"}, {"url": receiver.url, "events": ["all"]}, {}):
         assert program.post("manage/webhooks/new/", **wrong).status_code == 400
     assert program.post("manage/webhooks/new/", url=receiver.url, task="none").status_code == 404
-    own = Program(Client(), ann)
-    replies = own.get("manage/webhooks/"), own.post("manage/webhooks/new/", url=receiver.url)
+    as_ann = Program(Client(), ann)
+    replies = as_ann.get("manage/webhooks/"), as_ann.post("manage/webhooks/new/", url=receiver.url)
     assert [reply.status_code for reply in replies] == [403, 403]

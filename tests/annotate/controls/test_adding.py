@@ -81,17 +81,17 @@ LANGUAGES = st.dictionaries(
 def test_all_that_is_asked_for_or_there_is_is_allotted_and_larger_or_worse_languages_get_no_fewer(
     number, languages, more
 ):
-    found = allotted(number, languages)
-    assert sum(found.values()) == min(number, sum(posts for posts, _ in languages.values()))
-    assert all(0 < posts <= languages[label][0] for label, posts in found.items())
+    allotment = allotted(number, languages)
+    assert sum(allotment.values()) == min(number, sum(posts for posts, _ in languages.values()))
+    assert all(0 < posts <= languages[label][0] for label, posts in allotment.items())
     label = min(languages)
     posts, audit = languages[label]
     larger = allotted(number, languages | {label: (posts + more, audit)})
-    assert larger.get(label, 0) >= found.get(label, 0)
+    assert larger.get(label, 0) >= allotment.get(label, 0)
     # Until half of a language is wrong.
     assume(audit.doubted_wrong < audit.doubted and audit.wrong + 1 <= audit.resolved / 2)
     worse = allotted(number, languages | {label: (posts, replace(audit, doubted_wrong=audit.doubted_wrong + 1))})
-    assert worse.get(label, 0) >= found.get(label, 0)
+    assert worse.get(label, 0) >= allotment.get(label, 0)
 
 
 def test_posts_are_allotted_by_size_and_by_the_deviation_of_what_the_audit_found():

@@ -71,10 +71,10 @@ def assert_contested_once(task, contested):
 def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends_the_rest_on(audited, person, checks):
     people = [person(f"reader{number}", "de") for number in range(AUDITED)]
     leases = [take(annotator, audited) for annotator in people]
-    said = at_once(
+    results = at_once(
         *(lambda pair=pair: judge(pair[0], pair[1].pk, Answer("de")) for pair in zip(people, leases, strict=True))
     )
-    assert [type(each) for each in said] == [Judgment] * AUDITED, said
+    assert [type(result) for result in results] == [Judgment] * AUDITED, results
     assert_contested_once(audited, checks)
 
 
@@ -84,13 +84,13 @@ def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monk
         patched.setattr(contesting, "check_limit", CHECK_LIMIT)
         units = [judge(reader, take(reader, audited).pk, Answer("en")).unit_id for _ in range(AUDITED)]
     people = [person(f"judge{number}", adjudicates=True) for number in range(AUDITED)]
-    said = at_once(
+    results = at_once(
         *(
             lambda pair=pair: settle(pair[0], pair[1], Answer("en", "I read it"))
             for pair in zip(people, units, strict=True)
         )
     )
-    assert [type(each) for each in said] == [Judgment] * AUDITED, said
+    assert [type(result) for result in results] == [Judgment] * AUDITED, results
     assert_contested_once(audited, checks)
 
 
@@ -100,13 +100,13 @@ def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_t
     for annotator in others:
         judge(annotator, take(annotator, audited).pk, Answer("de"))
     lease = take(last, audited)
-    said = at_once(
+    results = at_once(
         lambda: judge(last, lease.pk, Answer("de")),
         *(lambda: contesting.contest_all(audited) for _ in range(3)),
     )
-    judgment, *sent = said
+    judgment, *sent = results
     assert isinstance(judgment, Judgment), judgment
-    assert all(isinstance(each, dict) for each in sent), sent
+    assert all(isinstance(counts, dict) for counts in sent), sent
     assert not audited.units.filter(stage=stages.AGREED).exists()
     assert Transition.objects.filter(event="contested").count() == LEFT
 
@@ -133,7 +133,7 @@ def test_an_extension_and_the_last_audit_at_once_leave_nothing_behind_and_wait_f
         adding.wait(HANGS)
         return judge(ann, lease.pk, Answer("de"))
 
-    said = at_once(lambda: extend_task(audited, 10**6), answer)
-    assert [type(each) for each in said] == [Opened, Judgment], said
+    results = at_once(lambda: extend_task(audited, 10**6), answer)
+    assert [type(result) for result in results] == [Opened, Judgment], results
     assert not audited.units.filter(stage=stages.AGREED).exists()
     assert Transition.objects.filter(event="contested").count() == LEFT + 5

@@ -132,9 +132,9 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
     for _ in range(2):
         settle(ada, say(ann, task, "fr"), "fr")
     call_command("audit", "task")
-    told = capsys.readouterr().out
-    assert "* de: 1 discarded; regardless of their labels, " in told
-    assert "More than 10% may be wrong, but people already read all posts: de.\n" in told
+    output = capsys.readouterr().out
+    assert "* de: 1 discarded; regardless of their labels, " in output
+    assert "More than 10% may be wrong, but people already read all posts: de.\n" in output
     (row,) = audit_report.report(task)["languages"]
     assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)
 
@@ -187,9 +187,9 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     call_command("export_gold", "task", out=data_dir / "gold")
     assert why in capsys.readouterr().err
     call_command("audit", "task")
-    told = capsys.readouterr().out
-    assert "People label all posts, because more than 95% may be wrong: de.\n" in told
-    assert "No other language with unread posts and a finished audit is over the limit of 95%.\n" in told
+    output = capsys.readouterr().out
+    assert "People label all posts, because more than 95% may be wrong: de.\n" in output
+    assert "No other language with unread posts and a finished audit is over the limit of 95%.\n" in output
 
 
 def test_an_audit_that_cannot_tell_contests_nothing(make_task, ann, ada):

@@ -30,14 +30,14 @@ def audited(tmp_path, capsys):
     import_filtered(tmp_path)
 
     def make(kept=6, dropped=4, **options):
-        given = {"redundancy": 1, "stop_early": False, "languages": ["en"], "sets": f"kept {kept} dropped {dropped}"}
+        defaults = {"redundancy": 1, "stop_early": False, "languages": ["en"], "sets": f"kept {kept} dropped {dropped}"}
         call_command(
             "open_task",
             "audit",
             corpus="talk",
             kind="toxic_pairs",
             seed="1",
-            **given | options,
+            **defaults | options,
         )
         capsys.readouterr()
         return Task.objects.get(name="audit")
@@ -53,11 +53,11 @@ def read_all(task, annotator, is_toxic):
     """The annotator answers or skips whatever they are given; is_toxic: id -> whether, None to skip."""
     interventions.agree(annotator, task.name)
     while lease := take(annotator, task):
-        said = is_toxic(lease.unit.item.key)
-        if said is None:
+        toxic = is_toxic(lease.unit.item.key)
+        if toxic is None:
             skip(annotator, lease.pk)
         else:
-            judge(annotator, lease.pk, Answer("toxic" if said else "not-toxic"))
+            judge(annotator, lease.pk, Answer("toxic" if toxic else "not-toxic"))
 
 
 def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited, ann):
@@ -75,15 +75,15 @@ def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited,
     )
     assert of_dropped == of_kept
     assert len(of_kept) == 1
-    found = filter_report(task)  # before anybody has read
-    assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
-    assert "is not known, because too few pairs were read." in " ".join(filter_words(found))
+    report = filter_report(task)  # before anybody has read
+    assert report["kept"]["share"]["value"] is report["dropped"]["share"]["value"] is report["recall"]["value"] is None
+    assert "is not known, because too few pairs were read." in " ".join(filter_words(report))
     read_all(task, ann, lambda key: key in dropped)
-    found = filter_report(task)
-    assert [found["kept"][key] for key in ("read", "found")] == [6, 0]
-    assert [found["dropped"][key] for key in ("read", "found")] == [4, 4]
-    assert (found["dropped"]["share"]["value"], found["recall"]["high"]) == (1, 1)
-    words = " ".join(filter_words(found))
+    report = filter_report(task)
+    assert [report["kept"][key] for key in ("read", "found")] == [6, 0]
+    assert [report["dropped"][key] for key in ("read", "found")] == [4, 4]
+    assert (report["dropped"]["share"]["value"], report["recall"]["high"]) == (1, 1)
+    words = " ".join(filter_words(report))
     assert re.search(
         r"None of the 6 kept pairs with a label is toxic, so at most \d\d\.\d\d% of all kept pairs are\.", words
     )
@@ -92,38 +92,38 @@ def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited,
 
 def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, ann):
     task = audited(kept=60, dropped=4, skip_limit=1, on_conflict=stages.DISCARDED)
-    dropped, kept = dropped_of(task), []
+    dropped, others = dropped_of(task), []
 
-    def said(key):
+    def is_toxic(key):
         if key in dropped:
             return True
-        kept.append(key)
-        return None if len(kept) <= 10 else False
+        others.append(key)
+        return None if len(others) <= 10 else False
 
     task.kind_file = task.kind_file.replace("a_day = 50", "a_day = 100")
     task.save()
-    read_all(task, ann, said)
-    found = filter_report(task)
-    assert (found["kept"]["read"], found["kept"]["unresolved"]) == (50, 10)
-    assert found["kept"]["share"]["low"] == 0
-    assert found["kept"]["share"]["high"] > 10 / 60
-    assert found["recall"]["low"] < 0.5
-    assert "10 pairs of the audit have no label" in " ".join(filter_words(found))
+    read_all(task, ann, is_toxic)
+    report = filter_report(task)
+    assert (report["kept"]["read"], report["kept"]["unresolved"]) == (50, 10)
+    assert report["kept"]["share"]["low"] == 0
+    assert report["kept"]["share"]["high"] > 10 / 60
+    assert report["recall"]["low"] < 0.5
+    assert "10 pairs of the audit have no label" in " ".join(filter_words(report))
 
 
 def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
     task = audited(dropped=10**6)
     read_all(task, ann, lambda key: True)
-    found = filter_report(task)["dropped"]
-    assert found["read"] == found["pairs"] > 4
-    assert found["share"]["low"] == found["share"]["high"] == 1
+    side = filter_report(task)["dropped"]
+    assert side["read"] == side["pairs"] > 4
+    assert side["share"]["low"] == side["share"]["high"] == 1
 
 
 def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, desk, tmp_path, capsys):
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    told = filter_words(filter_report(task))
+    sentences = filter_words(filter_report(task))
     capsys.readouterr()
     call_command("audit", "audit")
     command = capsys.readouterr().out
@@ -133,7 +133,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, desk, tm
     assert manifest["filter_audit"] == json.loads(json.dumps(filter_report(task)))
     call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
     cards = [(tmp_path / folder / "README.md").read_text() for folder in ("gold", "pairs")]
-    for sentence in told:
+    for sentence in sentences:
         assert sentence in command
         assert all(sentence in card for card in cards)
         assert sentence in page
@@ -180,7 +180,7 @@ def test_a_card_tells_of_audits_that_somebody_read_each_with_its_table(audited, 
 def shape(value):
     """What there is of an answer, without what it says."""
     if isinstance(value, dict):
-        return {key: shape(each) for key, each in value.items()}
+        return {key: shape(part) for key, part in value.items()}
     return type(value).__name__
 
 
@@ -192,7 +192,7 @@ def test_neither_page_nor_api_tells_what_was_kept_and_what_was_dropped(audited, 
     client.force_login(ann.user)
     seen = []
     for _ in range(16):
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as capture:
             reply = program.post(f"tasks/{task.name}/next/")
         lease = reply.json()["lease"]
         unit = task.units.get(leases=lease["id"])
@@ -200,10 +200,10 @@ def test_neither_page_nor_api_tells_what_was_kept_and_what_was_dropped(audited, 
         text = page.content.decode()
         assert unit.item.key not in text + reply.content.decode()
         assert not re.search(r"\b(kept|dropped|filter|detoxify)\b", page_without(text, unit))
-        statements = [re.sub(r"\d+|'[^']*'", "?", each["sql"]) for each in asked.captured_queries]
+        statements = [re.sub(r"\d+|'[^']*'", "?", query["sql"]) for query in capture.captured_queries]
         with CaptureQueriesContext(connection) as answering:
             done = program.post(f"leases/{lease['id']}/judge/", label="not-toxic")
-        answers = [re.sub(r"\d+|'[^']*'", "?", each["sql"]) for each in answering.captured_queries]
+        answers = [re.sub(r"\d+|'[^']*'", "?", query["sql"]) for query in answering.captured_queries]
         headers = {name: value for name, value in reply.headers.items() if name not in ("Content-Length", "Expires")}
         seen.append((unit.item.key in dropped, shape(reply.json()), headers, statements, answers, done.status_code))
     of_dropped, of_kept = ([row[1:] for row in seen if row[0] is side] for side in (True, False))

@@ -49,9 +49,9 @@ def test_what_several_people_read_is_not_checked(make_task, django_assert_max_nu
     with django_assert_max_num_queries(60):  # however many are checked
         assert chosen(make_task([DISPUTED] * 100, name="one", **ALL)) == {"de": 100}
     overlap = make_task([DISPUTED] * 40, name="overlap", redundancy=1.5, **ALL)
-    asked = Counter(overlap.units.values_list("redundancy", "recheck"))
-    assert set(asked) == {(1, True), (2, False)}
-    assert check_report.check_counts(overlap) == {"de": (asked[1, True], asked[1, True])}
+    counts = Counter(overlap.units.values_list("redundancy", "recheck"))
+    assert set(counts) == {(1, True), (2, False)}
+    assert check_report.check_counts(overlap) == {"de": (counts[1, True], counts[1, True])}
 
 
 def test_hidden_posts_copies_and_the_audits_own_are_not_checked(make_task):
@@ -145,11 +145,11 @@ def test_languages_are_those_of_the_first_queue_and_in_all_they_are_added_up(mak
         unit = say(ann, task, queue)
         if unit.stage == stages.ADJUDICATION and row_of(task, "de")["checked"] < 1:
             settle(ada, unit, "en")
-    found = check_report.report(task)
+    report = check_report.report(task)
     german, french = row_of(task, "de"), row_of(task, "fr")
     assert [german[key] for key in ("alone", "checked", "otherwise", "waiting")] == [2, 1, 1, 1]
     assert [french[key] for key in ("alone", "checked", "otherwise", "waiting")] == [1, 0, 0, 2]
-    assert [found["overall"][key] for key in ("alone", "checked", "otherwise", "waiting")] == [3, 1, 1, 3]
+    assert [report["overall"][key] for key in ("alone", "checked", "otherwise", "waiting")] == [3, 1, 1, 3]
     error = german["error"]
     assert (error["value"], error["low"], error["high"]) == (1.0, *jeffreys(1, 1))
     assert french["error"]["value"] is None

@@ -41,8 +41,8 @@ def rows_of(task, folder):
     """Id -> what an exported row says of who decided, with the manifest."""
     manifest = export(task, folder)
     rows = {row["id"]: row for row in json_lines(folder / "gold.jsonl")}
-    kept = ("label", "decided_by", "check_chance", "checked", "first_label")
-    return {key: tuple(row[name] for name in kept) for key, row in rows.items()}, manifest
+    columns = ("label", "decided_by", "check_chance", "checked", "first_label")
+    return {key: tuple(row[name] for name in columns) for key, row in rows.items()}, manifest
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def checked(make_task, ann, ada):
 
 
 def test_rows_and_card_say_who_decided_whether_that_was_checked_and_what_the_reader_had_said(checked, gold):
-    found, manifest = rows_of(checked, gold / "gold")
-    assert sorted(found.values(), key=str) == sorted(
+    rows, manifest = rows_of(checked, gold / "gold")
+    assert sorted(rows.values(), key=str) == sorted(
         [
             ("de", "detectors", 1.0, False, None),
             *[("de", "one", 0.25, False, None)] * 6,
@@ -75,7 +75,7 @@ def test_rows_and_card_say_who_decided_whether_that_was_checked_and_what_the_rea
     read = read_gold_set(gold / "gold")
     assert read.slips is None
     assert {row.id: (row.label, row.decided_by, row.checked, row.first_label or None) for row in read.rows} == {
-        key: (label, by, was, first) for key, (label, by, _, was, first) in found.items()
+        key: (label, by, was, first) for key, (label, by, _, was, first) in rows.items()
     }
     card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
     low, high = (100 * end for end in jeffreys(1, 2))
@@ -124,19 +124,19 @@ def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked
     for unit in to_adjudicate(first, ada):
         settle(ada, unit.pk, Answer("de", "I read it"))
     second = make_task([], name="second", asked="de", check_share=1.0)
-    known = {unit.item_id: (unit, "de") for unit in first.units.select_related("item")}
-    add_units(second, [unit.item for unit, _ in known.values()], asked="de", reuse=known)
-    found, _ = rows_of(second, gold / "gold")
-    assert sorted(found.values()) == sorted(
+    labels = {unit.item_id: (unit, "de") for unit in first.units.select_related("item")}
+    add_units(second, [unit.item for unit, _ in labels.values()], asked="de", reuse=labels)
+    rows, _ = rows_of(second, gold / "gold")
+    assert sorted(rows.values()) == sorted(
         [("de", "adjudicator", 1.0, False, None), *[("de", "one", 0.0, False, None)] * 2]
     )
 
 
 def test_a_set_without_these_columns_reads_as_one_that_nobody_checked(tmp_path):
     write_set(tmp_path / "gold")
-    found = read_gold_set(tmp_path / "gold")
-    assert found.slips is None
-    assert {(row.decided_by, row.checked, row.first_label) for row in found.rows} == {("", False, "")}
+    gold_set = read_gold_set(tmp_path / "gold")
+    assert gold_set.slips is None
+    assert {(row.decided_by, row.checked, row.first_label) for row in gold_set.rows} == {("", False, "")}
     assert GoldRow("1", "de", "", "", "") == GoldRow("1", "de", "", "", "", "", False, "")
 
 
@@ -174,10 +174,10 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
     checked, person, desk, capsys
 ):
     call_command("audit", "task")
-    told = capsys.readouterr().out
-    assert re.search(r"^de +German +6 +2 +50\.0% \[", told, re.MULTILINE)
-    assert "Single readers decided 6 posts." in told
-    assert NO_SECOND in told
+    output = capsys.readouterr().out
+    assert re.search(r"^de +German +6 +2 +50\.0% \[", output, re.MULTILINE)
+    assert "Single readers decided 6 posts." in output
+    assert NO_SECOND in output
     shown = page(desk, f"/manage/tasks/{checked.name}/quality/")
     assert shown.forbidden == []
     for words in (
@@ -189,8 +189,8 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
         assert words in shown.text
     person("eve", adjudicates=True)
     call_command("audit", "task", "--json")
-    found = json.loads(capsys.readouterr().out)
-    assert found["checks"] == check_report.report(checked)
+    report = json.loads(capsys.readouterr().out)
+    assert report["checks"] == check_report.report(checked)
     call_command("audit", "task")
     assert NO_SECOND not in capsys.readouterr().out
 
@@ -202,10 +202,10 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     settle(ada, first.pk, Answer("not-de", "I read it"))
     discard(ada, second.pk, "nobody can tell")
     call_command("audit", "task")
-    told = capsys.readouterr().out
-    assert "No decoys are hidden" in told
-    assert "An adjudicator decides 2 further posts of single readers again" in told
-    assert "* de: discarded, so not counted: 1\n" in told
+    output = capsys.readouterr().out
+    assert "No decoys are hidden" in output
+    assert "An adjudicator decides 2 further posts of single readers again" in output
+    assert "* de: discarded, so not counted: 1\n" in output
 
 
 def test_second_opinions_are_told_with_how_many_differed(skipped, ada, eve, capsys):
@@ -216,20 +216,20 @@ def test_second_opinions_are_told_with_how_many_differed(skipped, ada, eve, caps
     settle(eve, first.pk, Answer("en", "I read it"))
     settle(eve, others[0].pk, Answer("de", "I read it"))
     call_command("audit", "task")
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     low, high = (100 * end for end in jeffreys(1, 2))
-    assert "A second adjudicator also decided 2 of these without seeing the first decision, and " in told
-    assert f"1 of them differently (50.0% [{low:.1f}, {high:.1f}])." in told
-    assert "2 posts still wait for a second decision." in told
+    assert "A second adjudicator also decided 2 of these without seeing the first decision, and " in output
+    assert f"1 of them differently (50.0% [{low:.1f}, {high:.1f}])." in output
+    assert "2 posts still wait for a second decision." in output
 
 
 def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, ada, person, capsys):
     make_task([DISPUTED], name="asks", check_share=0.1)
     make_task([DISPUTED], name="does-not")
     call_command("status")
-    told = capsys.readouterr().out
-    assert NO_SECOND in told
-    assert "Make another person an adjudicator. Tasks that need one: asks.\n" in told
+    output = capsys.readouterr().out
+    assert NO_SECOND in output
+    assert "Make another person an adjudicator. Tasks that need one: asks.\n" in output
     person("eve", adjudicates=True)
     call_command("status")
     assert NO_SECOND not in capsys.readouterr().out
@@ -240,8 +240,8 @@ def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, a
 
 def opened(**options):
     out = io.StringIO()
-    given = {"corpus": NAME, "size": 200, "seed": "7", "audit_least": 3, "audit_limit": 1.0}
-    call_command("open_task", "t", stdout=out, stderr=io.StringIO(), **given, **options)
+    defaults = {"corpus": NAME, "size": 200, "seed": "7", "audit_least": 3, "audit_limit": 1.0}
+    call_command("open_task", "t", stdout=out, stderr=io.StringIO(), **defaults, **options)
     return out.getvalue()
 
 

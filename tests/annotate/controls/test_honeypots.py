@@ -81,8 +81,8 @@ def languages(draw):
 
 
 @given(st.lists(st.sampled_from(["en", "de", "fr"]), max_size=25), st.tuples(languages(), languages(), languages()))
-def test_the_count_of_honeypots_to_come_is_that_of_a_simulation(work, found):
-    states = dict(zip(("en", "de", "fr"), found, strict=True))
+def test_the_count_of_honeypots_to_come_is_that_of_a_simulation(work, schedules):
+    states = dict(zip(("en", "de", "fr"), schedules, strict=True))
     waiting = Counter(work)
     assert sum(before(waiting[language], **state) for language, state in states.items()) == one_after_the_other(
         work, states
@@ -205,8 +205,8 @@ def test_each_person_is_asked_in_another_order_and_at_other_places(make_records_
         annotator = person(name, "en")
         day = whole_day(annotator, task)
         places.append([place for place, (_, pot) in enumerate(day) if pot])
-        own = Judgment.objects.filter(annotator=annotator, unit__honeypot=True).order_by("pk")
-        orders.append(list(own.values_list("unit_id", flat=True)))
+        judgments = Judgment.objects.filter(annotator=annotator, unit__honeypot=True).order_by("pk")
+        orders.append(list(judgments.values_list("unit_id", flat=True)))
     assert len(set(map(tuple, places))) == 3
     assert len(set(map(tuple, orders))) == 3
     for annotator_places in places:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from django.db.models import F
 
-from annotate.controls import decoys as known
+from annotate.controls import decoys as hidden_posts
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.label_errors import AskedSet
@@ -46,12 +46,12 @@ def posts(db):
 
     def make(count, rankings=GERMAN, text=None):
         corpus, _ = Corpus.objects.get_or_create(name="corpus")
-        found = [
+        rows = [
             (f"post {n}", text or f"a post of the stream that is long enough, {n} by name")
             for n in itertools.islice(numbers, count)
         ]
         return Item.objects.bulk_create(
-            Item(corpus=corpus, key=key, text=said, letters=40, votes=votes(*rankings)) for key, said in found
+            Item(corpus=corpus, key=key, text=text, letters=40, votes=votes(*rankings)) for key, text in rows
         )
 
     return make
@@ -126,8 +126,8 @@ def hidden(task):
 
 
 def test_decoys_are_known_to_be_something_else_and_ranked_by_a_detector_or_confusable(labelled, posts, verify):
-    said = [(DUTCH, "nl"), (AFRIKAANS, "af"), (FRENCH, "fr"), (GERMAN, "de"), (GERMAN, Answer("und", "several"))]
-    uniform = labelled(said)
+    answers = [(DUTCH, "nl"), (AFRIKAANS, "af"), (FRENCH, "fr"), (GERMAN, "de"), (GERMAN, Answer("und", "several"))]
+    uniform = labelled(answers)
     opened = verify({"de": posts(8)}, decoy_share=1)
     chosen = uniform.units.filter(item__in=hidden(opened.task).values("item"))
     assert set(chosen.values_list("label", flat=True)) == {"nl", "af"}
@@ -165,8 +165,8 @@ def test_one_seed_hides_other_posts_in_other_places_in_every_task_as_its_secret_
         places[name] = list(hidden(task).values_list("item__key", "position"))
     assert places["one"] != places["two"]
     keys = uniform.units.values_list("item__key", flat=True)
-    found = hash_order.drawn(keys, 4, lots=hash_order.by_secret(task.secret), purpose="decoy de")
-    assert sorted(key for key, _ in places["two"]) == sorted(found)
+    expected = hash_order.drawn(keys, 4, lots=hash_order.by_secret(task.secret), purpose="decoy de")
+    assert sorted(key for key, _ in places["two"]) == sorted(expected)
 
 
 def test_no_decoy_has_a_text_that_is_in_the_draw(labelled, posts, verify):
@@ -197,7 +197,7 @@ def test_decoys_of_one_task_are_not_known_to_the_next(labelled, posts, ann, veri
     labelled([(DUTCH, "nl")])
     task = verify({"de": posts(1)}, decoy_share=1).task
     say(task, ann, ["de", "de"])
-    assert len(known.known_units(task.draw.corpus)) == 2
+    assert len(hidden_posts.known_units(task.draw.corpus)) == 2
     assert verify({"de": posts(1)}, name="next", decoy_share=1).decoys["de"] == 1
 
 
@@ -206,7 +206,7 @@ def test_decoys_lie_anywhere_among_the_others(posts, verify):
     task, places = verify({"de": drawn}).task, Counter()
     for number in range(300):
         task.secret = str(number)
-        order = known.mixed(task, drawn, decoys, "de")
+        order = hidden_posts.mixed(task, drawn, decoys, "de")
         assert [item for item in order if item in drawn] == drawn
         places.update(place for place, item in enumerate(order) if item in decoys)
     assert set(places) == set(range(7))
@@ -224,8 +224,8 @@ def test_each_language_has_decoys_of_its_own(labelled, posts, verify):
     uniform = labelled([(DUTCH, "nl"), (GERMAN, "de")])
     dutch, german = (unit.item for unit in uniform.units.order_by("position"))
     task = verify({"de": posts(2), "nl": posts(2)}, decoy_share=0.5).task
-    found = {unit.asked: (unit.item, unit.known_answer) for unit in hidden(task)}
-    assert found == {"de": (dutch, "not-de"), "nl": (german, "not-nl")}
+    by_language = {unit.asked: (unit.item, unit.known_answer) for unit in hidden(task)}
+    assert by_language == {"de": (dutch, "not-de"), "nl": (german, "not-nl")}
 
 
 def test_a_decoy_that_nobody_can_tell_or_on_which_readers_differ_is_left_and_troubles_no_adjudicator(
@@ -251,7 +251,7 @@ def test_false_yeses_are_counted_by_language_with_their_interval(labelled, posts
     task = verify({"de": posts(4), "nl": posts(1)}, decoy_share=1).task
     answers = {"de": itertools.cycle(["de", "not-de", "und", "de"]), "nl": itertools.cycle(["not-nl"])}
     work_through(ann, task, lambda of: next(answers[of.unit.asked]) if of.unit.known_answer else of.unit.asked)
-    german, dutch = known.report(task)["languages"]
+    german, dutch = hidden_posts.report(task)["languages"]
     assert (german["decoys"], german["answers"], german["yes"]) == (4, 4, 2)
     assert (german["false_yes"]["low"], german["false_yes"]["high"]) == pytest.approx(jeffreys(2, 4))
     assert (dutch["language"], dutch["decoys"], dutch["answers"], dutch["yes"]) == ("nl", 1, 1, 0)
@@ -265,14 +265,14 @@ def test_what_is_taken_back_or_skipped_is_no_answer_to_a_decoy(labelled, posts, 
     say(task, ann, ["de", "de"])
     task.labels = ["fr"]  # it counts by what was drawn
     task.save()
-    assert [(row["language"], row["yes"]) for row in known.report(task)["languages"]] == [("de", 1)]
+    assert [(row["language"], row["yes"]) for row in hidden_posts.report(task)["languages"]] == [("de", 1)]
     task.labels = ["de"]
     task.save()
     undo(ann, task)
     undo(ann, task)
-    assert known.report(task)["languages"][0]["answers"] == 0
+    assert hidden_posts.report(task)["languages"][0]["answers"] == 0
     say(task, ann, [None, None])
-    assert known.report(task)["languages"][0]["answers"] == 0
+    assert hidden_posts.report(task)["languages"][0]["answers"] == 0
 
 
 def test_answers_on_sheets_are_counted_apart(labelled, posts, ann, verify):
@@ -282,7 +282,7 @@ def test_answers_on_sheets_are_counted_apart(labelled, posts, ann, verify):
     on_sheet = sum(bool(lease.unit.known_answer) for lease in sheet)
     judge_sheet(ann, task, {lease.pk: Answer("de") for lease in sheet})
     say(task, ann, ["not-de"] * 4)
-    [row] = known.report(task)["languages"]
+    [row] = hidden_posts.report(task)["languages"]
     assert 0 < on_sheet < 6
     assert (row["answers"], row["yes"]) == (6, on_sheet)
     assert (row["sheets"]["answers"], row["sheets"]["yes"]) == (on_sheet, on_sheet)
@@ -301,10 +301,10 @@ def test_decoys_are_in_no_export_and_in_none_of_its_counts(labelled, posts, ann,
     assert (manifest["counts"]["posts"], manifest["counts"]["by_stage"]) == (3, {"LABELLED": 3})
     rows = json_lines(tmp_path / "gold" / "gold.jsonl")
     assert [row["id"] for row in rows] == [item.key for item in drawn]
-    told = everything_in(tmp_path / "gold")
+    content = everything_in(tmp_path / "gold")
     for unit in uniform.units.all():
-        assert unit.item.text not in told
-        assert json.dumps(unit.item.text)[1:-1] not in told
+        assert unit.item.text not in content
+        assert json.dumps(unit.item.text)[1:-1] not in content
     [row] = manifest["decoys"]["languages"]
     assert (row["decoys"], row["answers"], row["yes"]) == (2, 2, 2)
     assert "Readers answered Yes in 2 of 2 answers to decoys." in (tmp_path / "gold" / "README.md").read_text("utf-8")
@@ -426,15 +426,15 @@ def test_which_posts_are_decoys_and_where_they_stand_is_verified(labelled, posts
     lines = tell(task, tmp_path / "gold")
     assert [line["lot"] for line in lines] == ["decoy", "decoy place", "outcome"]
     assert len(lines[1]["frame"]) == 4
-    status, told = verified(tmp_path / "gold")
-    assert (status, of_lots(told)) == (0, {"decoy": (12, 0), "decoy place": (4, 0), "outcome": (1, 0)})
+    status, report = verified(tmp_path / "gold")
+    assert (status, of_lots(report)) == (0, {"decoy": (12, 0), "decoy place": (4, 0), "outcome": (1, 0)})
 
     def elsewhere(lines):
         place = lines[1]["drawn"]
         place[0] += -1 if place[0] else 1
 
     rewrite(tmp_path / "gold", "lots.jsonl", elsewhere)
-    status, told = verified(tmp_path / "gold")
+    status, report = verified(tmp_path / "gold")
     # The digest that was fixed at the close does not fit either.
-    assert (status, of_lots(told)) == (1, {"decoy": (12, 0), "decoy place": (4, 1), "outcome": (1, 1)})
-    assert told["lots"][1]["first"] == lines[1]["frame"][0]
+    assert (status, of_lots(report)) == (1, {"decoy": (12, 0), "decoy place": (4, 1), "outcome": (1, 1)})
+    assert report["lots"][1]["first"] == lines[1]["frame"][0]

@@ -133,33 +133,33 @@ def out(tmp_path):
 
 def test_every_lot_of_posts_is_drawn_again_from_the_folder_alone(posts):
     Lot.objects.all().delete()
-    status, told = verified(posts)
-    assert (status, told["secret_fits"], told["differ"]) == (0, True, 0)
-    found = of_lots(told)
-    assert list(found) == ["audit", "recheck", "check", "second", "overlap", "outcome"]
-    assert found["overlap"] == (14 + 12 + 6, 0)
-    assert found["audit"][0] > 14 + 6  # what was added was drawn from what nobody had read
-    assert all(checked and not differ for checked, differ in found.values())
+    status, report = verified(posts)
+    assert (status, report["secret_fits"], report["differ"]) == (0, True, 0)
+    counts = of_lots(report)
+    assert list(counts) == ["audit", "recheck", "check", "second", "overlap", "outcome"]
+    assert counts["overlap"] == (14 + 12 + 6, 0)
+    assert counts["audit"][0] > 14 + 6  # what was added was drawn from what nobody had read
+    assert all(checked and not differ for checked, differ in counts.values())
 
 
 def test_every_place_of_a_gold_answer_and_every_test_is_drawn_again(records):
-    status, told = verified(records)
-    assert (status, told["differ"]) == (0, 0)
-    found = of_lots(told)
-    assert list(found) == ["test", "gold place", "outcome"]
+    status, report = verified(records)
+    assert (status, report["differ"]) == (0, 0)
+    counts = of_lots(report)
+    assert list(counts) == ["test", "gold place", "outcome"]
     # No unit of this task was drawn: its digest is of tests and gold answers alone.
-    assert found["outcome"] == (1, 0)
-    assert found["test"] == (2 * 2 * 3, 0)
+    assert counts["outcome"] == (1, 0)
+    assert counts["test"] == (2 * 2 * 3, 0)
     # All that was handed out by lot counts, work as well as gold answers.
     by_lot = Lease.objects.filter(turn__isnull=False)
-    assert found["gold place"] == (by_lot.count(), 0)
+    assert counts["gold place"] == (by_lot.count(), 0)
     assert by_lot.filter(unit__honeypot=True).count() >= 2 * 2 * 4
 
 
 def test_the_command_prints_a_table_and_a_verdict(posts):
-    said = io.StringIO()
-    call_command("verify_lots", posts, stdout=said)
-    table, secret, outcomes, verdict = said.getvalue().rstrip("\n").rsplit("\n", 3)
+    output = io.StringIO()
+    call_command("verify_lots", posts, stdout=output)
+    table, secret, outcomes, verdict = output.getvalue().rstrip("\n").rsplit("\n", 3)
     digests = manifest_of(posts)["lots"]
     assert digests["secret_sha256"] in secret
     assert digests["outcomes"][0]["digest"] in outcomes
@@ -167,9 +167,9 @@ def test_the_command_prints_a_table_and_a_verdict(posts):
     assert "which labels from machines people audit" in table
     change_line(posts, "audit", lambda line: line["drawn"].pop())
     with pytest.raises(CommandError):
-        call_command("verify_lots", posts, stdout=said)
-    assert "No: " in said.getvalue()
-    assert "First difference: " in said.getvalue()
+        call_command("verify_lots", posts, stdout=output)
+    assert "No: " in output.getvalue()
+    assert "First difference: " in output.getvalue()
 
 
 # --- one thing changed
@@ -189,8 +189,8 @@ def test_no_where_a_row_says_otherwise_than_its_lot_whether_it_was_audited(posts
     with pytest.raises(CommandError, match=r"The counts in .*manifest\.json do not match the rows of gold\.jsonl"):
         call_command("verify_lots", posts)
     recount(posts)
-    status, told = verified(posts)
-    assert (status, told["differ"]) == (1, 1)
+    status, report = verified(posts)
+    assert (status, report["differ"]) == (1, 1)
 
 
 # --- rows that were removed or changed by a publisher who writes counts, copies and digests anew
@@ -211,9 +211,9 @@ def _set_back(rows):
     """A checked row has the label that its reader gave, as if the adjudicator had confirmed it."""
     row = next(row for row in rows if row["checked"])
     row["label"] = "fr"
-    for each in row["judgments"]:
-        if each["kind"] == "settle":
-            each["label"] = "fr"
+    for judgment in row["judgments"]:
+        if judgment["kind"] == "settle":
+            judgment["label"] = "fr"
 
 
 def _relabelled(rows):
@@ -236,9 +236,9 @@ def _relabelled(rows):
 def test_no_where_a_row_of_a_drawn_unit_was_removed_or_changed(posts, change, first, number):
     rewrite(posts, "gold.jsonl", change)
     recount(posts)
-    status, told = verified(posts)
-    assert (status, told["secret_fits"]) == (1, True)
-    differing = [row for row in told["lots"] if row["differ"]]
+    status, report = verified(posts)
+    assert (status, report["secret_fits"]) == (1, True)
+    differing = [row for row in report["lots"] if row["differ"]]
     assert any(first in (row["first"] or "") for row in differing)
     assert number in (None, sum(row["differ"] for row in differing))
 
@@ -255,8 +255,8 @@ def test_a_parquet_file_of_other_rows_is_refused(posts, sets):
 def test_whoever_knows_the_secret_can_fix_other_outcomes_and_the_digest_published_at_the_close_tells(posts):
     digests = manifest_of(posts)["lots"]
     published = digests["outcomes"][0]["digest"]
-    call_command("verify_lots", posts, published=[digests["secret_sha256"], published], stdout=(said := io.StringIO()))
-    assert "Yes: " in said.getvalue()
+    call_command("verify_lots", posts, published=[digests["secret_sha256"], published], stdout=(out := io.StringIO()))
+    assert "Yes: " in out.getvalue()
     task = Task.objects.get(name="task")
     rewrite(posts, "gold.jsonl", _set_back)
     recount(posts)
@@ -264,8 +264,8 @@ def test_whoever_knows_the_secret_can_fix_other_outcomes_and_the_digest_publishe
     def fix_anew(lines):
         line = next(line for line in lines if line["lot"] == "outcome")
         rows = {row["id"]: row for row in json_lines(posts / "gold.jsonl") if not row["judged_as"]}
-        line["drawn"] = [outcome_digest(task.lots, _outcome_of(rows[key], asked)) for key, asked in line["frame"]]
-        line["how"]["digest"] = fixed_digest(task.lots, line, [each for each in lines if each is not line])
+        line["drawn"] = [outcome_digest(task.lots, _outcome_of(rows[key], language)) for key, language in line["frame"]]
+        line["how"]["digest"] = fixed_digest(task.lots, line, [other for other in lines if other is not line])
         fixed.append({"at": line["how"]["at"], "digest": line["how"]["digest"]})
 
     fixed = []
@@ -273,14 +273,14 @@ def test_whoever_knows_the_secret_can_fix_other_outcomes_and_the_digest_publishe
     retell(posts, outcomes=fixed)
     assert verified(posts)[0] == 0
     with pytest.raises(CommandError):
-        call_command("verify_lots", posts, published=[published], stdout=(said := io.StringIO()))
-    assert f"No: the set does not contain the published digest {published}" in said.getvalue()
+        call_command("verify_lots", posts, published=[published], stdout=(out := io.StringIO()))
+    assert f"No: the set does not contain the published digest {published}" in out.getvalue()
 
 
-def _outcome_of(row, asked):
+def _outcome_of(row, language):
     names = ("annotator", "kind", "label", "queue", "round")
-    said = [(*(each[name] for name in names), bool(each["voided_at"])) for each in row["judgments"]]
-    return outcome(row["id"], asked, row["stage"], row["label"], said)
+    judgments = [(*(judgment[name] for name in names), bool(judgment["voided_at"])) for judgment in row["judgments"]]
+    return outcome(row["id"], language, row["stage"], row["label"], judgments)
 
 
 def _swap(entries):
@@ -288,12 +288,12 @@ def _swap(entries):
     at = next(
         n for n in range(len(entries) - 1) if isinstance(entries[n][3], str) and not isinstance(entries[n + 1][3], str)
     )
-    judged, known, size, key = entries[at]
+    judged, gold, size, key = entries[at]
     work = entries[at + 1][3]
     entries[at : at + 2] = [
-        [judged, known, size, 1],
-        [judged + 1, known, size, key],
-        [judged + 2, known + 1, size, work - 1],
+        [judged, gold, size, 1],
+        [judged + 1, gold, size, key],
+        [judged + 2, gold + 1, size, work - 1],
     ]
 
 
@@ -337,9 +337,9 @@ def _forgotten(line):
 )
 def test_no_where_one_line_says_otherwise(sets, name, lot, change, first):
     change_line(sets / name, lot, change)
-    status, told = verified(sets / name)
+    status, report = verified(sets / name)
     assert status == 1
-    [row] = [row for row in told["lots"] if row["lot"] == lot]
+    [row] = [row for row in report["lots"] if row["lot"] == lot]
     assert row["differ"] >= 1
     assert (row["first"] or "").startswith(first)
     assert row["first"] or name == "crowd"
@@ -351,20 +351,20 @@ def test_no_where_one_line_says_otherwise(sets, name, lot, change, first):
 )
 def test_no_where_a_line_was_removed(sets, name, lot):
     rewrite(sets / name, "lots.jsonl", lambda lines: lines.remove(next(line for line in lines if line["lot"] == lot)))
-    status, told = verified(sets / name)
+    status, report = verified(sets / name)
     assert status == 1
-    assert lot != "test" or of_lots(told)["outcome"] == (1, 1)
+    assert lot != "test" or of_lots(report)["outcome"] == (1, 1)
 
 
 def test_no_where_the_secret_was_changed_and_nothing_is_drawn_by_it(records):
     retell(records, secret="0" * 64)
-    status, told = verified(records)
-    assert (status, told["secret_fits"], told["lots"]) == (1, False, [])
+    status, report = verified(records)
+    assert (status, report["secret_fits"], report["lots"]) == (1, False, [])
     # And who publishes another digest with it as well is found by the lots, and by the digest that stood there before.
     retell(records, secret="0" * 64, secret_sha256=sha("0" * 64))
-    status, told = verified(records)
-    assert (status, told["secret_fits"]) == (1, True)
-    assert of_lots(told)["gold place"][1] > 10
+    status, report = verified(records)
+    assert (status, report["secret_fits"]) == (1, True)
+    assert of_lots(report)["gold place"][1] > 10
 
 
 def test_a_file_that_was_changed_since_is_refused_in_a_sentence(records):
@@ -409,7 +409,7 @@ def test_the_digest_of_the_secret_is_in_manifest_and_card_from_the_start_and_the
     assert manifest_of(out)["lots"]["secret"] is None
     assert not (out / "lots.jsonl").exists()
     lots = manifest_of(after)["lots"]
-    assert [len(each["digest"]) for each in lots.pop("outcomes")] == [64]
+    assert [len(entry["digest"]) for entry in lots.pop("outcomes")] == [64]
     assert lots == {"secret_sha256": digest, "secret": task.secret, "file": "lots.jsonl"}
     assert task.secret in (after / "README.md").read_text(encoding="utf-8")
     with pytest.raises(CommandError, match=r"disclosed the secret of crowd.*Open a new task instead"):
@@ -435,8 +435,8 @@ def strings(value):
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from strings(each)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
 
 
 def test_a_set_that_was_imported_has_no_lots_to_verify(tmp_path):

@@ -96,9 +96,9 @@ def test_missing_labels_and_labels_of_words_are_reported(data_dir, tmp_path, cap
     words = datasets.List(datasets.ClassLabel(names=["O", "PER"]))
     data.cast_column("ner", words).to_parquet(tmp_path / "a.parquet")
     call_command("import", "mood", tmp_path / "a.parquet", licence="CC0-1.0", language="en", question="mood")
-    said = capsys.readouterr().out
-    assert "rows without a label in 'mood' (1)" in said
-    assert "labels of single words in 'ner' (3)" in said
+    output = capsys.readouterr().out
+    assert "rows without a label in 'mood' (1)" in output
+    assert "labels of single words in 'ner' (3)" in output
 
 
 def test_of_several_configs_one_must_be_chosen(tmp_path, data_dir):

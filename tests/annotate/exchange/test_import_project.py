@@ -102,14 +102,14 @@ def quick_if(condition):
 
 
 @pytest.mark.parametrize(
-    ("export", "form", "given", "lost"),
+    ("export", "form", "expected", "lost"),
     [pytest.param(name, *read, id=name, marks=quick_if(name in FIRST)) for name, read in READ.items()],
 )
-def test_the_answers_of_each_person_are_kept(imported, export, form, given, lost):
-    said = imported(export)
+def test_the_answers_of_each_person_are_kept(imported, export, form, expected, lost):
+    output = imported(export)
     task = Task.objects.get()
-    assert (task.kind.form.slug, answers()) == (form, {tuple(each.split(" ", 2)) for each in given.split("; ")})
-    assert set(lost) == set(re.findall(r"(?:Not kept: |; )([^;.]+ \(\d+\))", said))
+    assert (task.kind.form.slug, answers()) == (form, {tuple(answer.split(" ", 2)) for answer in expected.split("; ")})
+    assert set(lost) == set(re.findall(r"(?:Not kept: |; )([^;.]+ \(\d+\))", output))
     assert task.is_open
     if export in TIMES:
         assert Judgment.objects.earliest("answered_at").answered_at.isoformat() == TIMES[export]
@@ -118,8 +118,8 @@ def test_the_answers_of_each_person_are_kept(imported, export, form, given, lost
 def test_a_time_in_the_future_is_counted_and_not_kept(imported, tmp_path):
     tasks = json.loads((EXPORTS / "label_studio_1.0.json").read_text(encoding="utf-8"))
     tasks[0]["completions"][0]["created_at"] = "2999-01-01T00:00:00Z"
-    said = imported(jsonl(tmp_path / "a.jsonl", *tasks))
-    assert "times of answers that are invalid or in the future (1)" in said
+    output = imported(jsonl(tmp_path / "a.jsonl", *tasks))
+    assert "times of answers that are invalid or in the future (1)" in output
 
 
 def test_the_label_of_a_curator_becomes_a_prediction(imported):
@@ -235,14 +235,14 @@ def test_a_set_written_for_another_tool_is_imported_again_without_loss(imported,
     call_command("import", "again", *folder.glob(files), licence="CC0-1.0", language="en", config=config)
     again = Task.objects.get(name="again")
     assert again.kind.form.slug == task.kind.form.slug
-    kept = Judgment.objects.filter(unit__task=again).values_list("unit__item__fields__body", "label", "answered_at")
-    given = [
-        (row["body"], each["label"], datetime.fromisoformat(each["answered_at"]))
+    actual = Judgment.objects.filter(unit__task=again).values_list("unit__item__fields__body", "label", "answered_at")
+    expected = [
+        (row["body"], judgment["label"], datetime.fromisoformat(judgment["answered_at"]))
         for row in rows
-        for each in row["judgments"]
+        for judgment in row["judgments"]
     ]
     length = 2 if tool == "argilla" else 3  # its responses have no time
-    assert Counter(each[:length] for each in kept) == Counter(each[:length] for each in given)
+    assert Counter(answer[:length] for answer in actual) == Counter(answer[:length] for answer in expected)
 
 
 @pytest.mark.parametrize("pattern", ["gold*.jsonl", "gold*.parquet"])

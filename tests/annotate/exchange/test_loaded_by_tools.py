@@ -60,7 +60,9 @@ def written(request, imported, tmp_path):
         return answer.split() if form == "labels" else [answer]
 
     answers = [(row["body"], "gold", labels(row["label"])) for row in rows if row["label"]]
-    answers += [(row["body"], each["annotator"], labels(each["label"])) for row in rows for each in row["judgments"]]
+    answers += [
+        (row["body"], judgment["annotator"], labels(judgment["label"])) for row in rows for judgment in row["judgments"]
+    ]
     assert form == SETS[request.param]
     assert len(answers) > 1
     return form, tmp_path / "set", sorted(answers)
@@ -80,7 +82,7 @@ def test_each_tool_loads_every_label_and_answer_of_an_exported_set(written, read
 def test_the_lines_for_prodigy_follow_its_documented_format(written):
     form, folder, answers = written
     [file] = folder.glob("prodigy*/*.jsonl")
-    found = []
+    entries = []
     for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
         assert line["answer"] in ("accept", "reject", "ignore")
         assert isinstance(line["_input_hash"], int)
@@ -93,8 +95,8 @@ def test_the_lines_for_prodigy_follow_its_documented_format(written):
             assert line["_view_id"] == "choice"
             assert set(line["accept"]) <= {option["id"] for option in line["options"]}
             labels = line["accept"]
-        found.append((line["text"], line["_annotator_id"], labels))
-    assert sorted(found) == answers
+        entries.append((line["text"], line["_annotator_id"], labels))
+    assert sorted(entries) == answers
 
 
 def test_the_exports_that_imports_are_tested_with_are_valid_for_their_tools(read, tmp_path):

@@ -26,10 +26,10 @@ def choice(*labels):
 
 def label_studio(*annotations, **more):
     """Return tasks with these annotations, after one task for each of two labels."""
-    said = [{"result": [choice(label)], "completed_by": 1} for label in ("good", "bad")]
+    good, bad = ({"result": [choice(label)], "completed_by": 1} for label in ("good", "bad"))
     return [
-        {"id": n, "data": {"text": text}, "annotations": [*given], **(more if n == 3 else {})}
-        for n, text, given in zip((1, 2, 3), TEXTS, ([said[0]], [said[1]], annotations), strict=True)
+        {"id": n, "data": {"text": text}, "annotations": [*entries], **(more if n == 3 else {})}
+        for n, text, entries in zip((1, 2, 3), TEXTS, ([good], [bad], annotations), strict=True)
     ]
 
 
@@ -75,8 +75,8 @@ def minimal(*moods):
 
 def marked(*marks):
     """Return a task that one person marked, and in which another one found nothing to mark."""
-    given = [{"result": marks, "completed_by": 1}, {"result": [], "completed_by": 2}]
-    return {"id": 1, "data": {"text": "\U0001f600 Bob met Ann"}, "annotations": given}
+    annotations = [{"result": marks, "completed_by": 1}, {"result": [], "completed_by": 2}]
+    return {"id": 1, "data": {"text": "\U0001f600 Bob met Ann"}, "annotations": annotations}
 
 
 OPTIONS = [{"id": 1, "text": "good"}, {"id": 2, "text": "bad"}]
@@ -85,7 +85,7 @@ UNKNOWN = {("1", "unknown", "good"), ("2", "unknown", "bad")}
 
 
 @pytest.mark.parametrize(
-    ("rows", "kept", "lost"),
+    ("rows", "expected", "lost"),
     [
         pytest.param(label_studio({"result": []}), BOTH, "answers without a result (1)", id="empty result"),
         pytest.param(label_studio({"result": [choice()]}), BOTH, "answers without a result (1)", id="no choice"),
@@ -129,11 +129,11 @@ UNKNOWN = {("1", "unknown", "good"), ("2", "unknown", "bad")}
         ),
     ],
 )  # fmt: skip
-def test_what_an_odd_export_contains_is_kept_or_reported(imported, tmp_path, rows, kept, lost):
-    said = imported(jsonl(tmp_path / "a.jsonl", *rows))
-    assert answers() == kept
-    assert lost in said
-    assert bool(lost) == ("Not kept" in said)
+def test_what_an_odd_export_contains_is_kept_or_reported(imported, tmp_path, rows, expected, lost):
+    output = imported(jsonl(tmp_path / "a.jsonl", *rows))
+    assert answers() == expected
+    assert lost in output
+    assert bool(lost) == ("Not kept" in output)
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_what_cannot_be_right_is_refused(imported, tmp_path, rows, refusal):
 )
 def test_tables_of_tools_are_read(imported, tmp_path, name, content, person):
     (tmp_path / name).write_text(content)
-    said = imported(tmp_path / name)
+    output = imported(tmp_path / name)
     assert answers() == {("1", person, "good"), ("2", person, "bad")}
-    assert ("labels such as nan" in said) == ("nan" in content)
+    assert ("labels such as nan" in output) == ("nan" in content)
 
 
 def test_a_report_of_appen_in_which_nobody_differs_needs_the_question(imported, tmp_path):
@@ -243,8 +243,8 @@ CLASSES = [{"id": n, "text": f"Text number {n}", "label": ["food" if n % 2 else 
 
 
 def test_one_broken_line_is_left_out_and_listed(imported, tmp_path):
-    said = imported(jsonl(tmp_path / "a.jsonl", *CLASSES, '{"id": 41, "text": '))
-    assert re.search(r"unreadable lines, the first: .*a.jsonl, line 41: The line is not valid JSON: .* \(1\)", said)
+    output = imported(jsonl(tmp_path / "a.jsonl", *CLASSES, '{"id": 41, "text": '))
+    assert re.search(r"unreadable lines, the first: .*a.jsonl, line 41: The line is not valid JSON: .* \(1\)", output)
     assert Task.objects.get().units.count() == 40
 
 

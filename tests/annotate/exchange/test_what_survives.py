@@ -28,12 +28,12 @@ def survivors(files):
     """Return the name of the tool whose export the files are, and the fields that survive."""
     tool, objects = tool_of(files, [])
     project = project_of(tool, objects, question="", language="en")
-    found = {FORMS[project.form]: True, "decision": GOLD in project.predictions}
-    found["person"] = any(by != "unknown" for _, by, *_ in project.judgments)
-    found["time"] = any(at for *_, at in project.judgments)
-    found["metadata"] = len(project.fields) > len(project.shown)
-    found["predictions"] = bool(project.predictions.keys() - {GOLD})
-    return tool.name, {name for name, is_kept in found.items() if is_kept}
+    survives = {FORMS[project.form]: True, "decision": GOLD in project.predictions}
+    survives["person"] = any(by != "unknown" for _, by, *_ in project.judgments)
+    survives["time"] = any(at for *_, at in project.judgments)
+    survives["metadata"] = len(project.fields) > len(project.shown)
+    survives["predictions"] = bool(project.predictions.keys() - {GOLD})
+    return tool.name, {name for name, is_kept in survives.items() if is_kept}
 
 
 def gold_set(form):
@@ -69,11 +69,11 @@ def table(tmp_path):
     """Return the lines of the table: the exports of each tool, and then the files that Assay writes for it."""
     rows = {tool.name: set() for tool in TOOLS}
     for export in READ:
-        name, kept = survivors([EXPORTS / export])
-        rows[name] |= kept
+        name, fields = survivors([EXPORTS / export])
+        rows[name] |= fields
     for folder in dataset_folders(tmp_path):
-        name, kept = survivors([folder])
-        rows[name] |= kept
+        name, fields = survivors([folder])
+        rows[name] |= fields
     for slug, write in WRITERS.items():
         for form in SETS if slug != "csv" else ():  # of no annotation tool
             folder = tmp_path / slug / form
@@ -83,12 +83,12 @@ def table(tmp_path):
             files = [
                 file for pattern in patterns for file in sorted(folder.glob(pattern)) if file.name != "settings.json"
             ]
-            name, kept = survivors(files)
-            rows.setdefault(f"{name}, written by Assay", set()).update(kept)
+            name, fields = survivors(files)
+            rows.setdefault(f"{name}, written by Assay", set()).update(fields)
     del rows["Assay"]
     lines = [f"| tool | {' | '.join(FIELDS)} |", f"|---|{':-:|' * len(FIELDS)}"]
-    for name, kept in rows.items():
-        lines.append(f"| {name} | {' | '.join('✓' if field in kept else '' for field in FIELDS)} |")
+    for name, fields in rows.items():
+        lines.append(f"| {name} | {' | '.join('✓' if field in fields else '' for field in FIELDS)} |")
     return lines
 
 

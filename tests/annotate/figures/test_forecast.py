@@ -50,11 +50,11 @@ def test_two_more_readers_of_a_language_make_it_done_earlier_and_no_other_later(
 
 
 def test_a_queue_that_nobody_reads_is_not_foretold_and_all_is_done_no_earlier_than_each_of_the_rest():
-    found = forecast([*WORK, Queue("nl", 10), Queue("fy", 1), Queue("da", 0)], CREW, USUAL)
-    assert found.queues["nl"] == found.queues["fy"] == (inf, inf, inf)
-    assert found.queues["da"] == (0, 0, 0)
-    read = [of for name, of in found.queues.items() if name not in (ADJUDICATION, "nl", "fy")]
-    assert max(of.middle for of in read) <= found.all.middle < inf
+    estimate = forecast([*WORK, Queue("nl", 10), Queue("fy", 1), Queue("da", 0)], CREW, USUAL)
+    assert estimate.queues["nl"] == estimate.queues["fy"] == (inf, inf, inf)
+    assert estimate.queues["da"] == (0, 0, 0)
+    read = [of for name, of in estimate.queues.items() if name not in (ADJUDICATION, "nl", "fy")]
+    assert max(of.middle for of in read) <= estimate.all.middle < inf
     assert all(of.low <= of.middle <= of.high for of in read)
     assert forecast([Queue("nl", 10)], [], USUAL).all.high == 0  # adjudicators have nothing to do
     assert forecast(WORK, CREW, USUAL, seed="a") == forecast(WORK, CREW, USUAL, seed="a")
@@ -76,8 +76,8 @@ def test_absence_a_weekend_and_a_daily_limit_delay_the_end():
 
 def test_the_range_is_narrower_where_the_pace_was_measured():
     def width(crew):
-        found = forecast([Queue("de", 60_000)], crew, USUAL).queues["de"]
-        return found.high / found.low
+        span = forecast([Queue("de", 60_000)], crew, USUAL).queues["de"]
+        return span.high / span.low
 
     assert width([seen(f"p{n}", ("de",)) for n in range(8)]) < 0.6 * width([Reader(f"p{n}", ("de",)) for n in range(8)])
 
@@ -140,9 +140,9 @@ def test_a_sample_of_a_large_crowd_keeps_rare_readers_and_the_forecast():
     ]
     crowd += [Reader(f"rare{n}", ("yi", "en")) for n in range(3)]
     some = sample(crowd, "seed")
-    kept = Counter(name for reader in some for name in reader.queues)
-    assert kept["yi"] == 3
-    assert all(0.8 * MANY < kept[name] < 2 * MANY for name in languages)
+    counts = Counter(name for reader in some for name in reader.queues)
+    assert counts["yi"] == 3
+    assert all(0.8 * MANY < counts[name] < 2 * MANY for name in languages)
     for name in ("yi", *languages):
         all_of, stand_for = ([of for of in readers if name in of.queues] for readers in (crowd, some))
         assert sum(of.stands_for for of in stand_for) == pytest.approx(len(all_of), rel=0.1)

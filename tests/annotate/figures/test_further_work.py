@@ -62,16 +62,16 @@ def test_a_task_without_answers_is_planned_by_default(make_task):
 
 
 def test_each_kind_of_work_reaches_the_wished_width_or_is_all_there_is(task):
-    found = further_work(task)
-    assert found["wished"] == pytest.approx(found["width"] / 2, abs=0.0005)
-    assert {row["work"] for row in found["rows"]} >= {AUDITS, CHECKS}
-    gains = [row["gain"] for row in found["rows"]]
+    figures = further_work(task)
+    assert figures["wished"] == pytest.approx(figures["width"] / 2, abs=0.0005)
+    assert {row["work"] for row in figures["rows"]} >= {AUDITS, CHECKS}
+    gains = [row["gain"] for row in figures["rows"]]
     assert gains == sorted(gains, reverse=True)
-    for row in found["rows"]:
-        assert row["enough"] == (row["width"] <= found["wished"])
+    for row in figures["rows"]:
+        assert row["enough"] == (row["width"] <= figures["wished"])
         assert row["hours"] == pytest.approx(row["posts"] * 7 / 3600)
-        assert row["gain"] == pytest.approx((found["width"] - row["width"]) / row["hours"])
-    labels = {row["label"] for row in found["rows"] if row["work"] == AUDITS}
+        assert row["gain"] == pytest.approx((figures["width"] - row["width"]) / row["hours"])
+    labels = {row["label"] for row in figures["rows"] if row["work"] == AUDITS}
     assert labels == {"", "de", "fr"}
 
 
@@ -103,7 +103,7 @@ def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task,
     """A quarter of German is French; what people then read of it is checked like disputed posts, and is no audit."""
     world = World(make_task, tmp_path)
     votes = [FRENCH] * 200 + [AGREED] * 120 + [DISPUTED] * 20
-    entries = [{"key": f"post-{n}", "votes": each} for n, each in enumerate(votes)]
+    entries = [{"key": f"post-{n}", "votes": vote} for n, vote in enumerate(votes)]
     truth = {f"post-{n}": "fr" for n in range(200, 320, 4)}
     world.said = {f"post-{n}": "fr" if n < 200 else "de" for n in range(340)} | truth
     world.said |= {f"post-{n}": "nl" for n in range(0, 340, 20)}
@@ -117,8 +117,8 @@ def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task,
     read_all(task, truth, *people)
     counted = measured(task).counted
     assert all(checked <= counted.disputed[queue] for queue, checked in counted.checked.items())
-    found = accuracy(run(world.subject(), world.export(task)))
-    assert further_work(task)["width"] == pytest.approx(found["high"] - found["low"], rel=0.1)
+    interval = accuracy(run(world.subject(), world.export(task)))
+    assert further_work(task)["width"] == pytest.approx(interval["high"] - interval["low"], rel=0.1)
 
 
 def test_checks_that_would_be_refused_are_not_proposed(make_task, person):
@@ -174,9 +174,9 @@ def test_the_tasks_page_links_what_begins_the_work(task, client, manager):
 
 def test_counting_asks_the_database_as_often_for_more_posts(make_task, django_assert_max_num_queries):
     few, many = make_task([AGREED, DISPUTED], name="few"), make_task([AGREED, DISPUTED] * 40, name="many")
-    for each in (few, many):
+    for task in (few, many):
         with django_assert_max_num_queries(24):
-            further_work(each)
+            further_work(task)
 
 
 def test_a_task_for_one_language_has_no_accuracy_to_narrow(make_task):

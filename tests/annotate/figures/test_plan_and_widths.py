@@ -67,8 +67,8 @@ def test_the_plan_counts_as_agreed_what_a_task_of_all_posts_takes_as_agreed(demo
 
 
 def test_each_language_has_the_draw_that_gives_it_the_wished_width(demo_corpus):
-    found, stream = as_json(NAME, **WIDE), stream_of(NAME, usual_task())
-    rows = [row for row in found["rows"] if row["needs"]]
+    figures, stream = as_json(NAME, **WIDE), stream_of(NAME, usual_task())
+    rows = [row for row in figures["rows"] if row["needs"]]
     assert {row["measure"] for row in rows} == {"precision", "recall"}
     for row in rows:
         needs = row["needs"]
@@ -77,35 +77,35 @@ def test_each_language_has_the_draw_that_gives_it_the_wished_width(demo_corpus):
         assert needs["posts"] == pytest.approx(stream.share(row["language"]) * needs["size"])
         assert needs["disputed"] + needs["audits"] <= needs["reading"] + 1e-9
         assert needs["hours"] == pytest.approx((needs["disputed"] + needs["audits"] + needs["checks"]) * 12 / 3600)
-    assert {row["language"] for row in found["rows"]} == {"de", "en", "nl"} < set(languages_of(stream))
+    assert {row["language"] for row in figures["rows"]} == {"de", "en", "nl"} < set(languages_of(stream))
 
 
 def test_a_plan_keeps_nothing_and_the_command_of_its_last_line_opens_that_draw(demo_corpus, data_dir):
     before = contents(data_dir)
-    told = planned_for(NAME, **WIDE)
+    output = planned_for(NAME, **WIDE)
     assert contents(data_dir) == before
-    (command,) = re.findall(r"`assay (open_task TASK [^`]+ --dry-run)`", told.splitlines()[-1])
-    found = as_json(NAME, **WIDE)
-    draw, out = found["draw"], io.StringIO()
+    (command,) = re.findall(r"`assay (open_task TASK [^`]+ --dry-run)`", output.splitlines()[-1])
+    figures = as_json(NAME, **WIDE)
+    draw, out = figures["draw"], io.StringIO()
     call_command(*shlex.split(command), "--json", stdout=out, stderr=io.StringIO())
     work = json.loads(out.getvalue())
     assert sum(work["stages"].values()) == draw["size"]
     assert work["audit"]["chosen"] == pytest.approx(draw["audits"], rel=0.2)
-    assert draw["suits"] > sum(bool(row["needs"]) for row in found["rows"]) / 2
+    assert draw["suits"] > sum(bool(row["needs"]) for row in figures["rows"]) / 2
     # Languages that no draw suits are named with what helps.
-    told = planned_for(NAME, languages="de cy", measure=["error"], width="0.5")
-    told = " ".join(told.split())
+    output = planned_for(NAME, languages="de cy", measure=["error"], width="0.5")
+    output = " ".join(output.split())
     assert re.search(
-        r"No uniform draw is sufficient for de cy: the corpus has too few posts .* Use a larger corpus", told
+        r"No uniform draw is sufficient for de cy: the corpus has too few posts .* Use a larger corpus", output
     )
-    assert told.endswith("or use a larger corpus.")
+    assert output.endswith("or use a larger corpus.")
 
 
 def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     stream = Stream({"en": 600_000, "es": 250_000, "sv": 400}, {"en": 79_000, "es": 70_400, "sv": 200})
-    given = {"measures": ["recall"], "languages": ["en", "es", "sv"], "wished": 0.05, "pace": Pace(12, 10)}
-    found = plan(stream, usual_task_of_nobody(), expected=Expected(), **given)
-    english, _, swedish = found["rows"]
+    options = {"measures": ["recall"], "languages": ["en", "es", "sv"], "wished": 0.05, "pace": Pace(12, 10)}
+    figures = plan(stream, usual_task_of_nobody(), expected=Expected(), **options)
+    english, _, swedish = figures["rows"]
     assert english["needs"]["size"] < 2_000
     # A fifth of the common languages must be read, for what a set of its own tells.
     assert swedish["needs"]["audit_share"] >= 0.2
@@ -113,13 +113,13 @@ def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     assert swedish["alone"] > swedish["decoys"] > 100
     assert swedish["needs"]["reading"] > 30 * (swedish["alone"] + swedish["decoys"])
     assert "For sv, a recall-oriented set requires at most a tenth of this reading." in plan_report.missing(
-        found, "recall"
+        figures, "recall"
     )
-    [sentence] = plan_report.without_decoys(found)
+    [sentence] = plan_report.without_decoys(figures)
     two, five = swedish["without_decoys"]
     assert [two["false_yes"], five["false_yes"]] == [0.02, 0.05]
     assert f"recall {100 * two['width']:.1f} points (2%) or {100 * five['width']:.1f} points (5%)" in sentence
-    (reach,) = found["recall"]
+    (reach,) = figures["recall"]
     assert (reach["language"], reach["width"]) == ("sv", 1.0)
     assert reach["stated"] is None or reach["elsewhere"] < reach["stated"]
 
@@ -130,9 +130,9 @@ def usual_task_of_nobody():
 
 def test_what_is_read_where_the_audit_fails_by_chance_is_told(demo_corpus):
     stream = Stream(dict.fromkeys(("de", "en", "fr"), 50_000), {"de": 10_000})
-    given = {"measures": ["precision"], "languages": ["de"], "wished": 0.05, "pace": Pace(12, 10)}
+    options = {"measures": ["precision"], "languages": ["de"], "wished": 0.05, "pace": Pace(12, 10)}
     of = [
-        plan(stream, usual_task_of_nobody(), expected=Expected(wrong=wrong), **given)["draw"]["contested"]
+        plan(stream, usual_task_of_nobody(), expected=Expected(wrong=wrong), **options)["draw"]["contested"]
         for wrong in (0.0, 0.08)
     ]
     assert of[0] == 0 < of[1]
@@ -174,13 +174,13 @@ def task(**options):
 
 def test_as_many_audits_as_before_make_most_recalls_half_as_wide():
     """Before, 2% and at least 30 of each label were 1,498 audits, and the recall of the labels shown was this wide."""
-    found = widths(task(), STREAM, 10_000, Expected(voted=True), 12)
-    of = {row["language"]: row["recall"] for row in found["languages"]}
-    assert next(row for row in found["curve"] if row["share"] == 0.2)["audits"] == pytest.approx(1_505, abs=3)
+    figures = widths(task(), STREAM, 10_000, Expected(voted=True), 12)
+    of = {row["language"]: row["recall"] for row in figures["languages"]}
+    assert next(row for row in figures["curve"] if row["share"] == 0.2)["audits"] == pytest.approx(1_505, abs=3)
     for label, before in {"l05": 0.161, "l10": 0.275, "l20": 0.437, "l40": 1.0}.items():
         assert of[label] < before / 2
-    assert found["accuracy"] < 0.85 * 0.0266
-    assert found["error"] < 0.0363 / 2
+    assert figures["accuracy"] < 0.85 * 0.0266
+    assert figures["error"] < 0.0363 / 2
 
 
 def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
@@ -191,8 +191,8 @@ def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
         for share, recheck in draws
     )
     first, second = (
-        (1 + recheck) * next(row for row in found["curve"] if row["share"] == share)["audits"]
-        for found, (share, recheck) in zip((further, checked), draws, strict=True)
+        (1 + recheck) * next(row for row in figures["curve"] if row["share"] == share)["audits"]
+        for figures, (share, recheck) in zip((further, checked), draws, strict=True)
     )
     assert second == pytest.approx(first, rel=0.01)
     assert checked["error"] < 0.95 * further["error"]
@@ -203,23 +203,23 @@ def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
 
 
 def test_the_curve_falls_and_has_the_tasks_own_share():
-    found = widths(task(audit_share=0.12), STREAM, 10_000, Expected(), 12)
-    curve = found["curve"]
+    report = widths(task(audit_share=0.12), STREAM, 10_000, Expected(), 12)
+    curve = report["curve"]
     assert [row["share"] for row in curve] == [0.02, 0.05, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5]
     for measure in ("accuracy", "error", "recall", "precision"):
         stated = [row[measure] for row in curve if row[measure] is not None]
         assert stated == sorted(stated, reverse=True)
-    own = curve[3]
-    assert (own["accuracy"], own["error"]) == (found["accuracy"], found["error"])
+    point = curve[3]
+    assert (point["accuracy"], point["error"]) == (report["accuracy"], report["error"])
     with_checks = reading(STREAM, draw_of(task(audit_share=0.12), 10_000)).work
-    assert with_checks > own["read"]
-    assert own["hours"] == pytest.approx(with_checks * 12 / 3600)
-    [row] = [row for row in found["languages"] if row["language"] == found["typical"]]
-    assert (own["recall"], own["precision"]) == (row["recall"], row["precision"])
-    plot = plan_report.curve_plot(found)
+    assert with_checks > point["read"]
+    assert point["hours"] == pytest.approx(with_checks * 12 / 3600)
+    [row] = [row for row in report["languages"] if row["language"] == report["typical"]]
+    assert (point["recall"], point["precision"]) == (row["recall"], row["precision"])
+    plot = plan_report.curve_plot(report)
     figures = ("accuracy", "error", "recall", "precision")
     assert plot.count("<circle") == sum(row[figure] is not None for row in curve for figure in figures)
-    assert f"{own['audits']:,.0f} audits, {100 * own['accuracy']:.1f} points" in plot
+    assert f"{point['audits']:,.0f} audits, {100 * point['accuracy']:.1f} points" in plot
 
 
 def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first():
@@ -229,8 +229,8 @@ def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first()
     assert {row["work"] for row in few["next"]} == {AUDITS, CHECKS, SECONDS, POSTS}
     assert AUDITS not in {row["work"] for row in all_read["next"]}
     assert all_read["next"][0]["work"] in (CHECKS, SECONDS)
-    for found in (few, all_read):
-        assert all(row["accuracy"] <= found["accuracy"] + 1e-4 for row in found["next"])
+    for figures in (few, all_read):
+        assert all(row["accuracy"] <= figures["accuracy"] + 1e-4 for row in figures["next"])
     more = [row["more"] for row in few["next"]]
     assert max(more) < 1.2 * min(more)
     assert (

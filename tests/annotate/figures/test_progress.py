@@ -25,9 +25,9 @@ def table(task):
     return [(row.queue, row.waiting, row.leased, row.readers) for row in queue_table(task)]
 
 
-def own(annotator, task):
-    counts = progress_of(annotator, task)
-    return counts["answered_today"], counts["skipped_today"], counts["waiting"]
+def counts_of(annotator, task):
+    progress = progress_of(annotator, task)
+    return progress["answered_today"], progress["skipped_today"], progress["waiting"]
 
 
 # --- queues
@@ -66,14 +66,14 @@ def test_answers_and_skips_of_today_in_this_task_and_what_waits_are_counted(make
     task, other = make_task([DISPUTED] * 5 + [FRENCH, AGREED]), make_task([DISPUTED], name="other")
     person("ben", "en")
     judge(ann, take(ann, other).pk, Answer("de"))
-    assert own(ann, task) == (0, 0, 5)
+    assert counts_of(ann, task) == (0, 0, 5)
     for answer in ("de", "en", "und"):
         judge(ann, take(ann, task).pk, Answer(answer))
     skip(ann, take(ann, task).pk)
-    assert own(ann, task) == (3, 1, 1)
+    assert counts_of(ann, task) == (3, 1, 1)
     judge(ann, take(ann, task).pk, Answer("de"))
     undo(ann, task)
-    assert own(ann, task) == (3, 1, 1)
+    assert counts_of(ann, task) == (3, 1, 1)
 
 
 def test_what_others_have_open_still_waits_but_not_what_one_has_judged(make_task, person):
@@ -81,8 +81,8 @@ def test_what_others_have_open_still_waits_but_not_what_one_has_judged(make_task
     ann, bea = person("ann", "de"), person("bea", "de")
     judge(ann, take(ann, task).pk, Answer("de"))
     take(bea, task)
-    assert own(ann, task) == (1, 0, 0)
-    assert own(bea, task) == (0, 0, 1)
+    assert counts_of(ann, task) == (1, 0, 0)
+    assert counts_of(bea, task) == (0, 0, 1)
 
 
 def test_yesterday_is_not_today_and_midnight_is_the_installations(make_task, ann, judged, settings):
@@ -91,11 +91,11 @@ def test_yesterday_is_not_today_and_midnight_is_the_installations(make_task, ann
     moments = (midnight, midnight - timedelta(microseconds=1))
     for unit, moment in zip(task.units.all(), moments, strict=True):
         Judgment.objects.filter(pk=judged(ann, unit).pk).update(answered_at=moment)
-    assert own(ann, task)[0] == 1
+    assert counts_of(ann, task)[0] == 1
     # Far enough to the east, midnight was at another moment.
     settings.TIME_ZONE = "Pacific/Kiritimati"
     local = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    assert own(ann, task)[0] == sum(moment >= local for moment in moments)
+    assert counts_of(ann, task)[0] == sum(moment >= local for moment in moments)
 
 
 def test_a_unit_that_those_who_are_left_have_all_judged_lacks_readers_though_its_queue_has_some(make_task, person):

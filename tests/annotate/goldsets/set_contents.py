@@ -54,11 +54,11 @@ def everything_in(folder):
     """Return the contents of all files as one text, with Parquet files decoded."""
     # Compressed bytes may contain any three letters by chance.
     plain = (content for name, content in files(folder).items() if not name.endswith(".parquet"))
-    told = [content.decode("utf-8", "replace") for content in plain]
+    texts = [content.decode("utf-8", "replace") for content in plain]
     for path in folder.glob("*.parquet"):
-        told.append(json.dumps(jsonlike(pq.read_table(path).to_pylist()), ensure_ascii=False))
-        told.append(str(pq.read_schema(path)))
-    return "\n".join(told)
+        texts.append(json.dumps(jsonlike(pq.read_table(path).to_pylist()), ensure_ascii=False))
+        texts.append(str(pq.read_schema(path)))
+    return "\n".join(texts)
 
 
 def card_of(folder):

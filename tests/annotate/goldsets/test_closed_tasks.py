@@ -46,9 +46,9 @@ def standing_still(make_records_task, person):
     def make(**fields):
         task = make_records_task("qa_match", 3, **fields)
         for name, labels in (("ann", ["1", "1", "1"]), ("bea", ["1", "0", "1"]), ("cem", [None, None, "0"])):
-            own = person(name, "en")
+            annotator = person(name, "en")
             for label in labels:
-                say(own, task, label)
+                say(annotator, task, label)
         return task
 
     return make

@@ -159,9 +159,9 @@ def test_labels_are_counted_one_by_one_and_rows_by_themselves():
     left_out = pa.array(["", "", "guidelines"])
     rows = pa.record_batch(columns)
     counts.add(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, ""), judged=rows), rows)
-    told = counts.as_dict()
-    assert told["by_label"] == {"Boats": 2, "Lakes": 1}
-    assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})
+    summary = counts.as_dict()
+    assert summary["by_label"] == {"Boats": 2, "Lakes": 1}
+    assert (summary["records"], summary["labelled"], summary["left_out"]) == (3, 2, {"guidelines": 1})
 
 
 def test_the_card_names_the_licence_as_the_hub_does_or_as_it_is(task, out):

@@ -250,6 +250,6 @@ def test_a_file_that_cannot_be_written_to_its_end_stays_as_it_was(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_whole(path, "cut off here: \ud800")
     assert path.read_text() == "the first"
-    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
     write_whole(path, "the second")
     assert path.read_text() == "the second"

@@ -217,7 +217,7 @@ def half_a_pair(manifest):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda manifest: "{", "manifest.json is not JSON"),
         (lambda manifest: "[" * 100_000, "manifest.json is not JSON"),
@@ -246,13 +246,13 @@ def half_a_pair(manifest):
         ),
     ],
 )
-def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, told):
+def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, message):
     changed = change(json.loads((folder / "manifest.json").read_text()))
     if isinstance(changed, str):
         (folder / "manifest.json").write_text(changed)
     else:
         write_manifest(folder, changed)
-    with pytest.raises(GoldSetError, match=told):
+    with pytest.raises(GoldSetError, match=message):
         read_gold_set(folder, allow_erased=True)
 
 

@@ -57,8 +57,8 @@ def labels(out):
 def test_the_datasets_library_gives_the_rows_that_were_imported_last(run, out, tmp_path):
     for content in ("en\t1\nde\t2\n", "fr\t1\nde\t2\n", "fr\t1\n"):
         run(content)
-        found = load_dataset(str(out), split="test", cache_dir=str(tmp_path / "cache"))
-        assert dict(zip(found["id"][:], found["label"][:], strict=True)) == labels(out)
+        dataset = load_dataset(str(out), split="test", cache_dir=str(tmp_path / "cache"))
+        assert dict(zip(dataset["id"][:], dataset["label"][:], strict=True)) == labels(out)
         assert len(labels(out)) == content.count("\n")
 
 
@@ -66,12 +66,12 @@ def test_the_datasets_library_gives_the_rows_that_were_imported_last(run, out, t
 
 
 def test_the_published_uniform_file_has_61_rows_with_id_0_and_17_languages_with_100_posts(run, out):
-    said = run(PUBLISHED / "uniformly_sampled.tsv")
-    assert "       61  the id 0, which no post has\n" in said
-    assert "1,818 of 1,879 rows written" in said
-    assert said.endswith("17 languages other than und have at least 100 posts.\n")
-    assert "ar_LATN -> ar-Latn (2)" in said
-    assert "Labels that are not in the language list were kept: mn-Latn (1)." in said
+    output = run(PUBLISHED / "uniformly_sampled.tsv")
+    assert "       61  the id 0, which no post has\n" in output
+    assert "1,818 of 1,879 rows written" in output
+    assert output.endswith("17 languages other than und have at least 100 posts.\n")
+    assert "ar_LATN -> ar-Latn (2)" in output
+    assert "Labels that are not in the language list were kept: mn-Latn (1)." in output
     assert {entry["row"].partition("\t")[2] for entry in rejects(out)} == {"0"}
     assert len(rejects(out)) == 61
     assert {row.asked for row in read_gold_set(out).rows} == {""}
@@ -85,12 +85,12 @@ def test_the_published_uniform_file_has_61_rows_with_id_0_and_17_languages_with_
 
 
 def test_the_published_precision_file_has_an_empty_label_and_4_ids_with_two(run, out):
-    said = run(PUBLISHED / "precision_oriented.tsv", design="precision")
-    assert "        8  an id with two labels; all rows with the id are refused (4 ids)\n" in said
-    assert "        1  an empty label\n" in said
-    assert "227 of 236 rows written" in said
-    assert "not_am -> not-am (2)" in said
-    assert " more spellings." in said
+    output = run(PUBLISHED / "precision_oriented.tsv", design="precision")
+    assert "        8  an id with two labels; all rows with the id are refused (4 ids)\n" in output
+    assert "        1  an empty label\n" in output
+    assert "227 of 236 rows written" in output
+    assert "not_am -> not-am (2)" in output
+    assert " more spellings." in output
     two = [entry["row"].split("\t") for entry in rejects(out) if "two labels" in entry["reason"]]
     assert [label for label, _ in two].count("not_no") == 4
     assert not {key for _, key in two} & set(labels(out))
@@ -120,14 +120,14 @@ def test_each_faulty_row_is_refused_with_its_line_and_why_and_the_others_are_tak
     ]
     rows = b"".join(row + b"\n" for row, _ in faulty)
     # More rows than one in a hundred with a label such as not-de make it a precision file.
-    said = run(b"en\t7\n\n" + rows + b"fr\t8\nna\t9\n" + b"".join(b"de\t%d\n" % key for key in range(10, 110)))
+    output = run(b"en\t7\n\n" + rows + b"fr\t8\nna\t9\n" + b"".join(b"de\t%d\n" % key for key in range(10, 110)))
     reasons = refused(out)
     assert list(reasons) == [*range(3, 3 + len(faulty))]
-    for (row, reason), told in zip(faulty, reasons.values(), strict=True):
-        assert reason in told, row
-        assert f"  {told}\n" in said
+    for (row, reason), refusal in zip(faulty, reasons.values(), strict=True):
+        assert reason in refusal, row
+        assert f"  {refusal}\n" in output
     assert list(labels(out).items())[:3] == [("7", "en"), ("8", "fr"), ("9", "na")]
-    assert f"103 of {103 + len(faulty)} rows written" in said
+    assert f"103 of {103 + len(faulty)} rows written" in output
 
 
 def test_all_rows_of_an_id_with_two_labels_are_refused_and_a_repeated_row_is_taken_once(run, out):
@@ -153,9 +153,9 @@ def test_in_a_precision_set_the_question_is_told_by_the_label_as_bcp_47_writes_i
         GoldRow("5", "not-zh-CN", "zh-CN", "", ""),
     ]
     written = "de und ZH_cn ar_LATN zh-hant-tw es-419 sl-ROZAJ not-zh_CN not d xx--yy \u212ao en-x-private"
-    kept = ["de", "und", "zh-CN", "ar-Latn", "zh-Hant-TW", "es-419", "sl-rozaj", "not-zh-CN", "not"]
+    expected = ["de", "und", "zh-CN", "ar-Latn", "zh-Hant-TW", "es-419", "sl-rozaj", "not-zh-CN", "not"]
     # The sign of kelvin, too, is no letter of a code, though its lower case is k.
-    assert [canonical(label) for label in written.split()] == [*kept, "", "", "", ""]
+    assert [canonical(label) for label in written.split()] == [*expected, "", "", "", ""]
 
 
 @pytest.mark.parametrize("design", ["uniform", "recall"])
@@ -255,8 +255,8 @@ def write(tmp_path):
 def printed(capsys):
     def printed(name, *arguments, **options):
         call_command(name, *map(str, arguments), **options)
-        said = capsys.readouterr()
-        return said.out + said.err
+        captured = capsys.readouterr()
+        return captured.out + captured.err
 
     return printed
 

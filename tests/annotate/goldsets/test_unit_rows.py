@@ -40,19 +40,19 @@ def test_no_rows_empty_texts_and_some_of_the_lines_are_what_they_are():
     st.lists(st.integers(0, 9), min_size=1),
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from("xyz"), st.booleans())).map(sorted),
 )
-def test_what_each_row_has_several_of_stands_with_it_also_where_two_rows_have_the_same(keys, said):
-    of, words, marked = zip(*said, strict=True) if said else ((), (), ())
+def test_what_each_row_has_several_of_stands_with_it_also_where_two_rows_have_the_same(keys, words_of_units):
+    of, words, marked = zip(*words_of_units, strict=True) if words_of_units else ((), (), ())
     held = pa.record_batch({"unit": pa.array(of, pa.int64()), "word": pa.array(words, pa.string())})
     held = held.append_column("marked", pa.array(marked, pa.bool_()))
     lists = lists_of(np.array(keys), held, "unit")
-    own = [[(word, mark) for unit, word, mark in said if unit == key] for key in keys]
+    pairs = [[(word, mark) for unit, word, mark in words_of_units if unit == key] for key in keys]
     marks = np.array(lists.values["marked"].to_pylist(), np.bool_)
-    assert list(lists.tuples("word", "marked")) == own
-    assert lists.as_array(lists.values["word"]).to_pylist() == [[word for word, _ in has] for has in own]
-    assert lists.count(marks).tolist() == [sum(mark for _, mark in has) for has in own]
-    assert lists.first("word", marks).to_pylist() == [next((word for word, mark in has if mark), None) for has in own]
-    assert lists.last("word").to_pylist() == [has[-1][0] if has else None for has in own]
-    assert list(lists.marked(marks).tuples("word")) == [[(word,) for word, mark in has if mark] for has in own]
+    assert list(lists.tuples("word", "marked")) == pairs
+    assert lists.as_array(lists.values["word"]).to_pylist() == [[word for word, _ in has] for has in pairs]
+    assert lists.count(marks).tolist() == [sum(mark for _, mark in has) for has in pairs]
+    assert lists.first("word", marks).to_pylist() == [next((word for word, mark in has if mark), None) for has in pairs]
+    assert lists.last("word").to_pylist() == [has[-1][0] if has else None for has in pairs]
+    assert list(lists.marked(marks).tuples("word")) == [[(word,) for word, mark in has if mark] for has in pairs]
 
 
 # --- lines
@@ -94,9 +94,9 @@ def test_rows_are_written_as_they_would_be_one_by_one(rows, data):
     objects = [dict(zip(SCHEMA.names, (*row, [named(pair) for pair in pairs]), strict=True)) for *row, pairs in rows]
     lines = as_lines(pa.RecordBatch.from_pylist(objects, schema=SCHEMA))
     assert lines.to_pylist() == list(map(line, objects))
-    kept = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
-    told = "".join(line(row) for row, there in zip(objects, kept, strict=True) if there)
-    assert bytes(content(lines.filter(pa.array(kept, pa.bool_())))) == told.encode()
+    mask = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    expected = "".join(line(row) for row, there in zip(objects, mask, strict=True) if there)
+    assert bytes(content(lines.filter(pa.array(mask, pa.bool_())))) == expected.encode()
 
 
 # Python and Arrow turn to exponents at different sizes.

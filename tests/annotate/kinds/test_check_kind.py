@@ -19,11 +19,11 @@ def checked(path, capsys, **options):
 
 
 def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
-    told = summary_of(KINDS["toxic_pairs"])
+    summary = summary_of(KINDS["toxic_pairs"])
     others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
-    assert f"people must accept this warning (also in {others}):\n- Some of these messages" in told
-    assert "A person gets at most 50 " in told
-    assert "toxic is the answer for items that it should drop" in told
+    assert f"people must accept this warning (also in {others}):\n- Some of these messages" in summary
+    assert "A person gets at most 50 " in summary
+    assert "toxic is the answer for items that it should drop" in summary
     assert "hurt" not in summary_of(KINDS["topic"])
 
 
@@ -64,8 +64,8 @@ def test_the_page_is_one_file_and_shows_the_language_that_is_asked_for(write, ca
 
 def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_window(write, capsys):
     path = write(MOOD.replace('"passage"', '"document"'))
-    said = checked(path, capsys)
-    assert "or skip with 0:" in said
+    text = checked(path, capsys)
+    assert "or skip with 0:" in text
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Skip <kbd>0</kbd>" in page
     assert page.count('<p dir="auto">The battery lasts two days') == 10
@@ -73,7 +73,7 @@ def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_
 
 def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_needs_none_imported(write, capsys):
     path = write(ACTS)
-    said = checked(path, capsys)
+    text = checked(path, capsys)
     for sentence in (
         "People look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
         "An answer with both a concept and a broader one is rejected.",
@@ -83,7 +83,7 @@ def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_nee
         "Exported sets also contain: type.",
         "The field split contains the split of each document.",
     ):
-        assert sentence in said.splitlines()
+        assert sentence in text.splitlines()
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Annotators search the concepts of the vocabulary <b>eurovoc</b>" in page
     assert "Daily flights to Rome from June" in page
@@ -92,9 +92,9 @@ def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_nee
 @pytest.mark.parametrize("base", ["language", "verify"])
 def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
     path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
-    said = checked(path, capsys)
-    assert "The kind adds the language Nigerian Pidgin (pcm), autonym Naijá." in said
-    assert "The kind adds the language Brazilian Portuguese (pt-BR). Detectors may label it as Portuguese (pt)." in said
+    text = checked(path, capsys)
+    assert "The kind adds the language Nigerian Pidgin (pcm), autonym Naijá." in text
+    assert "The kind adds the language Brazilian Portuguese (pt-BR). Detectors may label it as Portuguese (pt)." in text
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Nigerian Pidgin" in page
     assert "Naijá" in page
@@ -102,8 +102,8 @@ def test_the_page_of_a_question_about_languages_names_those_that_are_added(write
 
 @pytest.mark.parametrize("slug", [slug for slug, kind in KINDS.items() if kind.source])
 def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
-    said = checked(HERE / f"{slug}.toml", capsys, out=tmp_path / "page.html")
-    assert said.startswith(f"{slug}: {KINDS[slug].title}\n")
+    text = checked(HERE / f"{slug}.toml", capsys, out=tmp_path / "page.html")
+    assert text.startswith(f"{slug}: {KINDS[slug].title}\n")
 
 
 # --- a kind of question is one file

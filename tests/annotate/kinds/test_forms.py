@@ -23,10 +23,10 @@ ANSWERS = st.lists(st.sets(st.sampled_from("abcd"), min_size=1).map(lambda ids: 
 @pytest.mark.parametrize("form", [LABELS, PAIR], ids=["labels", "pair"])
 @pytest.mark.parametrize("name", ["read", "check", "agrees", "facets", "values", "distances", "unlike"])
 def test_it_is_called_like_any_form(form, name):
-    own, other = (inspect.signature(getattr(each, name)).parameters for each in (form, CHOICE))
-    assert [key for key, each in own.items() if each.default is inspect.Parameter.empty] == [*other]
+    parameters, other = (inspect.signature(getattr(candidate, name)).parameters for candidate in (form, CHOICE))
+    assert [key for key, parameter in parameters.items() if parameter.default is inspect.Parameter.empty] == [*other]
     assert LABELS.aggregations.keys() == CHOICE.aggregations.keys()
-    assert [slug for slug, each in FORMS.items() if "sides" in each.controls] == ["pair"]
+    assert [slug for slug, form in FORMS.items() if "sides" in form.controls] == ["pair"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_names_are_parted_by_semicolons_since_they_have_commas():
 
 
 @pytest.mark.parametrize(
-    ("answers", "kept"),
+    ("answers", "expected"),
     [
         (["a b", "b c", "c d"], "b c"),
         (["a b", "a b", "c"], "a b"),
@@ -92,22 +92,22 @@ def test_names_are_parted_by_semicolons_since_they_have_commas():
         ([], None),
     ],
 )
-def test_a_label_stays_that_more_than_half_chose_two_of_three(answers, kept):
-    assert {labels.majority(order) for order in permutations(answers)} == {kept}
+def test_a_label_stays_that_more_than_half_chose_two_of_three(answers, expected):
+    assert {labels.majority(order) for order in permutations(answers)} == {expected}
     assert labels.support(["a b", "b c", "b"]) == {"a": 1, "b": 3, "c": 1}
 
 
 @given(st.lists(ANSWERS.map(lambda answers: answers[0]), min_size=5, max_size=5), st.sampled_from([1, 3, 5]))
-def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_labels(answers, asked):
-    redundancy = at_first(asked, stop_early=True)
-    options = {"aggregate": labels.majority, "order": (), "people": asked}
+def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_labels(answers, people):
+    redundancy = at_first(people, stop_early=True)
+    options = {"aggregate": labels.majority, "order": (), "people": people}
     while isinstance(came_to := outcome(answers[:redundancy], **options), int):
         redundancy = came_to
-    assert came_to == labels.majority(answers[:asked])
+    assert came_to == labels.majority(answers[:people])
 
 
 @pytest.mark.parametrize(
-    ("said", "known", "right_from", "right"),
+    ("answer", "gold", "right_from", "right"),
     [
         ("a b", "b c", 0.5, True),  # one of two each: F1 is a half
         ("a", "a b c d", 0.5, False),  # 2/5
@@ -117,18 +117,18 @@ def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_
         ("", "a", 0.5, False),
     ],
 )
-def test_an_answer_is_right_from_a_stated_f1_on(said, known, right_from, right):
-    assert LABELS.agrees(said, known, right_from) is right
-    assert LABELS.agrees(said, known) is (right if right_from == 0.5 else True)
+def test_an_answer_is_right_from_a_stated_f1_on(answer, gold, right_from, right):
+    assert LABELS.agrees(answer, gold, right_from) is right
+    assert LABELS.agrees(answer, gold) is (right if right_from == 0.5 else True)
 
 
 def test_agreement_tells_the_sets_apart_that_were_given_and_compares_people_by_masi():
-    said = ["b c", "a b", "b c"]
-    assert LABELS.values(["a", "b", "c", "d"], said) == ["a b", "b c"]
-    found = LABELS.distances(["a b", "b c"])
-    assert list(found) == ["nominal", "jaccard", "masi"]
-    assert [round(float(each[0, 1]), 4) for each in found.values()] == [1.0, 0.6667, 0.8889]
-    assert [each.shape for each in LABELS.distances([]).values()] == [(0, 0)] * 3
+    answers = ["b c", "a b", "b c"]
+    assert LABELS.values(["a", "b", "c", "d"], answers) == ["a b", "b c"]
+    distances = LABELS.distances(["a b", "b c"])
+    assert list(distances) == ["nominal", "jaccard", "masi"]
+    assert [round(float(matrix[0, 1]), 4) for matrix in distances.values()] == [1.0, 0.6667, 0.8889]
+    assert [matrix.shape for matrix in LABELS.distances([]).values()] == [(0, 0)] * 3
 
 
 SYSTEMS = st.from_regex(choice.SYSTEM, fullmatch=True).filter(lambda name: name not in choice.TAKEN)

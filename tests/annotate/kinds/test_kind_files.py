@@ -123,15 +123,15 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[sentence[:50] for _, sentence in WRONG])
 def test_a_wrong_file_is_told_in_one_sentence_with_its_line(write, tmp_path, text, sentence):
-    path, known = write(text), set(LANGUAGES)
+    path, before = write(text), set(LANGUAGES)
     with pytest.raises(KindError) as refused:
         read_kind(path)
-    told = str(refused.value)
-    assert told.startswith(f"{path}, line ")
-    assert sentence.replace("{folder}", str(tmp_path)) in told
-    assert "\n" not in told
-    assert set(LANGUAGES) == known
-    with pytest.raises(CommandError, match=re.escape(told)):
+    message = str(refused.value)
+    assert message.startswith(f"{path}, line ")
+    assert sentence.replace("{folder}", str(tmp_path)) in message
+    assert "\n" not in message
+    assert set(LANGUAGES) == before
+    with pytest.raises(CommandError, match=re.escape(message)):
         call_command("check_kind", path)
     assert not path.with_suffix(".html").exists()
 
@@ -255,7 +255,7 @@ def test_no_field_has_the_name_of_a_column_unless_the_column_came_later():
 @pytest.mark.parametrize("document", ["languages", "own-kind", "several-labels"])
 def test_the_examples_of_the_documents_are_right(document, write, settings):
     text = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / f"{document}.md").read_text(encoding="utf-8")
-    examples = [each for each in re.findall(r"(?s)```toml\n(.*?)```", text) if "title =" in each or "base =" in each]
+    examples = [toml for toml in re.findall(r"(?s)```toml\n(.*?)```", text) if "title =" in toml or "base =" in toml]
     assert examples
     for example in examples:
         assert read_kind(write(example, "example.toml")).answered_here
@@ -283,7 +283,7 @@ def test_shipped_guidelines_call_each_answer_as_its_button_does():
     assert len(named) > 5
     for kind, language, text in named:
         for answer in kind.answers.values():
-            own, english = answer.names.get(language), answer.names["en"]
-            if own and own != english:
-                assert own in text, (kind.slug, language, own)
+            local, english = answer.names.get(language), answer.names["en"]
+            if local and local != english:
+                assert local in text, (kind.slug, language, local)
                 assert not re.search(rf"(?<!\()\b{re.escape(english)}\b", text), (kind.slug, language, english)

@@ -57,7 +57,7 @@ def which(tmp_path):
 
 
 @pytest.fixture
-def asked(tmp_path):
+def kind_file(tmp_path):
     path = tmp_path / "is_it.toml"
     path.write_text('base = "verify"\n' + ADDED, encoding="utf-8")
     return path
@@ -94,12 +94,12 @@ def forget():
     LANGUAGES.data = {code: language for code, language in LANGUAGES.data.items() if code in LISTED}
 
 
-def label_all(client, annotator, task, said=LABELS.get):
+def label_all(client, annotator, task, label_of=LABELS.get):
     """Answers over the API, each with the post's own label."""
     client.force_login(annotator.user)
     by_text = {text: key for key, text in POSTS.items()}
     while lease := client.post(f"/api/v1/tasks/{task}/next/").json()["lease"]:
-        label = said(by_text[lease["text"]])
+        label = label_of(by_text[lease["text"]])
         sent = client.post(f"/api/v1/leases/{lease['id']}/judge/", {"label": label}, content_type="application/json")
         assert sent.status_code == 200, sent.json()
 
@@ -295,11 +295,11 @@ def test_what_is_added_is_exported_with_its_name_and_measured(labelled, predicte
 
 
 @pytest.mark.parametrize("design", ["recall", "precision"])
-def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, asked, person, client, design):
+def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, kind_file, person, client, design):
     more = ["--history", "2014-01-01..2014-02-01"] if design == "recall" else []
     window = ["--window", "2014-02-01..2014-07-01", "--size", "9"]
     drawn = ["--corpus", "naija", "--seed", "1", "--predictor", "mine", "--languages", "pcm", *window, *more]
-    call_command("open_task", "is_it", "--kind", str(asked), "--design", design, *drawn, verbosity=0, **NO_CHECKS)
+    call_command("open_task", "is_it", "--kind", str(kind_file), "--design", design, *drawn, verbosity=0, **NO_CHECKS)
     task = Task.objects.get(name="is_it")
     assert task.title == "Is this post in Nigerian Pidgin?"
     assert set(task.units.values_list("asked", "language")) == {("pcm", "pcm")}
@@ -308,37 +308,37 @@ def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, asked
     client.force_login(amaka.user)
     page = client.post("/tasks/is_it/start/", headers={"HX-Request": "true"}).text
     assert '<span>Is this <b>Nigerian Pidgin</b>?</span> <small lang="pcm">Naijá</small>' in page
-    label_all(client, amaka, "is_it", said=lambda key: "pcm" if LABELS[key] == "pcm" else "not-pcm")
+    label_all(client, amaka, "is_it", label_of=lambda key: "pcm" if LABELS[key] == "pcm" else "not-pcm")
     by_author = {"2": "pcm", "3": "not-pcm", "4": "not-pcm", "5": "not-pcm", "6": "pcm"}
     labels = dict(task.units.values_list("item__key", "label"))
     assert labels == (by_author if design == "recall" else {"2": "pcm"})
 
 
-def decoys(labelled, asked, name):
+def decoys(labelled, kind_file, name):
     """Language -> the labels of the posts that are hidden among those that are drawn for it."""
     options = {"corpus": "naija", "seed": "1", "predictor": "mine", "decoy_share": 1.0, "verbosity": 0}
     drawn = {"design": "precision", "languages": ["pcm", "pt-BR"], "size": 9}
-    call_command("open_task", name, kind=str(asked), **drawn, **options)
-    found = {}
+    call_command("open_task", name, kind=str(kind_file), **drawn, **options)
+    labels = {}
     for unit in Task.objects.get(name=name).units.exclude(known_answer="").select_related("item"):
         assert unit.known_answer == f"not-{unit.asked}"
-        found.setdefault(unit.asked, set()).add(LABELS[unit.item.key])
-    return found
+        labels.setdefault(unit.asked, set()).add(LABELS[unit.item.key])
+    return labels
 
 
 def test_decoys_of_an_added_language_are_what_may_be_taken_for_it_and_no_variety_of_the_code_that_is_asked(
-    labelled, asked
+    labelled, kind_file
 ):
     """The other variety, since detectors call both Portuguese; of Pidgin, which no detector names, what the routes say
     it is like.
     """
-    found = decoys(labelled, asked, "before")
-    assert found.keys() == {"pt-BR"}
-    assert "pt-BR" not in found["pt-BR"]
+    labels = decoys(labelled, kind_file, "before")
+    assert labels.keys() == {"pt-BR"}
+    assert "pt-BR" not in labels["pt-BR"]
     LanguageRoute.objects.update_or_create(language="en", defaults={"queue": "en", "extra_candidates": ["pcm"]})
-    found = decoys(labelled, asked, "after")
-    assert found.keys() == {"pcm", "pt-BR"}
-    assert "pcm" not in found["pcm"]
+    labels = decoys(labelled, kind_file, "after")
+    assert labels.keys() == {"pcm", "pt-BR"}
+    assert "pcm" not in labels["pcm"]
     # A post in Brazilian Portuguese is Portuguese, and the answer of one task is used in another.
     drawn = {"corpus": "naija", "seed": "1", "design": "precision", "predictor": "cld2", "languages": ["pt"], "size": 9}
     call_command("open_task", "is_pt", decoy_share=1.0, reuse=True, verbosity=0, **drawn)

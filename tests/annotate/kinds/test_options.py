@@ -116,18 +116,18 @@ def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_
     """Declared once: the command's differs in nothing but that what is left out is left to the kind, or the design."""
     if option.default is not None:
         assert option.value(written(option.default)) == option.check(option.default) == option.default
-    [asked] = [each for each in open_task.OPTIONS if each.name == option.name]
-    assert asked.default is None
-    assert option.help in asked.help
-    assert replace(asked, default=option.default, help=option.help, group=option.group) == option
+    [command_option] = [candidate for candidate in open_task.OPTIONS if candidate.name == option.name]
+    assert command_option.default is None
+    assert option.help in command_option.help
+    assert replace(command_option, default=option.default, help=option.help, group=option.group) == option
 
 
 def test_the_command_tells_the_kinds_whose_default_differs_and_what_language_tasks_do_not_take():
-    told = {option.name: option.help for option in open_task.OPTIONS}
-    own = ", ".join(slug for slug, kind in KINDS.items() if kind.answered_here and slug != "language")
-    assert told["rounds"].endswith(f"(default 2; {own}, a kind of your own: 1)")
-    assert told["history"].startswith("for the design recall: ")
-    assert told["window"].startswith("for the designs recall and precision: ")
+    help_texts = {option.name: option.help for option in open_task.OPTIONS}
+    slugs = ", ".join(slug for slug, kind in KINDS.items() if kind.answered_here and slug != "language")
+    assert help_texts["rounds"].endswith(f"(default 2; {slugs}, a kind of your own: 1)")
+    assert help_texts["history"].startswith("for the design recall: ")
+    assert help_texts["window"].startswith("for the designs recall and precision: ")
     for kind in KINDS.values():
         for name in kind.defaults:
             assert OPTIONS[name].check(kind.defaults[name]) == kind.defaults[name]

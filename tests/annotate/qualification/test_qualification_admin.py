@@ -37,19 +37,19 @@ def pass_test(annotator, task):
 
 
 def test_which_qualifications_hold_is_shown_by_as_many_queries_however_many_there_are(desk, task, person, manager):
-    def asked():
+    def counts():
         with CaptureQueriesContext(connection) as queries:
             shown = desk.get(f"{ADMIN}/qualification/").text
         return len(queries), shown.count("icon-yes"), shown.count("icon-no")
 
     grant(person("ann", "en"), task, "en", by=manager)
     desk.get("/docs/")  # what the manager wants of pages is read once
-    first = asked()
+    first = counts()
     assert first[1:] == (1, 0)
     for number in range(4):
         new_version(task, "en", f"Version {number}", major=number == 3)
         grant(person(f"p{number}", "en"), task, "en", by=manager)
-    assert asked() == (first[0], 1, 4)
+    assert counts() == (first[0], 1, 4)
 
 
 # --- gold answers

@@ -171,8 +171,8 @@ def test_the_end_of_a_test_tells_the_score_the_mark_and_what_was_missed(task, an
     assert "Not passed: 2 of 4 right" in shown
     assert "You need 3. You can take the test once more" in shown
     assert "The 2 you missed" in shown
-    missed = [each for each in TrialAnswer.objects.filter(trial__kind="test") if each.label != each.gold_answer.label]
-    assert all(each.gold_answer.item.fields["passage"] in page for each in missed)
+    missed = [row for row in TrialAnswer.objects.filter(trial__kind="test") if row.label != row.gold_answer.label]
+    assert all(row.gold_answer.item.fields["passage"] in page for row in missed)
     assert page.count("Because of") == 2
     as_ann.post(f"{PATH}test/")
     assert "Because of" not in as_ann.get(PATH).text
@@ -189,8 +189,8 @@ def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is
     refused = says(as_ann, question, "1", **HTMX)
     assert (refused.status_code, "The guidelines have changed since you began" in refused.text) == (409, True)
     page = as_ann.get(PATH).text
-    for told in ("did not use up a try", "Now otherwise.", "I have read them"):
-        assert told in page
+    for sentence in ("did not use up a try", "Now otherwise.", "I have read them"):
+        assert sentence in page
 
 
 def test_who_has_no_tries_left_is_refused_in_a_sentence_until_the_manager_lets_them_in(task, ann, as_ann, manager):
@@ -229,12 +229,12 @@ class Candidate(Program):
     def take(self, kind, label):
         """Practise, or take the test, with one label for every question. Returns the last reply."""
         while True:
-            found = self.post(f"tasks/crowd/qualification/en/{kind}/").json()
-            if found["question"] is None:
-                return found
-            said = self.post(f"qualification/answers/{found['question']['id']}/", label=label).json()
-            if said["result"]:
-                return said
+            step = self.post(f"tasks/crowd/qualification/en/{kind}/").json()
+            if step["question"] is None:
+                return step
+            reply = self.post(f"qualification/answers/{step['question']['id']}/", label=label).json()
+            if reply["result"]:
+                return reply
 
 
 @pytest.fixture
@@ -244,18 +244,18 @@ def program(client, ann):
 
 def test_a_program_qualifies(make_tested, program, ann):
     make_tested(gold={"practice": ["1", "0"], "test": ["1"] * 8})
-    (found,) = program.get("tasks/crowd/qualification/").json()
-    assert found == {"language": "en", "state": "read", "version": "1.0", "guidelines": "Read.", "tries_left": 2}
+    (entry,) = program.get("tasks/crowd/qualification/").json()
+    assert entry == {"language": "en", "state": "read", "version": "1.0", "guidelines": "Read.", "tries_left": 2}
     assert program.post("tasks/crowd/qualification/en/test/").status_code == 409
 
     first = program.post("tasks/crowd/qualification/en/practice/").json()
     question = first["question"]
     assert (question["number"], question["of"], first["result"]) == (1, 2, None)
     assert list(question["fields"]) == ["question", "passage"]
-    assert [each["label"] for each in program.get("tasks/crowd/").json()["answers"]] == ["1", "0"]
+    assert [answer["label"] for answer in program.get("tasks/crowd/").json()["answers"]] == ["1", "0"]
     assert program.post("tasks/crowd/qualification/en/practice/").json() == first
-    said = program.post(f"qualification/answers/{question['id']}/", label="0").json()
-    assert said == {
+    reply = program.post(f"qualification/answers/{question['id']}/", label="0").json()
+    assert reply == {
         "accepted": True,
         "right": False,
         "label": "1",
@@ -286,19 +286,19 @@ def test_a_program_qualifies(make_tested, program, ann):
 
 def test_no_reply_during_a_test_tells_what_is_right(make_tested, program, ann):
     """Two tests that differ in what is right alone, and answers that are the same, give the same replies."""
-    told = []
+    transcripts = []
     for label in ("1", "0"):
         task = make_tested(name=f"crowd{label}", gold={"practice": ["1"], "test": [label] * 8})
         practise(ann, task)
         replies = [program.get(f"tasks/{task.name}/qualification/").json()]
         for _ in range(3):
-            found = program.post(f"tasks/{task.name}/qualification/en/test/").json()
-            question = found["question"].pop("id")
-            del found["question"]["fields"]
-            replies += [found, program.post(f"qualification/answers/{question}/", label="1").json()]
-        told.append(json.dumps(replies))
-    assert told[0] == told[1]
-    assert "Because" not in told[0]
+            reply = program.post(f"tasks/{task.name}/qualification/en/test/").json()
+            question = reply["question"].pop("id")
+            del reply["question"]["fields"]
+            replies += [reply, program.post(f"qualification/answers/{question}/", label="1").json()]
+        transcripts.append(json.dumps(replies))
+    assert transcripts[0] == transcripts[1]
+    assert "Because" not in transcripts[0]
 
 
 def test_the_home_page_asks_the_database_no_more_for_more_trials(make_tested, ann):

@@ -43,16 +43,16 @@ def test_who_fails_may_practise_and_try_again_as_often_as_the_task_says_and_no_m
     practise(ann, task)
     first = take_test(ann, task, wrong=2)
     assert (first.right, first.passed) == (2, False)
-    found = state(ann, task, "en")
-    assert (found.step, found.tries_left, found.last) == ("test", 1, first)
+    status = state(ann, task, "en")
+    assert (status.step, status.tries_left, status.last) == ("test", 1, first)
     assert begin(ann, task, "en", Trial.PRACTICE).number == 2
     assert state(ann, task, "en").step == "practice"
     last = begin(ann, task, "en", Trial.TEST)
     practise(ann, task)
     assert begin(ann, task, "en", Trial.TEST) == last == state(ann, task, "en").trial  # it can be gone on with
     assert take_test(ann, task, wrong=4) == last
-    found = state(ann, task, "en")
-    assert (found.step, found.tries_left) == ("failed", 0)
+    status = state(ann, task, "en")
+    assert (status.step, status.tries_left) == ("failed", 0)
     begin(ann, task, "en", Trial.PRACTICE)
     with pytest.raises(NotQualified, match="used all your tries for the test in English"):
         begin(ann, task, "en", Trial.TEST)
@@ -109,13 +109,13 @@ def test_a_draw_can_be_made_again_from_the_seed_and_practice_comes_in_the_order_
 def test_questions_are_answered_one_after_another_once_with_labels_of_the_task(task, ann, person):
     trial = begin(ann, task, "en", Trial.PRACTICE)
     question, second = trial.answers.all()
-    for annotator, asked, label, refusal, sentence in (
+    for annotator, target, label, refusal, sentence in (
         (ann, second, "1", NotFound, "have not been asked this question yet"),
         (person("bea", "en"), question, "1", NotFound, None),
         *((ann, question, label, InvalidAnswer, None) for label in ("2", "", "Good", "und", "a\x00b")),
     ):
         with pytest.raises(refusal, match=sentence):
-            answer(annotator, asked.pk, label)
+            answer(annotator, target.pk, label)
     assert not TrialAnswer.objects.exclude(answered_at=None).exists()
     first = answer(ann, question.pk, "1")
     assert answer(ann, question.pk, "1").answered_at == first.answered_at
@@ -132,7 +132,7 @@ def test_what_was_missed_is_told_after_the_end_only_and_the_last_answer_sent_twi
     answer(ann, question.pk, OTHER[question.gold_answer.label])
     assert not missed(test)
     test = take_test(ann, task)
-    assert [each.pk for each in missed(test)] == [question.pk]
+    assert [answer.pk for answer in missed(test)] == [question.pk]
     last = test.answers.last()
     assert answer(ann, last.pk, last.label).trial == test
     assert Qualification.objects.count() == 1
@@ -151,10 +151,10 @@ def test_the_pass_mark_is_rounded_up(make_tested, ann):
 def test_each_language_has_its_own_test(make_tested, person):
     task = make_tested(languages=("en", "de", "fr"))
     bea = person("bea", "de:5 en:4")
-    assert [found.language for found in states(bea, task)] == ["de", "en"]
+    assert [status.language for status in states(bea, task)] == ["de", "en"]
     practise(bea, task, language="de")
     assert take_test(bea, task, language="de").passed
-    assert [(found.language, found.step) for found in states(bea, task)] == [("de", "passed"), ("en", "read")]
+    assert [(status.language, status.step) for status in states(bea, task)] == [("de", "passed"), ("en", "read")]
     assert take(bea, task).unit.language == "de"
     with pytest.raises(NotAllowed, match="not registered as a reader of French"):
         begin(bea, task, "fr", Trial.PRACTICE)
@@ -211,14 +211,14 @@ def test_a_major_version_asks_for_the_test_again_with_all_tries_and_a_minor_one_
     assert new_version(task, "en", "Said better.", major=False).version == "1.1"
     assert state(ann, task, "en").step == step
     assert new_version(task, "en", "Said otherwise.", major=True).version == "2.0"
-    found = state(ann, task, "en")
-    assert (found.step, found.tries_left, found.earlier.version, found.interrupted) == ("read", 1, "1.0", False)
+    status = state(ann, task, "en")
+    assert (status.step, status.tries_left, status.earlier.version, status.interrupted) == ("read", 1, "1.0", False)
     assert take(ann, task) is None
     practise(ann, task)
     test = take_test(ann, task)
     assert (test.number, test.guidelines.version, test.passed) == (1, "2.0", True)
     assert take(ann, task) is not None
-    assert [each.major for each in Qualification.objects.all()] == ([2] if wrong else [1, 2])
+    assert [qualification.major for qualification in Qualification.objects.all()] == ([2] if wrong else [1, 2])
 
 
 def test_a_test_goes_on_under_a_minor_version_and_counts_for_nothing_under_a_major_one(make_tested, ann):
@@ -231,8 +231,8 @@ def test_a_test_goes_on_under_a_minor_version_and_counts_for_nothing_under_a_maj
     new_version(task, "en", "Said otherwise.", major=True)
     with pytest.raises(Outdated, match="uses none of your tries"):
         answer(ann, next_question(test).pk, "1")
-    found = state(ann, task, "en")
-    assert (found.step, found.tries_left, found.interrupted) == ("read", 1, True)
+    status = state(ann, task, "en")
+    assert (status.step, status.tries_left, status.interrupted) == ("read", 1, True)
     practise(ann, task)
     again = take_test(ann, task)
     assert (again.number, again.passed) == (1, True)
@@ -253,7 +253,7 @@ def test_versions_are_added_and_never_changed_and_a_first_translation_asks_nobod
     german = new_version(task, "de", "Zwei.", major=True)
     assert new_version(task, "de", "Zwei, besser.", major=False).version == "2.1"
     assert new_version(task, "de", "Drei.", major=True).version == "3.0"
-    assert [(each.language, each.version) for each in task.guidelines.all()] == [
+    assert [(guideline.language, guideline.version) for guideline in task.guidelines.all()] == [
         *(("de", "3.0"), ("de", "2.1"), ("de", "2.0"), ("de", "1.0")),
         *(("en", "2.0"), ("en", "1.0")),
     ]
@@ -295,17 +295,17 @@ def test_of_two_tabs_that_answer_otherwise_one_is_refused(task, ann, attempt):
     practise(ann, task)
     test = begin(ann, task, "en", Trial.TEST)
     while question := next_question(test):
-        said = at_once(
+        results = at_once(
             lambda pk=question.pk: answer(ann, pk, "1"),
             lambda pk=question.pk: answer(ann, pk, "0"),
             lambda pk=question.pk: answer(ann, pk, "1"),
         )
-        kept = TrialAnswer.objects.get(pk=question.pk).label
-        refused = {"1": [AlreadyAnswered], "0": [AlreadyAnswered] * 2}[kept]
-        assert [type(each) for each in said if isinstance(each, Exception)] == refused
-        assert {each.label for each in said if isinstance(each, TrialAnswer)} == {kept}
+        label = TrialAnswer.objects.get(pk=question.pk).label
+        refused = {"1": [AlreadyAnswered], "0": [AlreadyAnswered] * 2}[label]
+        assert [type(result) for result in results if isinstance(result, Exception)] == refused
+        assert {result.label for result in results if isinstance(result, TrialAnswer)} == {label}
     test.refresh_from_db()
-    assert test.right == sum(each.label == each.gold_answer.label for each in test.answers.all())
+    assert test.right == sum(answer.label == answer.gold_answer.label for answer in test.answers.all())
 
 
 @at_the_same_time(3)
@@ -316,10 +316,10 @@ def test_two_tabs_that_finish_a_test_at_once_pass_it_once(task, ann, manager, at
         question = next_question(test)
         answer(ann, question.pk, question.gold_answer.label)
     last = next_question(test)
-    *said, granted = at_once(
+    *results, granted = at_once(
         *[lambda: answer(ann, last.pk, last.gold_answer.label)] * 3, lambda: grant(ann, task, "en", by=manager)
     )
-    assert {type(each) for each in said} == {TrialAnswer}
+    assert {type(result) for result in results} == {TrialAnswer}
     assert Qualification.objects.get() == granted
     test.refresh_from_db()
     assert (test.right, test.passed) == (4, True)
@@ -328,4 +328,4 @@ def test_two_tabs_that_finish_a_test_at_once_pass_it_once(task, ann, manager, at
 @at_the_same_time(1)
 def test_two_managers_who_write_at_once_get_a_version_each(task, attempt):
     made = at_once(*[lambda: new_version(task, "en", "Anew.", major=False)] * 4)
-    assert sorted(each.version for each in made) == ["1.1", "1.2", "1.3", "1.4"]
+    assert sorted(guideline.version for guideline in made) == ["1.1", "1.2", "1.3", "1.4"]

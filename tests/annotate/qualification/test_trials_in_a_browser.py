@@ -34,9 +34,9 @@ def test_by_keyboard_one_reads_practises_fails_passes_and_works(new_page, task, 
     let_guard_pass(page)
     hands.press("Enter")  # I have read them
     page.wait_for_selector("#answers")
-    for right, said in ((False, "Correct: Yes"), (True, "Right: No")):
+    for right, message in ((False, "Correct: Yes"), (True, "Right: No")):
         hands.press_and_wait(right_key(ann, right=right))
-        assert said in page.inner_text(".explained")
+        assert message in page.inner_text(".explained")
         hands.press_and_wait("Enter")
     assert heading(page) == "The test in English"
     for right, result in ((False, "Not passed: 0 of 4 right"), (True, "Passed: 4 of 4 right")):

@@ -32,7 +32,7 @@ def answer(judged, unit, people, labels):
         judged(annotator, unit, label)
 
 
-def told(*arguments):
+def output_of(*arguments):
     out = StringIO()
     call_command(*arguments, stdout=out)
     return out.getvalue()
@@ -61,12 +61,12 @@ def test_a_task_of_records_is_told_by_language_and_each_has_a_model_of_its_own(m
         answer(judged, unit, readers, "1 1 0" if unit.position % 2 else "0 0 0")
     for unit in task.units.filter(item__language="fr"):
         answer(judged, unit, readers[:2], "1 0")
-    found = report(task)
-    assert list(found["languages"]) == ["en", "fr"]
-    assert [part["judgments"] for part in (*found["languages"].values(), found["all"])] == [9, 6, 15]
-    assert found["languages"]["fr"]["observed"]["value"] == 0.0
-    assert found["languages"]["fr"]["dawid_skene"]["tied"] == 3
-    assert (found["labels"], found["ordered"], found["languages"]["en"]["ordinal"]) == (["1", "0"], False, None)
+    figures = report(task)
+    assert list(figures["languages"]) == ["en", "fr"]
+    assert [part["judgments"] for part in (*figures["languages"].values(), figures["all"])] == [9, 6, 15]
+    assert figures["languages"]["fr"]["observed"]["value"] == 0.0
+    assert figures["languages"]["fr"]["dawid_skene"]["tied"] == 3
+    assert (figures["labels"], figures["ordered"], figures["languages"]["en"]["ordinal"]) == (["1", "0"], False, None)
     fit, units = fitted(task), list(task.units.values_list("pk", flat=True))
     french = task.units.filter(item__language="fr")[0].pk
     assert dict(zip(fit.labels, *vote_shares(fit, [french]), strict=True)) == {"1": 0.5, "0": 0.5}
@@ -88,7 +88,7 @@ def test_grades_have_an_ordinal_alpha_and_each_label_one_against_all_others_leas
     values = [row["alpha"]["value"] for row in rows]
     assert values == sorted(values)
     assert values[0] < 0 < values[-1] == 1.0
-    lines = told("agreement", task.name).splitlines()
+    lines = output_of("agreement", task.name).splitlines()
     assert any("ordinal alpha" in line for line in lines)
     place = next(number for number, line in enumerate(lines) if "alpha against all other labels" in line)
     assert lines[place + 1].split()[0] == rows[0]["label"]
@@ -103,11 +103,11 @@ def test_of_posts_only_those_that_two_people_have_read_count_by_queue(make_task,
     answer(judged, alone, (ann,), "en")
     answer(judged, french, (ann, bob), "fr fr")
     task.units.filter(pk=french.pk).update(language="fr")
-    found = report(task)
-    assert found["labels"][-1] == "und"
-    assert {code: part["units"] for code, part in found["languages"].items()} == {"de": 2, "fr": 1}
-    assert found["languages"]["de"]["observed"]["value"] == 0.5
-    assert found["all"]["judgments"] == 6
+    figures = report(task)
+    assert figures["labels"][-1] == "und"
+    assert {code: part["units"] for code, part in figures["languages"].items()} == {"de": 2, "fr": 1}
+    assert figures["languages"]["de"]["observed"]["value"] == 0.5
+    assert figures["all"]["judgments"] == 6
     assert not second_opinions(fitted(task), [alone.pk]).any()
 
 
@@ -118,12 +118,12 @@ def test_where_one_language_is_asked_about_people_agree_on_yes_no_and_und(make_t
     answer(judged, one, readers, "de not-de")
     answer(judged, two, readers, "de und")
     answer(judged, decoy, readers, "not-de not-de")
-    found = report(task, gold={one.item.key: "de", two.item.key: "fr"})
-    assert found["labels"] == ["yes", "no", "und"]
-    assert list(found["languages"]) == ["de"]
-    assert (found["all"]["units"], found["all"]["observed"]["value"]) == (2, 0.0)
+    figures = report(task, gold={one.item.key: "de", two.item.key: "fr"})
+    assert figures["labels"] == ["yes", "no", "und"]
+    assert list(figures["languages"]) == ["de"]
+    assert (figures["all"]["units"], figures["all"]["observed"]["value"]) == (2, 0.0)
     # Half a hit for yes or no, none for yes or und.
-    assert found["all"]["gold"]["majority"]["value"] == 0.25
+    assert figures["all"]["gold"]["majority"]["value"] == 0.25
 
 
 def test_who_is_asked_later_since_the_first_differ_does_not_count_for_agreement(make_records_task, people, judged):
@@ -166,11 +166,11 @@ def test_a_model_that_is_right_less_often_than_the_majority_beyond_chance_is_nam
 
 def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
     right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
-    told = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
-    assert told[None] == ""
-    assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these items, the two agree.")
-    assert "The model is less certain than accurate" in told[0.6]
-    assert "The model is more certain than accurate, so do not read a posterior as a probability." in told[0.97]
+    texts = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
+    assert texts[None] == ""
+    assert texts[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these items, the two agree.")
+    assert "The model is less certain than accurate" in texts[0.6]
+    assert "The model is more certain than accurate, so do not read a posterior as a probability." in texts[0.97]
 
 
 def test_a_unit_where_the_model_says_what_the_votes_do_not_is_named_with_both(make_records_task, people, judged):
@@ -210,11 +210,11 @@ def test_a_task_without_answers_or_overlap_says_so_and_how_it_gets_one(make_reco
     assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
     assert not second_opinions(fitted(task), [unit.pk for unit in task.units.all()]).any()
-    assert told("agreement", task.name).startswith("Task crowd: no valid answers yet")
+    assert output_of("agreement", task.name).startswith("Task crowd: no valid answers yet")
     judged(people(1)[0], make_task([DISPUTED], name="alone").units.get(), "de")
-    assert "--redundancy 1.1" in told("agreement", "alone")
+    assert "--redundancy 1.1" in output_of("agreement", "alone")
     make_task([DISPUTED], name="overlap", redundancy=1.5)
-    assert "no valid answers yet" in told("agreement", "overlap")
+    assert "no valid answers yet" in output_of("agreement", "overlap")
 
 
 def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_records_task, people, judged, tmp_path):
@@ -225,7 +225,7 @@ def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_recor
     gold = tmp_path / "gold.csv"
     keys = task.units.values_list("item__key", flat=True)
     gold.write_text("item,truth\n" + "".join(f"{key},0\n" for key in keys), encoding="utf-8")
-    lines = told("agreement", task.name, "--gold", str(gold), "--column", "task=item", "--column", "label=truth")
+    lines = output_of("agreement", task.name, "--gold", str(gold), "--column", "task=item", "--column", "label=truth")
     first = [line.split()[0] for line in lines.splitlines() if line]
     assert first[:4] == ["language", "en", "fr", "all"]
     assert "reader 2" in lines
@@ -249,7 +249,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     assert whole["few_others"] == {"label": "0", "others": 1}
     assert whole["nominal"]["value"] == pytest.approx(0)
     assert whole["ac1"]["value"] == pytest.approx(0.9744, abs=1e-4)
-    lines = told("agreement", task.name)
+    lines = output_of("agreement", task.name)
     assert "Of 40 items with two or more answers, 1 has a label other than 0, so alpha" in lines
     assert "AC1 is 0.9744 [" in lines
     assert "-0.000" not in lines
@@ -259,7 +259,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     Judgment.objects.filter(label="1").update(label="0")
     whole = report(task)["all"]
     assert (whole["few_others"], whole["nominal"]["value"]) == ({"label": "0", "others": 0}, None)
-    assert "none have a label other than 0, so there is no alpha" in told("agreement", task.name)
+    assert "none have a label other than 0, so there is no alpha" in output_of("agreement", task.name)
 
 
 def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task, people, judged):
@@ -268,10 +268,10 @@ def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task,
     for unit in task.units.all():
         same_for_all = unit.item.language == "fr" or unit.position % 2
         answer(judged, unit, readers, "0 0" if same_for_all else "1 1")
-    found = report(task)
-    assert found["languages"]["fr"]["few_others"] == {"label": "0", "others": 0}
-    assert found["all"]["few_others"] is found["languages"]["en"]["few_others"] is None
-    assert "Alpha says little there" in told("agreement", task.name)
+    figures = report(task)
+    assert figures["languages"]["fr"]["few_others"] == {"label": "0", "others": 0}
+    assert figures["all"]["few_others"] is figures["languages"]["en"]["few_others"] is None
+    assert "Alpha says little there" in output_of("agreement", task.name)
 
 
 def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tmp_path):

@@ -38,12 +38,12 @@ def file_of(tmp_path):
     return make
 
 
-def judged(said, systems="a|b"):
+def judged(texts, systems="a|b"):
     """A row for each letter of the text of each message: what the people p0, p1 … say of it."""
     names = {"t": "tie"}
     return [
         f"{message}|{systems} p{person} {names.get(letter, letter)}"
-        for message, text in enumerate(said)
+        for message, text in enumerate(texts)
         for person, letter in enumerate(text)
     ]
 
@@ -51,7 +51,7 @@ def judged(said, systems="a|b"):
 TWO = ["AAA"] * 7 + ["AAB"] * 5 + ["Btt", "ABt", "BBA", "BBt"]
 
 
-def told(capsys, *arguments):
+def output(capsys, *arguments):
     capsys.readouterr()
     call_command("preferences", *arguments)
     return capsys.readouterr().out
@@ -104,21 +104,21 @@ def test_a_row_that_names_no_pair_or_another_label_is_rejected_with_its_reason(f
 
 def test_the_shares_of_two_systems_are_told_of_judgments_and_of_majorities(file_of, capsys):
     import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
-    found = report(Task.objects.get())
-    whole = found["all"]
+    figures = report(Task.objects.get())
+    whole = figures["all"]
     [pair] = whole["pairs"]
-    assert (found["systems"], whole["units"], whole["judgments"], whole["people"]) == (["a", "b"], 16, 48, 3)
+    assert (figures["systems"], whole["units"], whole["judgments"], whole["people"]) == (["a", "b"], 16, 48, 3)
     assert pair["counts"] == {"a": 33, "b": 11, "tie": 4}
     assert pair["majority"] == {"a": 12, "b": 2, "tie": 1, "none": 1}
     assert pair["shares"]["a"]["value"] == 33 / 48
     assert pair["shares"]["a"]["low"] < 33 / 48 < pair["shares"]["a"]["high"]
     assert pair["win"]["value"] == (33 + 2) / 48
     assert whole["order"] is None
-    text = " ".join(told(capsys, "pairs").split())
+    text = " ".join(output(capsys, "pairs").split())
     assert "no difference 4 8.3%" in text
     assert "a has the majority in 12 messages and b in 2. The sign test of no preference has p = 0.013" in text
     assert "The order of the systems is unknown" in text
-    assert json.loads(told(capsys, "pairs", "--json")) == json.loads(json.dumps(found))
+    assert json.loads(output(capsys, "pairs", "--json")) == json.loads(json.dumps(figures))
     # Alpha tells the two apart by their places, whatever they are called.
     as_pairs = [f"|a{number % 3}|b{number % 3} " for number in range(len(TWO))]
     rows = [row.replace("|a|b ", as_pairs[int(row.partition("|")[0])]) for row in judged(TWO)]
@@ -138,11 +138,11 @@ def test_alpha_of_three_systems_has_one_interval_wherever_it_is_shown(file_of, m
     import_judgments("pairs", file_of(*rows), pairs=True)
     task = Task.objects.get()
     alpha = report(task)["all"]["agreement"]
-    found = agreement_statistics.report(task)
-    assert found["all"]["nominal"] == alpha
-    assert {row["label"] for row in found["all"]["by_label"]} == {"first by name", "second by name", "tie"}
+    figures = agreement_statistics.report(task)
+    assert figures["all"]["nominal"] == alpha
+    assert {row["label"] for row in figures["all"]["by_label"]} == {"first by name", "second by name", "tie"}
     assert f"nominal alpha is {coefficient(alpha)}. For more figures, run `agreement`" in " ".join(
-        told(capsys, "pairs").split()
+        output(capsys, "pairs").split()
     )
     call_command("agreement", "pairs")
     assert coefficient(alpha) in capsys.readouterr().out
@@ -162,15 +162,15 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     import_judgments("pairs", file_of(*rows), pairs=True)
     whole = report(Task.objects.get())["all"]
     assert [pair["systems"] for pair in whole["pairs"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
-    assert [each["system"] for each in whole["standings"]] == ["a", "b", "c"]
+    assert [row["system"] for row in whole["standings"]] == ["a", "b", "c"]
     for ties in ("left_out", "half"):
         strengths = whole["order"][ties]["strengths"]
-        assert [each["system"] for each in strengths] == ["a", "b", "c"]
+        assert [row["system"] for row in strengths] == ["a", "b", "c"]
         assert strengths[0] == {"system": "a", "value": 0, "low": 0, "high": 0}
         differences = whole["order"][ties]["differences"]
-        assert [each["systems"] for each in differences] == [["a", "b"], ["a", "c"], ["b", "c"]]
-        assert all(each["low"] < each["value"] < each["high"] for each in differences)
-    text = told(capsys, "pairs")
+        assert [row["systems"] for row in differences] == [["a", "b"], ["a", "c"], ["b", "c"]]
+        assert all(row["low"] < row["value"] < row["high"] for row in differences)
+    text = output(capsys, "pairs")
     assert "strength without ties" in text
     assert "Each strength is relative to a, the system with the most judgments" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
@@ -179,7 +179,7 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     import_judgments("loses", file_of(*rows), pairs=True)
     losing = report(Task.objects.get(name="loses"))
     assert losing["all"]["order"]["left_out"]["groups"] == [["a", "b"], ["c"]]
-    text = " ".join(told(capsys, "loses").split())
+    text = " ".join(output(capsys, "loses").split())
     assert "Without ties, there are no finite strengths" in text
     assert "a, b; c." in text
 
@@ -187,12 +187,12 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
 def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
     rows = [f"{row} {'de' if n % 2 else 'en'}" for n, row in enumerate(judged(list("ABAt" * 6)))]
     import_judgments("pairs", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
-    found = report(Task.objects.get())["languages"]
-    assert {code: section["pairs"][0]["counts"] for code, section in found.items()} == {
+    sections = report(Task.objects.get())["languages"]
+    assert {code: section["pairs"][0]["counts"] for code, section in sections.items()} == {
         "en": {"a": 12, "b": 0, "tie": 0},
         "de": {"a": 0, "b": 6, "tie": 6},
     }
-    assert "German" in told(capsys, "pairs")
+    assert "German" in output(capsys, "pairs")
 
 
 def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client, capsys):
@@ -211,13 +211,13 @@ def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client
     assert sides["judgments"] == 180
     lefty, *others = sides["people"]
     assert (lefty["first"], lefty["share"]["value"], lefty["out_of_line"]) == (60, 1.0, True)
-    assert [each["out_of_line"] for each in others] == [False, False]
+    assert [row["out_of_line"] for row in others] == [False, False]
     client.force_login(manager)
     page = " ".join(client.get("/manage/tasks/pairs/agreement/?show=1").content.decode().split())
     assert "Preferred system" in page
     assert "1 person is out of line" in page
     assert page.index("Preference for a side") < page.index("100.0% [")
-    text = " ".join(told(capsys, "pairs").split())
+    text = " ".join(output(capsys, "pairs").split())
     assert "1 person is out of line" in text
     assert text.index("p1") < text.index("p0")
 
@@ -240,24 +240,24 @@ def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp
     assert (whole["comparisons"], whole["unfinished"], pair["units"], pair["judgments"]) == (4, 3, 4, 8)
     assert (pair["finished"], pair["majority"]) == (1, {"bert": 1, "mt5": 0, "tie": 0, "none": 0})
     sentence = "3 of 4 comparisons are not fully answered yet. Majorities and the sign test do not include them."
-    text = " ".join(told(capsys, "talk").split())
+    text = " ".join(output(capsys, "talk").split())
     assert sentence in text
     assert "bert has the majority in 1 message and mt5 in 0." in text
     says(ann, task, "bert")
     says(cem, task, "tie")
     whole = report(task)["all"]
     assert (whole["unfinished"], whole["pairs"][0]["majority"]["none"]) == (0, 3)
-    assert "not fully answered" not in told(capsys, "talk")
+    assert "not fully answered" not in output(capsys, "talk")
 
 
 def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(file_of, tmp_path):
     import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
     call_command("export_gold", "pairs", out=tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
-    told, whole = manifest["preferences"], report(Task.objects.get())["all"]
-    assert told["all"]["pairs"] == json.loads(json.dumps(whole["pairs"]))
-    assert told["all"]["sides"]["out_of_line"] == 0
-    assert "people" not in told["all"]["sides"]
+    published, whole = manifest["preferences"], report(Task.objects.get())["all"]
+    assert published["all"]["pairs"] == json.loads(json.dumps(whole["pairs"]))
+    assert published["all"]["sides"]["out_of_line"] == 0
+    assert "people" not in published["all"]["sides"]
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "## Preferred system" in card
     assert "a has the majority in 12 messages and b in 2" in " ".join(card.split())
@@ -270,13 +270,13 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, 
         return [f"the same for {row['id']}"]
 
     task = open_comparison(tmp_path, replies={"mt5": same, "bert": same}, number=3)
-    found = report(task)["all"]
-    assert (found["equal"], found["people"], found["judgments"]) == (3, 0, 9)
-    assert found["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
-    assert found["agreement"]["value"] is None
-    assert "Nobody has answered yet, so a preference for a side is unknown." in " ".join(told(capsys, "talk").split())
+    figures = report(task)["all"]
+    assert (figures["equal"], figures["people"], figures["judgments"]) == (3, 0, 9)
+    assert figures["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
+    assert figures["agreement"]["value"] is None
+    assert "Nobody has answered yet, so a preference for a side is unknown." in " ".join(output(capsys, "talk").split())
     says(person("ann", "en"), open_comparison(tmp_path, name="one", number=1), "bert")
-    assert "of 1 judgment without a tie" in " ".join(told(capsys, "one").split())
+    assert "of 1 judgment without a tie" in " ".join(output(capsys, "one").split())
 
 
 def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):
@@ -289,4 +289,4 @@ def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):
         call_command("preferences", "crowd")
     import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
     Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
-    assert told(capsys, "pairs") == "Task pairs: no valid answers yet.\n"
+    assert output(capsys, "pairs") == "Task pairs: no valid answers yet.\n"

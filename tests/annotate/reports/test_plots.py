@@ -151,7 +151,7 @@ def test_a_small_heat_map_has_its_numbers_in_the_cells_and_the_rest_as_others():
     assert "cs, correct: 900, 98.6% of cs" in tooltips
     assert "labels that are not shown, correct or not: 9,001, 99.9% of others" in tooltips
     # No post is lost between the cells.
-    plot = heat_map(["cs"], [(gold, said, 1.0) for gold, said, _ in CELLS], title="Confusions", predicted="by x")
+    plot = heat_map(["cs"], [(gold, label, 1.0) for gold, label, _ in CELLS], title="Confusions", predicted="by x")
     tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")][1:]
     assert sum(int(re.search(r": (\d+), ", tooltip)[1]) for tooltip in tooltips) == len(CELLS)
 
@@ -245,9 +245,9 @@ def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages
 def test_a_narrow_page_shows_the_name_of_a_row_in_place_of_its_code():
     long = Row("pcm", "Nigerian Pidgin", (Mark(0.5, 0.4, 0.6),))
     heads = {
-        (each.attrib["class"], each.text)
-        for each in parsed(forest([CZECH, long], title="Recall")).iter(f"{SVG}text")
-        if each.text in ("cs", "Czech", "pcm", "Nigerian Pidgin", "Niger…idgin")
+        (node.attrib["class"], node.text)
+        for node in parsed(forest([CZECH, long], title="Recall")).iter(f"{SVG}text")
+        if node.text in ("cs", "Czech", "pcm", "Nigerian Pidgin", "Niger…idgin")
     }
     assert heads == {
         *(("plot-wide", words) for words in ("cs", "Czech", "pcm", "Nigerian Pidgin")),
@@ -283,21 +283,21 @@ def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_
     plot = parsed(
         stacked([Parts("de", "German", (30, 0, 10)), Parts("en", "English", (10, 0, 0))], ["a", "b", "c"], title="x")
     )
-    assert {"de", "German", "40"} <= {each.text for each in plot.iter(f"{SVG}text")}
+    assert {"de", "German", "40"} <= {node.text for node in plot.iter(f"{SVG}text")}
     widths = [bar.attrib["width"] for bar in plot.iter(f"{SVG}rect") if bar.attrib["width"].endswith("%")]
     assert widths == ["75%", "25%", "25%"]
-    assert "German: 30 a, 10 c" in [each.text for each in plot.iter(f"{SVG}title")]
+    assert "German: 30 a, 10 c" in [node.text for node in plot.iter(f"{SVG}title")]
 
 
 def test_columns_over_time_reach_as_high_as_their_counts():
     plot = parsed(columns([Moment("01", "one", 5), Moment("", "two", 0), Moment("03", "three", 10)], title="x"))
-    heights = [float(each.attrib["height"]) for each in plot.iter(f"{SVG}rect") if each.attrib.get("fill")]
+    heights = [float(node.attrib["height"]) for node in plot.iter(f"{SVG}rect") if node.attrib.get("fill")]
     assert heights == [80, 0, 160]
-    assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
+    assert [node.text for node in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
     assert parsed(columns([], title="nothing")) is not None
     # A long number stands above its line and begins at the edge.
     plot = parsed(columns([Moment("", "a week", 21317)], title="x"))
-    [number] = [each for each in plot.iter(f"{SVG}text") if each.text == "21,317"]
+    [number] = [node for node in plot.iter(f"{SVG}text") if node.text == "21,317"]
     [line, *_] = plot.iter(f"{SVG}line")
     assert (number.get("x"), number.get("text-anchor")) == ("0%", None)
     assert float(number.get("y")) < float(line.get("y1"))
@@ -308,9 +308,9 @@ def test_the_ticks_over_time_have_room_on_a_phone(hours):
     start = datetime(2026, 11, 26, 10, tzinfo=UTC)
     since = [{"at": start + timedelta(hours=number), "answers": number} for number in range(hours)]
     plot = parsed(since_plot({"since": since, "cut": "hour"}))
-    ticks = [each for each in plot.iter(f"{SVG}text") if ":00" in each.text]
+    ticks = [node for node in plot.iter(f"{SVG}text") if ":00" in node.text]
     letters = 7 / 320  # of the width of a phone, the widest there are
-    places = [(float(each.get("x").rstrip("%")) / 100, letters * len(each.text) / 2) for each in ticks]
+    places = [(float(node.get("x").rstrip("%")) / 100, letters * len(node.text) / 2) for node in ticks]
     assert places
     assert all(half <= x + 1e-4 and x + half <= 1 + 1e-4 for x, half in places)
     assert all(x + half < after - other for (x, half), (after, other) in pairwise(places))
@@ -318,10 +318,10 @@ def test_the_ticks_over_time_have_room_on_a_phone(hours):
 
 def test_ranges_stand_where_their_quartiles_are():
     plot = parsed(ranges([Span("de", "German", 2.0, 5.0, 9.0, 30)], title="x"))
-    said = [each.text for each in plot.iter(f"{SVG}text")]
-    assert said[:7] == ["median (quartiles)", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
+    labels = [node.text for node in plot.iter(f"{SVG}text")]
+    assert labels[:7] == ["median (quartiles)", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
     (dot,) = plot.iter(f"{SVG}circle")
     assert dot.attrib["cx"] == "46%"
-    assert "5.0 (2.0–9.0)" in said
+    assert "5.0 (2.0–9.0)" in labels
     for most in (0.0, 0.04, 7.0, 123.0, 99_999.0):
         assert parsed(ranges([Span("x", "", 0.0, most / 2, most, 1)], title="x")) is not None

@@ -20,8 +20,8 @@ NASTY = "<b>|*x*_y_`z`[a](javascript:b) & \x1b[31m\n# c"
 
 
 def row(measure, of, value, low=None, high=None, units=None, count=None, note=""):
-    found = {"measure": measure, "of": of, "value": value, "low": low, "high": high, "units": units, "count": count}
-    return found | {"note": note}
+    figure = {"measure": measure, "of": of, "value": value, "low": low, "high": high, "units": units, "count": count}
+    return figure | {"note": note}
 
 
 def of_label(measure, label, *figures, **more):
@@ -40,8 +40,8 @@ def predictor(spelled="mine@2", **fields):
 
 
 def gold_set(name, design, **fields):
-    found = {"name": name, "design": design, "folder_name": f"{name}-folder", "rows": 12345, "finished": True}
-    return found | {"predictor": "", "digest": "0123456789abcdef" * 4} | fields
+    defaults = {"name": name, "design": design, "folder_name": f"{name}-folder", "rows": 12345, "finished": True}
+    return defaults | {"predictor": "", "digest": "0123456789abcdef" * 4} | fields
 
 
 @pytest.fixture
@@ -231,18 +231,18 @@ def test_what_a_report_lacks_is_not_mentioned_and_every_number_may_be_unmeasured
 def test_the_sentence_turns_a_loss_round_and_says_if_neither_is_better(report):
     [main, *others] = report["comparison"]["rows"]
 
-    def told(**changes):
+    def sentence(**changes):
         return evaluation_report.contents(
             report | {"comparison": report["comparison"] | {"rows": [main | changes, *others]}}
         ).sentence
 
-    assert told(value=-0.024, low=-0.052, high=-0.004, better="second").endswith(
+    assert sentence(value=-0.024, low=-0.052, high=-0.004, better="second").endswith(
         "; 2.4 points less than cld2 [0.4, 5.2]."
     )
-    assert told(value=0.004, low=-0.011, high=0.019, better=None).endswith(
+    assert sentence(value=0.004, low=-0.011, high=0.019, better=None).endswith(
         "; 0.4 points more than cld2 [−1.1, 1.9], so neither is shown to be better."
     )
-    assert told(low=None, high=None, note="too few").endswith("; not compared with cld2 (too few).")
+    assert sentence(low=None, high=None, note="too few").endswith("; not compared with cld2 (too few).")
     # Without a main figure, the first measured one is stated, or that there are too few items.
     alone = report | {"comparison": None, "head": []}
     assert evaluation_report.contents(alone).sentence == "mine@2: accuracy 93.4% [92.8, 93.9] on 120,575 posts."
@@ -271,8 +271,8 @@ def test_a_caveat_is_one_line_with_the_rest_folded_and_the_plot_in_characters_ha
 
 def test_the_better_of_two_stands_in_the_tables_by_its_name_unless_the_printed_interval_touches_zero(report):
     def shown():
-        found = {section.slug: section.tables for section in evaluation_report.sections(report)}
-        [whole], [recall] = found["comparison"], found["comparison-recall"]
+        tables = {section.slug: section.tables for section in evaluation_report.sections(report)}
+        [whole], [recall] = tables["comparison"], tables["comparison-recall"]
         place = [column.key for column in whole.columns].index("better")
         return [row[place].shown for row in whole.rows], [cell.shown for cell in recall.rows[0]]
 
@@ -388,7 +388,7 @@ def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
     assert "- Recall: recall\n" in as_markdown(report)
     # The contents lead to the sections.
     tree = Tree(source)
-    targets = {each["href"][1:] for tag, each in tree.seen if tag == "a" and not each["href"].startswith("#row-")}
+    targets = {link["href"][1:] for tag, link in tree.seen if tag == "a" and not link["href"].startswith("#row-")}
     assert targets == {attributes["id"] for tag, attributes in tree.seen if tag == "section"}
     assert len(targets) == 15
 
@@ -399,12 +399,12 @@ def test_the_report_fits_a_phone_and_asks_no_server(browser, large, tmp_path, sc
     file = tmp_path / "report.html"
     file.write_text(as_html(large), encoding="utf-8")
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    asked, said = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
+    requests, messages = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
     page.goto(file.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert (asked, said) == ([file.as_uri()], [])
+    assert (requests, messages) == ([file.as_uri()], [])
     assert page.locator("#recall .plot-wide").first.is_hidden()
     assert page.locator("#accuracy .scroll").evaluate("box => box.scrollWidth - box.clientWidth") <= 0
     page.close()

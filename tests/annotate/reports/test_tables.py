@@ -19,7 +19,7 @@ ROWS = [{"name": name, "count": number} for name, number in CELLS]
 
 
 @pytest.mark.parametrize(
-    ("asked", "order"),
+    ("order", "expected"),
     [
         ("", "bac"),
         ("t.name", "abc"),
@@ -32,28 +32,28 @@ ROWS = [{"name": name, "count": number} for name, number in CELLS]
         ("-", "bac"),
     ],
 )
-def test_a_table_is_sorted_by_what_stands_in_the_address_and_what_is_not_known_comes_last(asked, order):
-    found = table("letters", HEADS, ROWS, slug="t", asked=asked)
-    assert "".join(row[0].shown for row in found.rows) == order
+def test_a_table_is_sorted_by_what_stands_in_the_address_and_what_is_not_known_comes_last(order, expected):
+    letters = table("letters", HEADS, ROWS, slug="t", asked=order)
+    assert "".join(row[0].shown for row in letters.rows) == expected
 
 
 def test_what_stands_below_the_rows_stays_there_and_a_table_kept_in_a_file_has_its_rows_and_is_sorted():
     below = {"name": Cell("all", "A"), "count": Cell("1,020", 1020)}
-    found = table("letters", HEADS, ROWS, total=[below], slug="t", asked="t.-count")
-    assert [row[0].shown for row in found.rows] == ["b", "c", "a", "all"]
+    letters = table("letters", HEADS, ROWS, total=[below], slug="t", asked="t.-count")
+    assert [row[0].shown for row in letters.rows] == ["b", "c", "a", "all"]
     plain = table("letters", HEADS, ROWS, asked=".name")
     assert [row[0].shown for row in plain.rows] == ["b", "a", "c"]
     assert {(head.sort, head.aria) for head in plain.headings} == {("", "")}
     heads = [HEADS[0], Column("count", "how many", NUMBER, lambda row: row["count"])]
-    kept = pickle.loads(pickle.dumps(table("letters", heads, ROWS, slug="t", asked="t.-count")))
-    assert [row[0].shown for row in kept.rows] == ["b", "c", "a"]
-    assert [head.aria for head in kept.headings] == ["", "descending"]
+    restored = pickle.loads(pickle.dumps(table("letters", heads, ROWS, slug="t", asked="t.-count")))
+    assert [row[0].shown for row in restored.rows] == ["b", "c", "a"]
+    assert [head.aria for head in restored.headings] == ["", "descending"]
 
 
 def test_a_heading_links_to_its_order_and_pressed_again_to_the_other():
-    def links(asked):
-        found = table("letters", HEADS, ROWS, slug="t", asked=asked)
-        return [(head.sort, head.aria) for head in found.headings]
+    def links(order):
+        letters = table("letters", HEADS, ROWS, slug="t", asked=order)
+        return [(head.sort, head.aria) for head in letters.headings]
 
     assert links("") == [("t.name", ""), ("t.-count", "")]
     assert links("t.name") == [("t.-name", "ascending"), ("t.-count", "")]

@@ -58,8 +58,8 @@ def test_an_answer_keeps_its_number_and_is_found_by_what_it_says_now_whoever_has
         assert as_ann.post(address, {"answer": label, "comment": f"now {label}"}).status_code == 302
         assert as_ann.get(address).status_code == 200
         assert f'action="{address}"' in as_ann.get(address).text
-    said = {label: as_ann.get("/tasks/task/answers/", {"said": label}).text for label in ("de", "en", "fr")}
-    assert {label: address in page for label, page in said.items()} == {"de": False, "en": False, "fr": True}
+    pages = {label: as_ann.get("/tasks/task/answers/", {"said": label}).text for label in ("de", "en", "fr")}
+    assert {label: address in page for label, page in pages.items()} == {"de": False, "en": False, "fr": True}
     assert address in as_ann.get("/tasks/task/answers/", {"commented": "on"}).text
     following = answer(ann, task)
     assert (following.pk, following.lease_id) == (first.pk + 3, first.lease_id + 3)
@@ -113,7 +113,7 @@ def test_one_that_waits_for_others_goes_to_an_adjudicator_once_one_of_them_has_a
 def test_what_an_adjudicator_decided_stands_and_the_change_is_kept(make_task):
     steps = "ann de; ann changes en; ada settles fr; ann changes he > settled LABELLED de 1 fr"
     follow(make_task([DISPUTED]), "ann:de ada:", steps)
-    assert [each.label for each in Change.objects.all()] == ["en", "he"]
+    assert [change.label for change in Change.objects.all()] == ["en", "he"]
 
 
 def test_an_audited_post_stays_blind_to_the_adjudicator(make_task, person, ann, client):
@@ -237,9 +237,9 @@ def test_a_changed_gold_answer_looks_like_changed_work(crowd, client, redundancy
         sentence = re.search(r"You (have already )?(said|answered)[^.]*", again.text)
         page = client.get("/tasks/crowd/answers/").text
         row = re.search(r"<tbody>\s*(<tr>.*?</tr>)", page, re.S)[1]
-        told = ("changed" in row, "<b>No</b>" in row or "<b>0</b>" in row, "Take back" in row)
+        marks = ("changed" in row, "<b>No</b>" in row or "<b>0</b>" in row, "Take back" in row)
         same = progress_of(ann, task) == before
-        outcome = (tuple(ran), reply.status_code, again.status_code, sentence and sentence[0], told, same)
+        outcome = (tuple(ran), reply.status_code, again.status_code, sentence and sentence[0], marks, same)
         seen[first.unit.honeypot].add(outcome)
         Lease.objects.filter(annotator=ann, closed_at=None).delete()
     assert min(len(seen[True]), len(seen[False])) >= 1

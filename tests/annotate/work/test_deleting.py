@@ -32,14 +32,14 @@ from tests.together import HANGS, at_once
 OPENED = {"corpus": NAME, "seed": "7", "audit_share": 0, "audit_least": 0, "verbosity": 0}
 
 
-def told(command, *arguments, **options):
+def output_of(command, *arguments, **options):
     out = io.StringIO()
     call_command(command, *arguments, stdout=out, **options)
     return out.getvalue()
 
 
 def delete(*arguments, **options):
-    return told("delete", *arguments, yes=True, **options)
+    return output_of("delete", *arguments, yes=True, **options)
 
 
 def counts():
@@ -55,20 +55,20 @@ def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, p
     task = make_task([DISPUTED, DISPUTED, AGREED])
     ann, ben = person("ann", "de"), person("ben", "de")
     held = take(ann, task)
-    assert told("close", "task") == (
+    assert output_of("close", "task") == (
         "Task task has been closed, so annotators no longer receive its items. Items without a label: 2. "
         "Annotators can still answer the items that they have open (1 item).\n"
     )
     task.refresh_from_db()
     assert take(ben, task) is None
     judge(ann, held.pk, Answer("de"))
-    assert told("close", "task") == "Task task was already closed. Items without a label: 1.\n"
-    assert told("reopen", "task") == (
+    assert output_of("close", "task") == "Task task was already closed. Items without a label: 1.\n"
+    assert output_of("reopen", "task") == (
         "Task task has been reopened, so annotators receive its items. Items without a label: 1.\n"
     )
     task.refresh_from_db()
     assert take(ben, task)
-    assert told("reopen", "task").startswith("Task task was already open.")
+    assert output_of("reopen", "task").startswith("Task task was already open.")
     make_task([("fr", "en", "fr")], is_open=False, name="unread")
     capsys.readouterr()
     call_command("reopen", "unread")
@@ -78,9 +78,9 @@ def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, p
 def test_a_task_of_imported_judgments_is_not_opened(db, tmp_path):
     file = tmp_path / "judgments.tsv"
     file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\n", encoding="utf-8")
-    told("import_judgments", "crowd", str(file))
+    output_of("import_judgments", "crowd", str(file))
     with pytest.raises(CommandError, match="crowd contains imported judgments, so annotators cannot receive"):
-        told("reopen", "crowd")
+        output_of("reopen", "crowd")
     assert not Task.objects.get().is_open
 
 
@@ -88,20 +88,20 @@ def test_a_task_of_imported_judgments_is_not_opened(db, tmp_path):
 
 
 def test_a_task_of_which_nobody_has_said_anything_goes_with_all_that_was_made_for_it(demo_corpus, person):
-    told("open_task", "t", size=100, **OPENED)
-    told("extend_task", "t", size=150)
+    output_of("open_task", "t", size=100, **OPENED)
+    output_of("extend_task", "t", size=150)
     person("ann", "de:5 en:5")
     assert Draw.objects.count() == 2
     assert delete("t") == "Deleted: task t with 150 items and 1 draw.\n"
     assert not any(counts().values())
     # As if it had never been.
-    told("open_task", "t", size=100, **OPENED)
+    output_of("open_task", "t", size=100, **OPENED)
     assert Task.objects.get().units.count() == 100
 
 
 def test_what_another_task_asks_about_or_has_taken_labels_from_stays(demo_corpus, make_task):
-    told("open_task", "one", size=60, **OPENED)
-    told("open_task", "two", size=80, **OPENED)
+    output_of("open_task", "one", size=60, **OPENED)
+    output_of("open_task", "two", size=80, **OPENED)
     delete("two")
     assert (Task.objects.get().name, Draw.objects.count(), Item.objects.count()) == ("one", 1, 60)
     assert set(Unit.objects.values_list("item__key", flat=True)) == set(Item.objects.values_list("key", flat=True))
@@ -183,11 +183,11 @@ def predictions(folder, name):
     path = folder / f"{name}.tsv"
     rows = (ROOT / "fixtures/demo_posts.jsonl").read_text(encoding="utf-8").splitlines()
     path.write_text("".join(f"{json.loads(row)['id']}\tde\n" for row in rows), encoding="utf-8")
-    told("import_predictions", NAME, str(path), name=name, version="1")
+    output_of("import_predictions", NAME, str(path), name=name, version="1")
 
 
 def test_a_corpus_that_nothing_was_drawn_from_goes_from_database_and_disk(demo_corpus, data_dir):
-    told("open_task", "t", size=60, **OPENED)
+    output_of("open_task", "t", size=60, **OPENED)
     with pytest.raises(CommandError, match=r"Corpus demo cannot be deleted because .* drawn from it \(draws: 1\)"):
         delete(corpus=NAME)
     assert (data_dir / "corpora" / NAME / "manifest.json").exists()
@@ -260,7 +260,7 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
     for name in ("one", "two"):
         predictions(tmp_path, name)
     files = data_dir / "corpora" / NAME / "predictions"
-    told("open_task", "t", corpus=NAME, seed="7", design="precision", predictor="two@1", languages="de", size=20)
+    output_of("open_task", "t", corpus=NAME, seed="7", design="precision", predictor="two@1", languages="de", size=20)
     with pytest.raises(CommandError, match=r"two@1 cannot be deleted because it was used to draw from corpus demo"):
         delete(corpus=NAME, predictor="two")
     with pytest.raises(CommandError, match="cld2 cannot be deleted because it consists of the detectors' votes"):

@@ -77,8 +77,8 @@ def test_it_counts_as_no_answer_and_no_skip_of_the_person_and_not_towards_the_li
     lease = take(ann, task)
     flag(ann, lease)
     assert (stage_of(lease.unit), lease.unit.round) == (stages.QUEUED, 1)
-    [own] = people(task)
-    assert (own["answers"], own["skips"]) == (0, 0)
+    [row] = people(task)
+    assert (row["answers"], row["skips"]) == (0, 0)
     progress = progress_of(permit_of(ann, task))
     assert (progress.answered_today, progress.skipped_today, progress.waiting) == (0, 0, 1)
     closed = Lease.objects.get(pk=lease.pk)
@@ -209,14 +209,14 @@ def test_the_lots_of_gold_answers_can_be_verified_though_some_were_passed_over(m
             flagged = lease.unit
         else:
             judge(ann, lease.pk, Answer("1"))
-    for each in (bea, cem):
-        while lease := take(each, task):
-            judge(each, lease.pk, Answer("1"))
+    for annotator in (bea, cem):
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, Answer("1"))
     lines = [line for line in commitments.lines(task) if line["lot"] == GOLD_PLACE]
     assert [line["how"]["disturbing"] for line in lines] == [[flagged.item.key]] * 3
-    drawn = [each for line in lines for each in checked(task.lots, line)]
+    drawn = [check for line in lines for check in checked(task.lots, line)]
     assert len(drawn) > 60
-    assert [each for each in drawn if each.differs] == []
+    assert [check for check in drawn if check.differs] == []
     met = {line["of"][0]: flagged.item.key in str(line["drawn"]) for line in lines}
     assert met == {ann.pseudonym: True, bea.pseudonym: False, cem.pseudonym: True}
 
@@ -232,7 +232,7 @@ def test_personal_data_broken_text_and_questions_leave_the_unit_with_the_person(
     assert take(ann, task) == lease
     assert not Judgment.objects.exists()
     assert judge(ann, lease.pk, Answer("de")).label == "de"
-    assert [(each.kind, each.words) for each in Flag.objects.open()] == [(kind, "What is meant?")]
+    assert [(flag.kind, flag.words) for flag in Flag.objects.open()] == [(kind, "What is meant?")]
 
 
 def test_a_question_needs_words_and_none_is_too_long_or_of_a_kind_that_there_is_not(make_task, person):
@@ -254,37 +254,37 @@ def test_a_question_needs_words_and_none_is_too_long_or_of_a_kind_that_there_is_
 
 
 @pytest.fixture
-def asked(make_task, person):
+def question(make_task, person):
     """A question of Ann's about a unit that she has open."""
     task, ann = make_task([{"votes": DISPUTED, "text": "- one *two*\n<b> 3. three"}]), person("ann", "de")
     return flag(ann, take(ann, task), "question", "Is _this_ German?").flag
 
 
-def test_one_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(asked, manager, person):
+def test_one_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(question, manager, person):
     with pytest.raises(InvalidAnswer):
-        flags.reply(asked.pk, "  ", by=manager)
+        flags.reply(question.pk, "  ", by=manager)
     with pytest.raises(NotFound):
         flags.reply(0, "No.", by=manager)
     for _ in range(2):
-        flags.reply(asked.pk, " Yes, since … ", by=manager)
+        flags.reply(question.pk, " Yes, since … ", by=manager)
     with pytest.raises(AlreadyAnswered, match="manager has already replied"):
-        flags.reply(asked.pk, "No.", by=manager)
+        flags.reply(question.pk, "No.", by=manager)
     assert not Flag.objects.open().exists()
-    assert [answered.reply for answered in flags.replies(asked.annotator)] == ["Yes, since …"]
+    assert [answered.reply for answered in flags.replies(question.annotator)] == ["Yes, since …"]
     with pytest.raises(NotFound):
-        flags.put_away(person("bea"), asked.pk)
-    flags.put_away(asked.annotator, asked.pk)
-    assert not flags.replies(asked.annotator).exists()
+        flags.put_away(person("bea"), question.pk)
+    flags.put_away(question.annotator, question.pk)
+    assert not flags.replies(question.annotator).exists()
 
 
-def test_a_flag_that_needs_nothing_is_dismissed(asked, manager):
-    flags.dismiss(asked.pk, by=manager)
+def test_a_flag_that_needs_nothing_is_dismissed(question, manager):
+    flags.dismiss(question.pk, by=manager)
     assert not Flag.objects.open().exists()
-    assert not flags.replies(asked.annotator).exists()
+    assert not flags.replies(question.annotator).exists()
     # A task with a flag, settled or not, is not deleted.
     Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
     with pytest.raises(WrongStage, match="flagged its items \\(1 time\\)"):
-        delete_task(asked.unit.task)
+        delete_task(question.unit.task)
 
 
 def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(make_task, person, manager):
@@ -323,21 +323,21 @@ def test_what_people_had_given_up_stays_left_out_when_one_of_them_takes_their_an
 def test_a_hidden_gold_answer_is_neither_left_out_nor_made_an_example(make_records_task, person, manager):
     task = make_records_task(count=6, gold={"queue": ["1", "0"] * 3}, gold_share=0.5)
     ann = person("ann", "en")
-    asked = flag(ann, take_gold(ann, task), "question", "Why?").flag
+    question = flag(ann, take_gold(ann, task), "question", "Why?").flag
     with pytest.raises(NotAllowed, match="hidden gold answer"):
-        flags.discard(asked.pk, by=manager)
+        flags.discard(question.pk, by=manager)
     assert Flag.objects.open().exists()
-    flags.reply(asked.pk, "Since …", by=manager)
+    flags.reply(question.pk, "Since …", by=manager)
     with pytest.raises(NotAllowed, match="reveal the answer"):
-        flags.make_example(asked.pk, by=manager)
+        flags.make_example(question.pk, by=manager)
 
 
-def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_which_nothing_is_markup(asked, manager):
+def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_which_nothing_is_markup(question, manager):
     with pytest.raises(WrongStage, match="Reply first"):
-        flags.make_example(asked.pk, by=manager)
-    flags.reply(asked.pk, "# Yes", by=manager)
-    made = flags.make_example(asked.pk, by=manager)
-    assert flags.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
+        flags.make_example(question.pk, by=manager)
+    flags.reply(question.pk, "# Yes", by=manager)
+    made = flags.make_example(question.pk, by=manager)
+    assert flags.make_example(question.pk, by=manager) == made == current(question.unit.task)
     assert (made.language, made.version) == ("en", "1.1")
     assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
 
@@ -356,9 +356,9 @@ def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_whi
     ],
     ids=str,
 )
-def test_the_database_refuses_a_flag_of_no_kind_without_words_or_half_settled(asked, wrong):
+def test_the_database_refuses_a_flag_of_no_kind_without_words_or_half_settled(question, wrong):
     with pytest.raises(IntegrityError), transaction.atomic():
-        Flag.objects.filter(pk=asked.pk).update(**wrong)
+        Flag.objects.filter(pk=question.pk).update(**wrong)
 
 
 # --- by keys, by mouse and without JavaScript

@@ -147,13 +147,13 @@ DIGESTS = st.tuples(HALVES, HALVES).map(b"".join) | st.binary(min_size=16, max_s
 
 @given(st.lists(st.lists(DIGESTS, max_size=6), max_size=12))
 def test_a_text_is_found_from_the_time_on_that_it_was_added(batches):
-    seen, known = Seen(), {}
+    seen, places = Seen(), {}
     for batch in batches:
-        assert seen.find(batch) == {digest: known[digest] for digest in batch if digest in known}
-        new = {digest: len(known) + place for place, digest in enumerate(dict.fromkeys(batch)) if digest not in known}
+        assert seen.find(batch) == {digest: places[digest] for digest in batch if digest in places}
+        new = {digest: len(places) + place for place, digest in enumerate(dict.fromkeys(batch)) if digest not in places}
         seen.add(new)
-        known |= new
-    assert seen.find(known) == known
+        places |= new
+    assert seen.find(places) == places
 
 
 def test_few_arrays_are_looked_through_however_many_texts_there_are():

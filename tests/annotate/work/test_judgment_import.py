@@ -42,7 +42,7 @@ def reasons(imported):
     return {row["line"]: row["reason"] for row in map(json.loads, rows)}
 
 
-def said(capsys):
+def output_of(capsys):
     return capsys.readouterr().out.strip()
 
 
@@ -240,7 +240,7 @@ def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
     capsys.readouterr()
     for task in ("graded", "numbers"):
         call_command("agreement", task, ordinal=True)
-        assert "ordinal" in said(capsys)
+        assert "ordinal" in output_of(capsys)
     # Nor are they in a task made before their order was noted.
     draw = Task.objects.get(name="graded").draw
     del draw.parameters["labels_in_order"]
@@ -255,14 +255,14 @@ def test_labels_that_differ_in_capital_letters_alone_are_told_apart_and_named(fi
     assert sentence in capsys.readouterr().err
     assert Task.objects.get().labels == ["Yes", "no", "yes"]
     call_command("agreement", "cases")
-    assert sentence in said(capsys)
+    assert sentence in output_of(capsys)
     call_command("import_judgments", "plain", file_of("a ann yes"))
     assert capsys.readouterr().err == ""
     call_command("agreement", "plain")
     singular = (
         "1 judgment by 1 annotator on 1 item, none of them with two or more judgments, so there is no agreement to me"
     )
-    assert singular in " ".join(said(capsys).split())
+    assert singular in " ".join(output_of(capsys).split())
 
 
 def test_of_too_many_rejects_the_first_that_counts_is_said_and_no_task_is_made(file_of):
@@ -302,13 +302,13 @@ def test_what_cannot_be_imported_is_refused_with_what_to_do(file_of, make_task, 
 def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     file = file_of("a w1 x", "a w1 y", "a w2 x", "b w1 y")
     call_command("import_judgments", "crowd", str(file))
-    told = said(capsys)
-    assert told.startswith(
+    output = output_of(capsys)
+    assert output.startswith(
         "Task crowd is new: 3 judgments of 2 annotators on 2 items imported (2 labelled), 0 repeats kept for analysis; "
         "0 rows were imported before, 1 was rejected, listed in "
     )
     call_command("import_judgments", "crowd", str(file), "--keep-repeats")
-    assert said(capsys) == (
+    assert output_of(capsys) == (
         "Task crowd: no new judgments, 1 repeat kept for analysis; 3 rows were imported before, 0 were rejected."
     )
     with pytest.raises(CommandError, match="The fields are: task, worker, label"):
@@ -334,7 +334,7 @@ def test_1_0_and_1_are_one_label_and_a_note_says_so(file_of, tmp_path, capsys):
     import_judgments("floats", file_of("1 a 1.0", "1 b 1.0", "2 a 0.0", "2 b 0.0"), labels=["0.0", "1.0"])
     for task in ("crowd", "floats"):
         call_command("agreement", task, gold=gold, json=True)
-        report = json.loads(said(capsys))["all"]
+        report = json.loads(output_of(capsys))["all"]
         assert (report["nominal"]["value"], report["gold"]["majority"]["value"]) == (1.0, 1.0)
 
 

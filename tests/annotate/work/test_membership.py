@@ -38,9 +38,9 @@ def able(task):
 def test_a_task_for_members_gives_nobody_else_units_and_takes_back_those_of_others(task, ann, bea, person):
     fay = person("fay", "fr")
     membership.add(task, [ann, fay])
-    own, other = take(ann, task), take(bea, task)
+    lease, other = take(ann, task), take(bea, task)
     membership.open_to(task, members_only=True)
-    assert list(Lease.objects.filter(closed_at=None)) == [own]
+    assert list(Lease.objects.filter(closed_at=None)) == [lease]
     assert Lease.objects.get(pk=other.pk).outcome == "released"
     with pytest.raises(refusals.NotAllowed):
         take(bea, task)
@@ -49,9 +49,9 @@ def test_a_task_for_members_gives_nobody_else_units_and_takes_back_those_of_othe
     assert take(fay, task) is None  # a member who does not read the language
     assert able(task) == {ann.pk}
     assert membership.remove(task, [ann]) == 1
-    assert Lease.objects.get(pk=own.pk).outcome == "released"
+    assert Lease.objects.get(pk=lease.pk).outcome == "released"
     with pytest.raises(refusals.NotAllowed):
-        judge(ann, own.pk, Answer("de"))
+        judge(ann, lease.pk, Answer("de"))
     assert not Judgment.objects.exists()
     assert membership.remove(task, [ann]) == 0
 

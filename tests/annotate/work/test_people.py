@@ -128,7 +128,7 @@ def test_a_table_that_cannot_be_used_is_refused_with_its_fault(text, fault):
 
 @pytest.mark.django_db
 def test_all_faults_are_said_at_once_each_with_its_line():
-    told = faults(
+    messages = faults(
         HEADER
         + "an n,Ann,de:5\n"  # a space
         + "bob,Bob,xx:5\n"
@@ -142,7 +142,7 @@ def test_all_faults_are_said_at_once_each_with_its_line():
         + "ida,Ida,zh:5\n"
     )
     name = "is not a valid user name (letters, digits and @.+-_), or occurs twice."
-    assert told == [
+    assert messages == [
         f"Line 2: 'an n' {name}",
         f"Line 3: {unknown_code('xx')}",
         "Line 4: 'de:6' has no level from 0 to 5. Write it as in de:5, where 5 is native.",

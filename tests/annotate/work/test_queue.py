@@ -291,13 +291,13 @@ def test_a_count_of_zero_is_kept_on_the_home_page_while_no_item_waits_for_anybod
         return open_permits(ann, is_empty=is_empty(ann))
 
     units.update(stage=stages.DISCARDED)
-    assert [own.waiting for own in progress_in(own_permits())] == [0]
+    assert [progress.waiting for progress in progress_in(own_permits())] == [0]
     permits = own_permits()
     with django_assert_num_queries(1):
-        assert [own.waiting for own in progress_in(permits)] == [0]
+        assert [progress.waiting for progress in progress_in(permits)] == [0]
     units.update(stage=stages.QUEUED)
-    [own] = progress_in(own_permits())
-    assert own.waiting >= 30
+    [progress] = progress_in(own_permits())
+    assert progress.waiting >= 30
     task.units.filter(pk=take(ann, task).unit_id).update(stage=stages.DISCARDED)
     assert not own_permits()[0].task.is_empty
 
@@ -306,10 +306,10 @@ def test_each_task_of_a_person_has_its_own(make_records_task, person, django_ass
     tasks = [make_records_task("qa_match", number, name=f"t{number}") for number in (3, 5, 7)]
     ann = person("ann", "en")
     permits = [permit_of(ann, task) for task in tasks]
-    assert [own.waiting for own in progress_in(permits)] == [3, 5, 7]
+    assert [progress.waiting for progress in progress_in(permits)] == [3, 5, 7]
     answer(ann, tasks[1])
     with django_assert_num_queries(1):
-        assert [own.waiting for own in progress_in(permits)] == [3, 4, 7]
+        assert [progress.waiting for progress in progress_in(permits)] == [3, 4, 7]
 
 
 @pytest.mark.parametrize("adjudicates", [False, True])
@@ -353,10 +353,10 @@ def test_the_lot_goes_on_by_one_with_each_unit_that_it_gives_whatever_becomes_of
         answer(ann, task) if number % 3 else trick(ann, task)
     by_lot = Lease.objects.filter(annotator=ann, turn__isnull=False).order_by("pk")
     rows = list(by_lot.values_list("turn", "unit__honeypot"))
-    assert [given for (given, *_), _ in rows] == list(range(len(rows)))
+    assert [index for (index, *_), _ in rows] == list(range(len(rows)))
     met = 0
-    for (_, known, size), was_pot in rows:
-        assert (known, size) == (met, 3)
+    for (_, gold, size), was_pot in rows:
+        assert (gold, size) == (met, 3)
         met += was_pot
     blocks = [[was_pot for _, was_pot in rows][start : start + 3] for start in range(0, len(rows) - 2, 3)]
     assert [sum(block) for block in blocks] == [1] * len(blocks)

@@ -86,26 +86,26 @@ class Reader:
         except (LeaseExpired, WrongStage, AlreadyAnswered) as refusal:
             return refusal
 
-    def note(self, said):
-        if isinstance(said, Refusal):
-            self.counts[said.code] += 1
-        elif isinstance(said, Judgment):
-            self.acknowledged[said.pk] = said.label
-            self.counts[said.kind] += 1
+    def note(self, reply):
+        if isinstance(reply, Refusal):
+            self.counts[reply.code] += 1
+        elif isinstance(reply, Judgment):
+            self.acknowledged[reply.pk] = reply.label
+            self.counts[reply.kind] += 1
         else:
-            raise said
+            raise reply
 
     def submit(self, lease, answer):
         self.note(self.say(lease, answer))
 
     def submit_twice(self, lease, one, other):
-        said = at_once(lambda: self.say(lease, one), lambda: self.say(lease, other))
-        for each in said:
-            self.note(each)
-        judgments = {each.pk for each in said if isinstance(each, Judgment)}
+        replies = at_once(lambda: self.say(lease, one), lambda: self.say(lease, other))
+        for reply in replies:
+            self.note(reply)
+        judgments = {reply.pk for reply in replies if isinstance(reply, Judgment)}
         assert len(judgments) <= 1
         if judgments and one != other:
-            assert {type(each) for each in said} == {Judgment, AlreadyAnswered}
+            assert {type(reply) for reply in replies} == {Judgment, AlreadyAnswered}
         self.counts["twice"] += 1
 
     def undo(self):
@@ -125,10 +125,10 @@ def held_at_once(unit):
     """How many people held the unit at the same time, at most, by what its leases say."""
     moments = []
     for lease in unit.leases.select_related("judgment"):
-        kept = lease.outcome in ("answered", "undone") and lease.judgment.kind == Judgment.ANSWER
+        is_answer = lease.outcome in ("answered", "undone") and lease.judgment.kind == Judgment.ANSWER
         runs_until = min(lease.expires_at, lease.closed_at or lease.expires_at)
         held = [(lease.opened_at, runs_until)]
-        if kept:
+        if is_answer:
             # The answer keeps the place; one that came late took it only then.
             held.append((lease.closed_at, lease.judgment.voided_at))
             if lease.closed_at <= lease.expires_at:
@@ -221,8 +221,8 @@ def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(m
         with transaction.atomic():
             return lease_locked(Unit.objects.select_for_update().get(task=task), permit_of(annotator, task))
 
-    given = at_once(*(lambda annotator=annotator: lease(annotator) for annotator in people))
-    kinds = Counter(type(each) for each in given)
+    results = at_once(*(lambda annotator=annotator: lease(annotator) for annotator in people))
+    kinds = Counter(type(result) for result in results)
     assert kinds == {Lease: 1, IntegrityError if stale else type(None): len(people) - 1}
     assert Lease.objects.count() == 1
 
@@ -267,9 +267,9 @@ def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_to
         stored.wait(HANGS)
         return take(bea, task)
 
-    judgment, given = at_once(lambda: judge(ann, lease.pk, GERMAN), ask)
+    judgment, next_lease = at_once(lambda: judge(ann, lease.pk, GERMAN), ask)
     assert isinstance(judgment, Judgment)
-    assert given is not None
+    assert next_lease is not None
 
 
 def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task, person, monkeypatch):
