@@ -1,4 +1,4 @@
-"""Every address of the site, asked for by every kind of person, and by people who are no members of its tasks."""
+"""Every URL of the site, requested by every kind of person, and by people who are not members of its tasks."""
 
 import re
 from html import unescape
@@ -159,7 +159,7 @@ REFUSED = {403, 404, 405}
 
 @pytest.fixture
 def closed_circle(world):
-    """The world, whose tasks are now for their members, of whom there are none."""
+    """The world with tasks for members only, and no members."""
     Task.objects.update(members_only=True)
     return world
 
@@ -171,7 +171,7 @@ def of_a_task(world, name):
 
 
 def answers(world, who, names=(*PAGES, *API)):
-    """What a person is answered at addresses, as (name, method, response) tuples."""
+    """Yield the responses to a person at addresses, as (name, method, response)."""
     for name in names:
         for method in ("GET", "POST"):
             client = world.signed_in(who)
@@ -232,7 +232,7 @@ def test_an_adjudicator_of_the_account_who_is_an_annotator_here_sees_no_case(wor
 
 @pytest.fixture
 def managed(world):
-    """The world, in which Bea manages the task."""
+    """The world with Bea as manager of the task."""
     membership.add(world.task, [Annotator.objects.get(user__username="bea")], role=Membership.MANAGER)
     return world
 

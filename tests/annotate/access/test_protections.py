@@ -1,4 +1,4 @@
-"""Forms, headers, cookies and tokens, what browsers keep of pages, and what annotators are not told."""
+"""Forms, headers, cookies, tokens, browser caches, and what annotators must not learn."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def policy(headers):
 
 @pytest.mark.slow
 def test_every_answer_forbids_scripts_of_others_and_is_kept_by_no_browser_or_proxy(world):
-    """Only the documentation may be kept, and only by browsers of visitors, who ask whether it has changed."""
+    """Only visitors' browsers may cache the documentation, and they must revalidate it."""
     public = {"docs", "docs-page", "docs-file"}
     for who in WHO:
         for name in (*PAGES, *API, *ADMIN):

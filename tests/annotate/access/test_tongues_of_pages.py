@@ -1,4 +1,4 @@
-"""Every page in every language: what stays English, and that no sentence is left out."""
+"""Every page in every language: what stays English, and that every sentence is translated."""
 
 import re
 from html.parser import HTMLParser
@@ -54,7 +54,7 @@ INVENTED = "ht"
 
 @pytest.fixture
 def invented(tmp_path, settings, monkeypatch):
-    """A language whose every sentence of ours is the English one in brackets."""
+    """A language whose translations are the English sentences in brackets."""
     folder = tmp_path / INVENTED / "LC_MESSAGES"
     folder.mkdir(parents=True)
     made = polib.POFile()
@@ -73,7 +73,7 @@ def invented(tmp_path, settings, monkeypatch):
 
 
 class Text(HTMLParser):
-    """The words that a page shows, or has read out."""
+    """The words that a page shows or that screen readers read out."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Text(HTMLParser):
 
 
 def outside(text: str) -> list[str]:
-    """The words outside of all brackets."""
+    """Return the words outside brackets."""
     depth, left = 0, ""
     for letter in text:
         depth += (letter == "⟦") - (letter == "⟧")
@@ -104,7 +104,7 @@ def outside(text: str) -> list[str]:
 
 
 def of_data(people) -> set[str]:
-    """Words that are no page's: of texts, people, tasks, guidelines, kinds, languages and places of the web."""
+    """Return words from data: texts, people, tasks, guidelines, kinds, languages and web addresses."""
     texts = ["Assay", "Token", "langid", "cld", "fasttext", "pk", *people, *(name for name, _address in SEARCHES)]
     for task in Task.objects.all():
         kind = task.kind

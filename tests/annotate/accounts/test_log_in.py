@@ -1,4 +1,4 @@
-"""The log-in: wrong passwords, from where they come, and forms that it carries; and the tokens of programs."""
+"""The log-in: wrong passwords and their addresses, forms carried through it, and API tokens."""
 
 import re
 from datetime import timedelta
@@ -80,7 +80,7 @@ def test_another_browser_or_another_spelling_of_the_name_is_no_way_round(person)
 
 @pytest.fixture
 def names(person):
-    """Of an annotator, of one who is locked out, of one who has set no password yet, and of nobody."""
+    """The names of an annotator, of one locked out, of one without a password, and of nobody."""
     person("ann7", "de")
     accounts.set_active([person("out7", "de")], False)
     accounts.add_annotators([Row("invited7", "", {"de": 5})])
@@ -225,7 +225,7 @@ def expired(client, make_task, person):
 
 
 def send(client, address, fields):
-    """Send a form as a browser does, which follows to the log-in with the form."""
+    """Send a form as a browser does, which follows the redirect to the log-in with the form."""
     reply = client.post(address, fields)
     return client.post(reply["Location"], fields) if reply.status_code == 307 else reply
 

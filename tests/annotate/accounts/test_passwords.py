@@ -1,4 +1,4 @@
-"""What a password must be, changing and forgetting one, what a new one ends, and the first manager's."""
+"""Passwords: their rules, changes, resets, what a new one ends, and the first manager's."""
 
 import os
 import re
@@ -128,7 +128,7 @@ def test_however_a_password_is_set_it_ends_sessions_tokens_and_the_wait(ann, per
 
 
 def ask(name, client=None, **headers):
-    """The page's answer, once all mail that it sends is sent."""
+    """Return the page's response after all its mail is sent."""
     reply = (client or Client()).post(reverse("forgotten"), {"email": name}, **headers)
     for thread in threading.enumerate():
         if "send_mail" in thread.name:

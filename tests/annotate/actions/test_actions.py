@@ -1,4 +1,4 @@
-"""A manager's actions without any command, as a page runs them; and the commands that are made of them."""
+"""Managers' actions run without commands, as pages run them, and the commands made from them."""
 
 import io
 import json
@@ -26,7 +26,7 @@ OTHERS = {"serve", "work", "write_docs", "write_catalogs"}
 
 
 class Recorded(Progress):
-    """Records what it is told; cancels once this much has been done."""
+    """Progress that records messages and cancels at a given amount."""
 
     def __init__(self, until=None):
         self.total, self.unit, self.done, self.said, self.until = None, "", [], [], until

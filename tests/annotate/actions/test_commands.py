@@ -103,7 +103,7 @@ def test_reroute_and_export_tell_what_no_adjudicator_may_decide(make_task, perso
 
 @pytest.fixture
 def audited(make_task, person):
-    """German was wrong in two of four audited posts; the rest of it waits for what the audit says."""
+    """Two of four audited German posts were wrong; the other German posts wait for the end of the audit."""
     task = make_task([AGREED] * 10, audit_least=4, audit_recheck=0, audit_limit=0.6)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     for label in ("fr", "fr", "de", "de"):
@@ -168,7 +168,7 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
 
 @pytest.fixture
 def demo_data(prelabelled, demo_corpus):
-    """The demo's corpus as the demo itself makes it, so that the command finds the slow part done."""
+    """The demo's corpus, made in advance because it is slow."""
     demo_corpus.delete()
 
 

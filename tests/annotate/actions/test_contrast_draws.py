@@ -1,4 +1,4 @@
-"""Posts and records drawn to tell two systems apart: mostly those on which the two differ, with known chances."""
+"""Draws that compare two systems: mostly items on which they differ, with known inclusion chances."""
 
 import json
 
@@ -27,7 +27,7 @@ TRUTH = {key: code if code in ARTICLE_LABELS else "und" for key, code in CODES.i
 
 
 def labels_of(spelled):
-    """Id -> the label that a predictor gives the post."""
+    """Return the predictor's labels by id."""
     return predicted_labels(NAME, find_predictor(NAME, spelled), KEYS)
 
 
@@ -42,7 +42,7 @@ def predict(folder, name, rows, corpus="reviews"):
 
 
 def import_predictor(tmp_path, name, wrong):
-    """Right but for every so manieth post, where it says English."""
+    """Import a predictor that answers English for every `wrong`-th post and is right otherwise."""
     rows = [(key, "en" if number % wrong == 0 else TRUTH[key]) for number, key in enumerate(KEYS)]
     predict(tmp_path, name, [("id", "label"), *rows], NAME)
 

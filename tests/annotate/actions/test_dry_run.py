@@ -1,4 +1,4 @@
-"""`open_task --dry-run`: what work a task would give and who is there for it, without opening it."""
+"""`open_task --dry-run`: a task's work and the people available for it, without opening the task."""
 
 import io
 import json
@@ -21,7 +21,7 @@ PRECISION = {"corpus": NAME, "size": 10, "seed": "7", "design": "precision", "pr
 
 
 def contents(folder):
-    """All rows of all tables, and all files of the data folder with what is in them."""
+    """Return all database rows and the contents of all files in the data folder."""
     with connection.cursor() as cursor:
         rows = {}
         for name in sorted(connection.introspection.table_names()):
@@ -37,7 +37,7 @@ def opened(command="open_task", **options):
 
 
 def printed(**options):
-    """What the command prints about a dry run."""
+    """Return what the command prints in a dry run."""
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **options)
     return out.getvalue()
@@ -122,7 +122,7 @@ def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs
 def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_outside_of_the_transaction(
     demo_corpus, data_dir, monkeypatch
 ):
-    """So that others may write again meanwhile."""
+    """Other transactions can then write in between."""
     outside, inside, summarize = len(connection.savepoint_ids), [], telling.summary
 
     def summary(*arguments, **options):

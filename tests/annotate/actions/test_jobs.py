@@ -1,4 +1,4 @@
-"""Jobs: what managers begin in the browser is done beside the server, one by one, whatever is killed meanwhile."""
+"""Jobs that managers start in the browser: separate processes run them one by one and survive kills."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 
 @pytest.fixture
 def installed(transactional_db, data_dir, monkeypatch):
-    """What this process begins is of the same installation."""
+    """Child processes use the same installation."""
     monkeypatch.setenv("DATABASE_URL", database_url())
     # SQLite's other processes see what is committed.
     return data_dir
@@ -70,7 +70,7 @@ def progress_of(job):
 
 @pytest.fixture
 def running(installed, tmp_path):
-    """A job in the midst of its work, its worker, and the process that does it; what is left of them is ended."""
+    """Yield a running job, its worker and its process. Ends those still running."""
     job = importing(files=[str(long_file(tmp_path))])
     ours = worker()
     until(lambda: progress_of(job) > 0)
@@ -83,7 +83,7 @@ def running(installed, tmp_path):
 
 
 def begun_again(job):
-    """The same file with fewer rows, so that it does not last."""
+    """The same file with fewer rows, so that the import is short."""
     long_file(Path(job.given["files"][0]).parent, rows=10)
     again = job_worker.ask(job.action, job.given)
     assert worker().wait(HANGS) == 0

@@ -17,7 +17,7 @@ PURPOSES = ["practice"] * 2 + ["test"] * 16 + ["queue"] * 8
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A corpus `pairs` of 44 English and 34 German records, and its gold answers in a file, 26 a language."""
+    """A corpus `pairs` of 44 English and 34 German records, and a file with 26 gold answers in each language."""
     rows, gold = [], []
     for language, count in (("en", 44), ("de", 34)):
         for n in range(count):

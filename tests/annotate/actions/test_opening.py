@@ -28,7 +28,7 @@ NONE_OF_UNIFORM = "is not an option of language tasks drawn by the uniform desig
 
 @pytest.fixture
 def open_task(demo_corpus, capsys):
-    """open_task("t", 100, "--rounds", "3") runs the command with seed 7; returns (what it said, what it warned of).
+    """open_task("t", 100, "--rounds", "3") runs the command with seed 7; returns its output and its warnings.
 
     Nobody audits what the detectors agree on, unless a test asks for it.
     """
@@ -243,7 +243,7 @@ def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copie
 
 
 def refused(run, *arguments, **options):
-    """The sentence of a refusal, which changed nothing."""
+    """Return the error message of a refused command, which must change nothing."""
     before = everything()
     with pytest.raises(CommandError) as caught:
         run(*arguments, **options)

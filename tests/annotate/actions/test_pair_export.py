@@ -1,4 +1,4 @@
-"""export_pairs: the pairs that are kept, in splits by lot, with the replies that are frequent."""
+"""export_pairs: the exported pairs, their random splits, and the frequent replies."""
 
 import hashlib
 import json
@@ -55,7 +55,7 @@ def chatterbot(capsys):
 
 @pytest.fixture
 def exporting(tmp_path, capsys):
-    """Exports to a folder and returns the folder and what was said."""
+    """Export to a folder; return the folder and the output."""
 
     def run(corpus, out="out", **options):
         call_command("export_pairs", corpus, out=str(tmp_path / out), **{"seed": "s", **options})

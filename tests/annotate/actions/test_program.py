@@ -1,4 +1,4 @@
-"""The command `assay`: the list of its commands, their help, what it says to words that are no command, its version."""
+"""The command `assay`: its list of commands, their help, errors for unknown commands, and its version."""
 
 import json
 import pkgutil
@@ -64,7 +64,7 @@ def test_every_command_is_in_the_list_once_with_a_line_on_what_it_does():
 
 
 def ended(capfd, *words):
-    """What the program says and how it ends, in this process."""
+    """Run the program in this process; return its output, its errors and its exit status."""
     try:
         status = exit_status.run(partial(registry.run, list(words)))
     except SystemExit as end:
@@ -110,7 +110,7 @@ def test_djangos_commands_are_behind_a_word_of_their_own(capfd):
 
 
 def test_djangos_shell_loads_no_pages_and_ctrl_c_there_is_what_python_makes_of_it(tmp_path):
-    """With the pages, every command would start half as slowly again."""
+    """Importing the pages would make every command start half as slowly again."""
     interrupt = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
     caught = f"try:\n    {interrupt}\nexcept KeyboardInterrupt:\n    print('caught')\n"
     loaded = "import sys; print(sorted(name for name in sys.modules if name.startswith('annotate.pages')))\n"
@@ -185,7 +185,7 @@ def test_two_commands_at_once_may_be_the_first_and_one_says_that_it_is(tmp_path)
 
 
 def test_what_reads_and_writes_files_alone_takes_no_database(prelabelled, settings, tmp_path):
-    """Here a test that touches the database fails, since it has asked for none."""
+    """Without a database fixture, any query would fail this test."""
     settings.DATA_DIR = prelabelled
     posts = [json.loads(line)["id"] for line in POSTS.read_text(encoding="utf-8").splitlines()[:2]]
     (tmp_path / "gold.tsv").write_text("".join(f"de\t{post}\n" for post in posts))

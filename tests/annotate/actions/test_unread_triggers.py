@@ -1,4 +1,4 @@
-"""Unread triggers from end to end: drawn from a uniform task, opened, read, exported, evaluated; and what is refused.
+"""Unread triggers from end to end: drawn from a uniform task, read, exported and evaluated; and refusals.
 
 How they count is held to tables in evaluation/test_unread_triggers_sets.py.
 """
@@ -58,7 +58,7 @@ def few(django_db_setup, django_db_blocker, tmp_path_factory):
 
 @pytest.fixture
 def stream(few, data_dir, db):
-    """A uniform task of all posts of the corpus, of which eight a language are audited, and no reader is checked."""
+    """A uniform task with all posts of the corpus, eight audits per language, and no reader checks."""
     shutil.copytree(few, data_dir, dirs_exist_ok=True)
     Corpus.objects.create(name=NAME)
     options = {"audit_least": 8, "audit_limit": 1, "audit_recheck": 0, **NO_CHECKS}
@@ -73,7 +73,7 @@ def people(person):
 
 @pytest.fixture
 def run(capsys):
-    """Runs `evaluate mine@1` on these sets and returns the report that it prints."""
+    """Return the report of `evaluate mine@1` on these sets."""
 
     def run(*sets):
         capsys.readouterr()
@@ -84,7 +84,7 @@ def run(capsys):
 
 
 def read(task, people, folder):
-    """Reader and adjudicator say what is so until nothing waits; then the set is exported."""
+    """Answer all units correctly as reader and adjudicator, and export the set."""
     reader, adjudicator = people
 
     def label_of(unit):

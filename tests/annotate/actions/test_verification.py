@@ -48,7 +48,7 @@ def reader(person):
 
 
 def work(task, reader, label_of):
-    """Answers every unit that the reader gets with what label_of(unit) returns; None is a skip."""
+    """Answer all of the reader's units with label_of(unit), or skip where it is None."""
     while lease := take(reader, task):
         label = label_of(lease.unit)
         if label is None:
@@ -190,7 +190,7 @@ def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_
 
 
 def answers(unit):
-    """Yes where a detector that did not draw the post says so too, but for every third: undefined."""
+    """Yes where a detector that did not draw the post agrees, except for every third post, which is undefined."""
     if unit.position % 3 == 0:
         return "und"
     first = [code for code, _ in unit.item.votes["langid"][:1]]

@@ -1,4 +1,4 @@
-"""An adjudicator's decision: what is stored and refused, who may make it and take it back, and the desk by keys."""
+"""An adjudicator's decision: what is stored or refused, who may make or undo it, and keyboard use."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The adjudicator's list: what it may be cut to, its order, one's own reasons, and cases that are settled together."""
+"""The adjudicator's list: its filters and order, an adjudicator's own reasons, and bulk decisions."""
 
 import re
 

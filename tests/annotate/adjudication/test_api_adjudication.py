@@ -1,4 +1,4 @@
-"""Adjudication without pages: by the API, in JSON, and by files."""
+"""Adjudication without pages: through the API and by files."""
 
 import csv
 import json
@@ -108,7 +108,7 @@ def test_a_unit_that_readers_may_be_given_or_of_another_task_is_not_there(make_t
 
 @pytest.fixture
 def doubted(make_task, person):
-    """A post on which the detectors agree, which its reader denied: an adjudicator checks it, blind."""
+    """A post whose reader contradicted the agreeing detectors, so an adjudicator checks it, blind."""
     task, ann = make_task([AGREED], audit_least=1, audit_recheck=0), person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("fr", comment="surely French"))
     return task.units.get()
@@ -150,7 +150,7 @@ def test_a_record_has_its_fields_and_what_people_said_of_it(differed, program):
 
 @pytest.fixture
 def file(tmp_path):
-    """file("id,label,reason\\n1,de,known\\n") is a CSV file of that."""
+    """file("id,label,reason\\n1,de,known\\n") writes a CSV file."""
 
     def make(text, name="decisions.csv"):
         path = tmp_path / name

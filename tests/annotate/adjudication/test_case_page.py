@@ -1,4 +1,4 @@
-"""The page of a case: why it waits, how its answers differ, cases of one text, and decisions by keys alone."""
+"""A case's page: why it waits, how its answers differ, other cases of the same text, and decisions by keyboard."""
 
 import re
 from html import unescape
@@ -140,7 +140,7 @@ def test_cases_of_one_text_stand_beside_each_other_and_copies_are_counted(make_t
 
 @pytest.fixture
 def twins(make_task, person):
-    """Two cases of one post, in two tasks. knobs: of the second, in which a reader has answered."""
+    """Two cases of one post in two tasks. knobs: options of the second, in which a reader has answered."""
 
     def make(**knobs):
         first, second = make_task([DISPUTED], rounds=1), make_task([DISPUTED], name="second", rounds=1, **knobs)

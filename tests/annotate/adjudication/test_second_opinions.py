@@ -1,4 +1,4 @@
-"""Second opinions on adjudicators: whom a decision waits for, what comes of it, and how it is taken back."""
+"""Second opinions on adjudicators: who gives them, their outcome, and how they are undone."""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ from tests.together import at_once
 
 
 def say(annotator, unit, label):
-    """Settle a unit, or discard it if the label is empty; returns where it is then."""
+    """Settle a unit, or discard it if the label is empty; return its new stage and label."""
     if label:
         settle(annotator, unit.pk, Answer(label, "I read the language"))
     else:
@@ -49,7 +49,7 @@ def judges(person):
 
 @pytest.fixture
 def seconded(skipped):
-    """seconded(2) is a task of two units which their reader has skipped, and its units; all are decided twice."""
+    """seconded(2) returns a task and its two units, which their reader skipped; all need a second decision."""
 
     def make(count=1, **options):
         task = skipped(count, **{"check_share": 1.0} | options)
@@ -207,7 +207,7 @@ ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "t
 @example([(0, "de"), (1, "fr"), (2, "fr"), (0, "take back"), (0, "en")])
 @example([(0, "de"), (0, "take back"), (0, "fr"), (1, "fr"), (0, "take back"), (1, "take back")])
 def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(seconded, judges, acts):
-    """Each stands by what they said last; the unit has its label, or somebody may decide it."""
+    """Each person's last decision counts; the unit has a label, or somebody may decide it."""
     with transaction.atomic():
         task, (unit,) = seconded(name=f"task-{next(NUMBERS)}")
         stands = {}

@@ -1,4 +1,4 @@
-"""The admin by its real pages, who may see them, and what a task's page shows of its controls."""
+"""The admin's pages, who may see them, and the controls shown on a task's page."""
 
 import re
 from html import unescape
@@ -142,7 +142,7 @@ def led_to(desk, task, words):
 
 @pytest.fixture
 def failed(make_task, person):
-    """A task of two languages whose audit is done; German was wrong each time, and the limit let it pass."""
+    """A task of two languages after its audit. German was always wrong, but within the limit."""
     task = make_task([AGREED] * 12 + [("fr",) * 3] * 8, name="audited", audit_least=4, audit_recheck=0, audit_limit=1)
     ann, ada = person("ann", "de fr"), person("ada", adjudicates=True)
     while lease := take(ann, task):

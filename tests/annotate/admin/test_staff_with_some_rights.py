@@ -1,4 +1,4 @@
-"""Staff with permissions on annotators and tasks alone: what they may do to whom, by form, table, button and page."""
+"""Staff with permissions only for annotators and tasks: what they may do to whom."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -106,7 +106,7 @@ def signed_in(name):
 
 
 def state(person):
-    """All that any of the acts could change of a person."""
+    """Return everything about a person that an act could change."""
     user = User.objects.get(pk=person.user_id)
     return (
         *(user.get_full_name(), user.email, user.is_active, user.is_staff, user.is_superuser, user.password),
@@ -119,7 +119,7 @@ def state(person):
 
 
 def done(by, act, people, name):
-    """Who was changed when `by` did it to this one, and the answer; nothing of it stays."""
+    """Return who was changed by the act, and the response. The database is rolled back."""
     how, before, _ = ACTS[act]
     with transaction.atomic():
         before(people[name])

@@ -66,7 +66,7 @@ def test_the_whole_way(make_task, program):
 
 
 def answers_to(task, lease):
-    """What may be answered to a unit, as the documentation has it."""
+    """The possible answers to a unit, as documented."""
     return [answer["label"] for answer in task["answers"] if answer["asked"] == lease["asked"]]
 
 

@@ -1,4 +1,4 @@
-"""What is generated from the API's description: a client that does a whole campaign, and requests of every kind."""
+"""Code generated from the API schema: a client for a whole campaign, and requests of every kind."""
 
 import importlib
 import io

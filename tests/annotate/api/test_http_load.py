@@ -43,13 +43,13 @@ def database_url():
 
 @pytest.fixture
 def may_log():
-    """A test that sends what is no request appends to it."""
+    """Not empty if the server may log. Tests that send invalid requests append to it."""
     return []
 
 
 @contextmanager
 def serving(settings, tmp_path, may_log, *, workers=2):
-    """gunicorn as in real use, processes of four threads; yields its address, and looks through its log at the end."""
+    """gunicorn as in production, with four threads per process. Yields its address; checks its log at the end."""
     settings.PASSWORD_HASHERS = CHEAP
     tmp_path.mkdir(exist_ok=True)
     (tmp_path / "load_settings.py").write_text(f"from deploy.settings import *\nPASSWORD_HASHERS = {CHEAP}\n")
@@ -90,7 +90,7 @@ def server(settings, tmp_path, db, may_log):
 
 @pytest.fixture
 def three_servers(settings, tmp_path, db, may_log):
-    """Three servers of one process with one database and one data folder, as on three machines behind a proxy."""
+    """Three single-process servers with one database and one data folder, like three machines behind a proxy."""
     with ExitStack() as stack:
         folders = [tmp_path / f"server{number}" for number in range(3)]
         yield [stack.enter_context(serving(settings, folder, may_log, workers=1)) for folder in folders]
@@ -125,7 +125,7 @@ class Visitor:
 
 
 def by_pages(address, statuses, username):
-    """Logs in by the form, reads and answers; returns the texts that were answered, each with the answer."""
+    """Log in and answer posts by forms; return the answers by text."""
     visitor = Visitor(address, statuses)
     home = visitor.submit(visitor.send("/login/"), "/login/?next=/", username=username, password="a long password")
     assert "waiting in your languages" in home
@@ -175,7 +175,7 @@ def test_thirty_two_people_at_once_lose_nothing_and_only_what_was_acknowledged_i
 
 @pytest.mark.sqlite_only
 def test_pages_are_read_while_more_people_wait_to_write_than_the_server_has_threads_for_reading(server, person):
-    """As they do while a command opens a large task: the server has two times four."""
+    """As while a command opens a large task. The server has eight threads."""
     names = [person(f"reader{number}", "de en").user.username for number in range(12)]
     visitors = [Visitor(server, Counter()) for _ in names]
     pages = [visitor.send("/login/") for visitor in visitors]
@@ -238,7 +238,7 @@ def test_forty_connections_that_send_a_part_of_a_request_keep_nobody_waiting(ser
 
 
 def test_a_form_that_arrives_in_parts_is_read_to_its_end(server, person):
-    """At each place where a packet may end."""
+    """For each place where a packet may end."""
     person("ann", "de en")
     visitor = Visitor(server, Counter())
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.send("/login/"))[1]

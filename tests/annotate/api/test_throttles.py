@@ -1,4 +1,4 @@
-"""How many requests a minute the API takes, from one person and from one address."""
+"""Limits on API requests per minute, by person and by address."""
 
 import multiprocessing
 import os
@@ -24,7 +24,7 @@ BEGUN = 60 * 30_000_000.0  # seconds: a minute begins
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands at ten seconds of a minute, and that a test moves on."""
+    """A clock stopped at second ten of a minute, which tests move on."""
     moved = SimpleNamespace(now=BEGUN + 10)
     monkeypatch.setattr(api_access, "time", SimpleNamespace(time=lambda: moved.now))
     return moved

@@ -1,4 +1,4 @@
-"""Webhooks: what is sent to them, signed, again after failures, and to whom nothing is sent."""
+"""Webhooks: their content, signatures, retries, and who gets nothing."""
 
 import hmac
 import json
@@ -63,7 +63,7 @@ def program(client, manager):
 
 @pytest.fixture
 def settled(make_task, ann, manager, receiver):
-    """settled(2) is a task of two items, which Ann has settled, and a webhook to which that is to be sent."""
+    """settled(2) returns a task of two items settled by Ann, and a webhook that awaits their events."""
 
     def make(items=1):
         task = make_task([DISPUTED] * items)

@@ -58,13 +58,13 @@ def checked(task, **fields):
 
 
 def drawn(task, number, purpose):
-    """The ids that the task's lots draw first."""
+    """Return the ids that the task's random draw puts first."""
     keys = task.units.values_list("item__key", flat=True)
     return set(hash_order.drawn(keys, number, lots=task.lots, purpose=purpose))
 
 
 def exported(task, *columns):
-    """The rows that an export of the task has."""
+    """Return the rows of an export of the task."""
     counts = Counts(task.kind, has_masks=False, tallies={})
     made = batches(Export(task, "", ""), columns_of(task, with_text=False), counts)
     return [row for _, rows in made for row in rows.select(columns).to_pylist()]
@@ -283,7 +283,7 @@ def test_an_answered_unit_that_is_added_goes_to_an_adjudicator_who_is_told_nothi
 
 
 def test_what_somebody_else_has_decided_is_drawn_in_its_turn_and_does_not_count(make_task, ann):
-    """So every unit of a queue has the same chance of a check, which an export states."""
+    """All units of a queue then have the same chance of a check, and exports state it."""
     task = make_task([DISPUTED] * 20)
     order = hash_order.drawn(task.units.values_list("item__key", flat=True), 20, lots=task.lots, purpose="check")
     for unit in task.units.filter(item__key__in=order[:3]):

@@ -24,7 +24,7 @@ WRONG = 4  # of the audit, found before the others are read
 
 @pytest.fixture
 def audited(make_task, person):
-    """A task whose language fails its audit whatever the AUDITED posts say that are left, since others were wrong."""
+    """A task whose language fails its audit whatever the last AUDITED answers are, because others were wrong."""
     entries = [AGREED] * (LEFT + AUDITED + WRONG)
     task = make_task(entries, audit_least=AUDITED + WRONG, audit_recheck=0, audit_limit=0.01)
     doubter, arbiter = person("doubter", "de"), person("arbiter", adjudicates=True)
@@ -39,7 +39,7 @@ CHECK_LIMIT = contesting.check_limit
 
 @pytest.fixture
 def checks(monkeypatch):
-    """The threads come to the check of the limit together, each with its own unit locked and moved."""
+    """All threads reach the check of the limit together, after each has moved its own unit."""
     together, looked, contested = threading.Barrier(AUDITED, timeout=HANGS), [], []
     real_contest = contesting.contest
 
@@ -114,7 +114,7 @@ def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_t
 def test_an_extension_and_the_last_audit_at_once_leave_nothing_behind_and_wait_for_each_other_in_one_order(
     audited, person, monkeypatch
 ):
-    """What is added are copies of posts that the reader's answer moves, and others that it cannot know of."""
+    """The added items include copies of posts that the reader's answer moves."""
     ann = person("ann", "de")
     for _ in range(AUDITED - 1):
         judge(ann, take(ann, audited).pk, Answer("de"))

@@ -1,4 +1,4 @@
-"""The audit of the detectors' agreement: the people asked, what counts, and what follows."""
+"""The audit of the detectors' agreement: who is asked, what counts, and the consequences."""
 
 from collections import Counter
 

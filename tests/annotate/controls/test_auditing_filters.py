@@ -1,4 +1,4 @@
-"""The audit of a filter, from the corpus to the cards: both sides are read mixed, and told apart afterwards."""
+"""The audit of a filter, from the corpus to the cards: people read both sides mixed; the report separates them."""
 
 import json
 import re
@@ -25,7 +25,7 @@ ANN_READS = "en"
 
 @pytest.fixture
 def audited(tmp_path, capsys):
-    """audited(kept=6, dropped=4) opens a task that audits the filter, in which one person is asked of each pair."""
+    """audited(kept=6, dropped=4) opens a task that audits the filter, with one reader for each pair."""
 
     import_filtered(tmp_path)
 
@@ -50,7 +50,7 @@ def dropped_of(task):
 
 
 def read_all(task, annotator, is_toxic):
-    """The annotator answers or skips whatever they are given; is_toxic: id -> whether, None to skip."""
+    """Answer or skip all of the annotator's pairs. is_toxic: id -> True, False, or None to skip."""
     interventions.agree(annotator, task.name)
     while lease := take(annotator, task):
         toxic = is_toxic(lease.unit.item.key)
@@ -178,7 +178,7 @@ def test_a_card_tells_of_audits_that_somebody_read_each_with_its_table(audited, 
 
 
 def shape(value):
-    """What there is of an answer, without what it says."""
+    """Return the keys and types of a JSON value, without its contents."""
     if isinstance(value, dict):
         return {key: shape(part) for key, part in value.items()}
     return type(value).__name__
@@ -215,7 +215,7 @@ def test_neither_page_nor_api_tells_what_was_kept_and_what_was_dropped(audited, 
 
 
 def page_without(text, unit):
-    """A page's words without those of the pair, of guidelines and of scripts."""
+    """Return a page's words without those of the pair, the guidelines and scripts."""
     text = re.sub(r'(?s)<details id="guidelines".*?</details>', "", text)
     for field in unit.item.fields.values():
         for line in field.splitlines():

@@ -1,4 +1,4 @@
-"""Checks of readers who decide alone: who is checked, what becomes of the unit, and what is counted."""
+"""Checks of single readers: who is checked, the unit's next stage, and the counts."""
 
 from collections import Counter
 

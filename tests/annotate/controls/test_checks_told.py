@@ -1,4 +1,4 @@
-"""What is told of the checks of people who decide alone: in exported sets, by commands, on the manager's page."""
+"""How checks of single readers are reported: in exported sets, by commands and on the manager's page."""
 
 import io
 import json
@@ -32,13 +32,13 @@ NO_SECOND = "There is only one adjudicator, so nobody can give a second opinion"
 
 @pytest.fixture
 def gold(data_dir, tmp_path):
-    """Where exported sets are put."""
+    """The folder for exported sets."""
     with_manifest()
     return tmp_path
 
 
 def rows_of(task, folder):
-    """Id -> what an exported row says of who decided, with the manifest."""
+    """Return who decided each exported row, by id, and the manifest."""
     manifest = export(task, folder)
     rows = {row["id"]: row for row in json_lines(folder / "gold.jsonl")}
     columns = ("label", "decided_by", "check_chance", "checked", "first_label")

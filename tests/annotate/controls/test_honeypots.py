@@ -1,4 +1,4 @@
-"""Gold answers in the queue: how often they come, and that the count of what waits does not betray them."""
+"""Gold answers in the queue: how often they come, and that the count of waiting items does not reveal them."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ def waiting(annotator, task):
 
 
 def answer(annotator, task, label="1"):
-    """Answer the next unit; tells whether it was a honeypot."""
+    """Answer the next unit; return whether it was a honeypot."""
     return close(annotator, take(annotator, task), label)
 
 
@@ -39,7 +39,7 @@ def close(annotator, lease, label="1"):
 
 
 def whole_day(annotator, task, most=1000):
-    """Everything that there is for the annotator: was it a honeypot, and how many waited before it was answered."""
+    """Answer all units. Return for each how many waited before it and whether it was a honeypot."""
     day = []
     while len(day) < most and (lease := take(annotator, task)):
         day.append((waiting(annotator, task), close(annotator, lease)))
@@ -50,7 +50,7 @@ def whole_day(annotator, task, most=1000):
 
 
 def one_after_the_other(work, states):
-    """The honeypots that come, by asking before each unit whether it is a honeypot's turn in its language."""
+    """Count the coming honeypots by checking before each unit whether it is a honeypot's turn in its language."""
     states = {language: dict(state) for language, state in states.items()}
     for state in states.values():
         state["given"] = sum(map(state["is_pot"], range(state["place"]))) - state["late"]

@@ -1,4 +1,4 @@
-"""What people have said of posts in other tasks: labels that are reused, and decoys."""
+"""Answers from other tasks: reused labels, and decoys."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ SEED = "5"
 
 @pytest.fixture
 def posts(db):
-    """posts(3, DUTCH) puts posts into the corpus that nobody has been asked about yet."""
+    """posts(3, DUTCH) adds three new posts to the corpus."""
     numbers = itertools.count(1)
 
     def make(count, rankings=GERMAN, text=None):
@@ -109,7 +109,7 @@ def sample(language, items, seed):
 
 
 def say(task, reader, answers):
-    """Answers to the units of a task in the order of the draw; None is a skip."""
+    """Answer the units of a task in the order of the draw; None is a skip."""
     for answer in answers:
         lease = take(reader, task)
         if answer is None:

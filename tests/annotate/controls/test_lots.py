@@ -1,4 +1,4 @@
-"""Lots that nobody can foresee and everybody can check: what an export tells of them, and what verify_lots finds."""
+"""Random draws that nobody can foresee and everybody can verify: what exports contain, and what verify_lots finds."""
 
 import io
 
@@ -86,7 +86,7 @@ def worked_on_records():
 
 
 def passed(annotator, task, language):
-    """The annotator goes through practice and test."""
+    """Take the practice and the test as the annotator."""
     acts.begin(annotator, task, language, "practice")
     trial = acts.begin(annotator, task, language, "test")
     for question in trial.answers.order_by("position"):
@@ -176,7 +176,7 @@ def test_the_command_prints_a_table_and_a_verdict(posts):
 
 
 def change_line(folder, lot, change):
-    """Change the first line of a lot in which something was drawn."""
+    """Change the first line of a random draw that is not empty."""
     rewrite(folder, "lots.jsonl", lambda lines: change(next(x for x in lines if x["lot"] == lot and x["drawn"])))
 
 
@@ -197,7 +197,7 @@ def test_no_where_a_row_says_otherwise_than_its_lot_whether_it_was_audited(posts
 
 
 def _without(count, is_one):
-    """Removes the first so many of these rows."""
+    """Remove the first rows of this selection."""
 
     def change(rows):
         gone = [row for row in rows if is_one(row)][:count]
@@ -208,7 +208,7 @@ def _without(count, is_one):
 
 
 def _set_back(rows):
-    """A checked row has the label that its reader gave, as if the adjudicator had confirmed it."""
+    """Give a checked row its reader's label, as if the adjudicator had confirmed it."""
     row = next(row for row in rows if row["checked"])
     row["label"] = "fr"
     for judgment in row["judgments"]:
@@ -217,7 +217,7 @@ def _set_back(rows):
 
 
 def _relabelled(rows):
-    """An audited row has another label, and what was said of it stays."""
+    """Give an audited row another label, but keep its judgments."""
     next(row for row in rows if row["stratum"] == "audited" and row["decided_by"] == "adjudicator")["label"] = "fr"
 
 
@@ -284,7 +284,7 @@ def _outcome_of(row, language):
 
 
 def _swap(entries):
-    """A gold answer is given one unit of work later."""
+    """Move a gold answer one unit of work later."""
     at = next(
         n for n in range(len(entries) - 1) if isinstance(entries[n][3], str) and not isinstance(entries[n + 1][3], str)
     )
@@ -298,18 +298,18 @@ def _swap(entries):
 
 
 def _other_order(entries):
-    """Two gold answers change places."""
+    """Swap two gold answers."""
     first, second = [entry for entry in entries if isinstance(entry[3], str)][:2]
     first[3], second[3] = second[3], first[3]
 
 
 def _other(line):
-    """A unit that was not drawn."""
+    """Return a unit that was not drawn."""
     return next(key for key in line["frame"] if key not in line["drawn"])
 
 
 def _forgotten(line):
-    """A gold answer is left out of those of a person."""
+    """Leave out one of a person's gold answers."""
     met = {entry if isinstance(entry, str) else entry[3] for entry in line["drawn"]}
     line["frame"].remove(next(key for key in line["frame"] if key not in met))
 

@@ -1,4 +1,4 @@
-"""Exports as people really have them: what is odd in them is kept, or reported as lost, or refused with a sentence."""
+"""Odd exports from real use: oddities are kept, reported as lost, or refused with a message."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The forecast: that its range holds in simulated campaigns, also large ones, and that it says what a manager would."""
+"""The forecast: its range holds in simulated campaigns, small and large, and matches a manager's judgment."""
 
 from collections import Counter
 from math import inf
@@ -26,7 +26,7 @@ WORK = [Queue("de", 4000), Queue("en", 9000), Queue("hr", 6000)]
 
 
 def seen(key, queues, seconds=12.0, hours=2.0, **how):
-    """A reader who has worked on five days a week for six weeks, at a steady pace."""
+    """A reader who has worked five days a week for six weeks at a steady pace."""
     return Reader(
         key, queues, **{"answers": 15_000, "seconds": seconds, "worked": 30, "days": 42, "hours": hours} | how
     )
@@ -93,7 +93,7 @@ def test_twice_as_slow_takes_about_twice_as_long():
 
 
 def test_a_reader_of_two_languages_goes_where_most_is_left_to_do():
-    """In the order of the draw: what is behind comes first."""
+    """The queue that is behind comes first, in the order of the draw."""
     crew = [seen("both", ("de", "hr")), seen("de", ("de",)), seen("hr", ("hr",))]
     even = forecast([Queue("de", 6000), Queue("hr", 6000)], crew, USUAL).queues
     behind = forecast([Queue("de", 6000, whole=6000), Queue("hr", 6000, whole=60_000)], crew, USUAL).queues

@@ -1,4 +1,4 @@
-"""Which further work narrows a task's accuracy most per hour: the counts are the task's, and the commands do it."""
+"""Which further work narrows the interval of accuracy most per hour, from the task's own counts."""
 
 import io
 import json
@@ -33,7 +33,7 @@ FRENCH = ("fr", "fr", "fr")
 
 @pytest.fixture
 def task(make_task, person):
-    """A task of 200 posts, of which 15 of 150 audits and 6 of 50 checks are chosen, that people have worked through."""
+    """A finished task of 200 posts, with 15 of 150 agreed posts audited and 6 of 50 others checked."""
     options = {"audit_share": 0.1, "audit_least": 2, "audit_recheck": 0.2, "audit_limit": 1}
     options |= {"check_share": 0.12}
     task = make_task([AGREED] * 90 + [FRENCH] * 60 + [DISPUTED] * 50, **options)
@@ -76,7 +76,7 @@ def test_each_kind_of_work_reaches_the_wished_width_or_is_all_there_is(task):
 
 
 def test_the_commands_narrow_accuracy_as_much_as_they_say(task):
-    """What is written beside each kind of work is run as it stands; then the width is what was foretold."""
+    """Run the command shown for each kind of work; the width is then as predicted."""
     wished = 0.8 * further_work(task)["width"]
     out = io.StringIO()
     call_command("audit", "task", "--width", str(100 * wished), json=True, stdout=out)
@@ -92,7 +92,7 @@ def test_the_commands_narrow_accuracy_as_much_as_they_say(task):
 
 
 def read_all(task, truth, reader, adjudicator):
-    """Both work until nothing is left for them. truth: key -> label, of posts that are not as the detectors say."""
+    """Have both work until nothing is left. truth: key -> label, for posts on which the detectors are wrong."""
     while lease := take(reader, task):
         judge(reader, lease.pk, Answer(truth.get(lease.unit.item.key) or lease.unit.agreed_label or "de"))
     for unit in list(to_adjudicate(task, adjudicator)):
@@ -100,7 +100,7 @@ def read_all(task, truth, reader, adjudicator):
 
 
 def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task, person, tmp_path):
-    """A quarter of German is French; what people then read of it is checked like disputed posts, and is no audit."""
+    """A quarter of the German posts is French. Later answers on them are checked as for disputed posts, not audits."""
     world = World(make_task, tmp_path)
     votes = [FRENCH] * 200 + [AGREED] * 120 + [DISPUTED] * 20
     entries = [{"key": f"post-{n}", "votes": vote} for n, vote in enumerate(votes)]

@@ -1,4 +1,4 @@
-"""status, corpora, tasks, draws, predictors: what there is, what it lacks, and what to do next."""
+"""status, corpora, tasks, draws, predictors: what exists, what is missing, and what to do next."""
 
 import io
 import json

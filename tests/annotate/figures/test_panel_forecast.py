@@ -1,4 +1,4 @@
-"""What a panel would do is known before a task is opened: agreement, errors and people's work, computed by hand."""
+"""The forecast for a panel before a task is opened: agreement, errors and people's work, computed by hand."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`assay plan` and the widths of intervals: how much must be drawn and read, and what more or fewer audits change."""
+"""`assay plan` and interval widths: how much to draw and read, and the effect of more or fewer audits."""
 
 import io
 import json
@@ -173,7 +173,7 @@ def task(**options):
 
 
 def test_as_many_audits_as_before_make_most_recalls_half_as_wide():
-    """Before, 2% and at least 30 of each label were 1,498 audits, and the recall of the labels shown was this wide."""
+    """The former default, 2% and at least 30 of each label, made 1,498 audits and these widths of recall."""
     figures = widths(task(), STREAM, 10_000, Expected(voted=True), 12)
     of = {row["language"]: row["recall"] for row in figures["languages"]}
     assert next(row for row in figures["curve"] if row["share"] == 0.2)["audits"] == pytest.approx(1_505, abs=3)
@@ -184,7 +184,7 @@ def test_as_many_audits_as_before_make_most_recalls_half_as_wide():
 
 
 def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
-    """By default 30% of confirmed audits are checked, not 20%: as many posts are read if fewer are audited."""
+    """By default 30% of confirmed audits are checked, not 20%, so fewer audits take the same reading."""
     draws = ((0.2, 0.2), (0.185, OPTIONS["audit_recheck"].default))
     further, checked = (
         widths(task(audit_share=share, audit_recheck=recheck), STREAM, 10_000, Expected(voted=True), 12)

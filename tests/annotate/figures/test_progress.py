@@ -1,4 +1,4 @@
-"""What waits in each queue and who can read it, each person's own day, and a finish that is far away."""
+"""The queues and their readers, each person's day, and a distant finish."""
 
 import re
 from datetime import timedelta

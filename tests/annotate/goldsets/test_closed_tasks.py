@@ -1,4 +1,4 @@
-"""Closing a task: what its units come to of which nobody can be asked any more, and what the set tells of that."""
+"""Closing a task: the outcome of units that nobody will answer, and how the set reports it."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""The gold set, as files, of a task on which people have really worked: its rows, its manifest and its card."""
+"""The files of a gold set from a task with real answers: rows, manifest and card."""
 
 import json
 from collections import Counter
@@ -178,7 +178,7 @@ def test_the_card_names_the_licence_as_the_hub_does_or_as_it_is(task, out):
 
 
 def test_an_unfinished_set_says_so_and_lists_waiting_posts_only_once_the_task_is_closed(task, people, out, capsys):
-    """Nobody at work must learn which posts are not in the set yet."""
+    """Annotators must not learn which posts are missing from the set."""
     [quick, *_], _ = people
     judge(quick, take(quick, task).pk, Answer("en"))
     call_command("export_gold", "gold", out=out)

@@ -1,4 +1,4 @@
-"""The folder of a set: what it replaces and leaves alone, of which moment it is, and that it comes as a whole."""
+"""A set's folder: what an export replaces and leaves, which moment it shows, and that it appears as a whole."""
 
 import os
 import shutil
@@ -106,7 +106,7 @@ def test_an_unknown_task_or_a_lost_corpus_is_one_sentence(task, data_dir, out):
 
 
 def in_another_connection(operation):
-    """Runs operation in a thread with its own connection; returns whether it was done."""
+    """Run the operation in a thread with its own connection; return whether it finished."""
     failed = []
 
     def run():

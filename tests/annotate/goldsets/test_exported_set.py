@@ -1,4 +1,4 @@
-"""What stands in the gold set of a task that people have finished, and what no failure does to it."""
+"""The contents of a finished task's gold set, and its safety when an export fails."""
 
 import errno
 import hashlib
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.on_sqlite
 
 
 def make_finished(small):
-    """Everything answered, skipped, settled or discarded by people; one answer was taken back."""
+    """A task that people have finished, with answers, skips, decisions, discarded items and one undone answer."""
     shutil.copytree(small, django_settings.DATA_DIR, dirs_exist_ok=True)
     people, task = make_people(), open_small(Corpus.objects.create(name=SMALL))
     quick = people[0][0]
@@ -68,7 +68,7 @@ def finished(world):
 
 @pytest.fixture
 def exported(world, data_dir):
-    """The folder of a set that was exported as the task was finished."""
+    """The folder of a set exported when the task was finished."""
     return data_dir / "exported"
 
 
@@ -291,7 +291,7 @@ def test_where_the_text_may_not_leave_no_file_holds_it_or_what_leads_to_it(finis
 
 @pytest.fixture
 def earlier(exported, out):
-    """An earlier export, which must be left as it was; so are its neighbours."""
+    """An earlier export, which must stay as it was, like its neighbours."""
     shutil.copytree(exported, out)
     before = files(out)
     yield out
@@ -359,7 +359,7 @@ def test_a_stop_by_the_keyboard_leaves_the_earlier_export_as_it_was(finished, ea
 
 
 def test_the_datasets_library_never_gives_the_rows_of_an_earlier_export(finished, exported, out, tmp_path):
-    """It keeps what it has read, by the folder's last name and the version in the card."""
+    """The library caches data by the folder's name and the version in the card."""
 
     def loaded(folder):
         splits = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))

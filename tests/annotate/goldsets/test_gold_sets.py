@@ -1,4 +1,4 @@
-"""Gold sets as they stand on disk: read, and refused where somebody has edited them by hand."""
+"""Gold sets on disk: how they are read, and refused after edits by hand."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ VERSIONS = {"langid": "1.1.6", "cld2": "0.42", "fasttext": "0.9.2 lid.176.ftz"}
 
 
 def write_set(folder, rows=ROWS, **changes):
-    """A folder as an export of format 2 leaves it."""
+    """A folder as an export in format 2 writes it."""
     manifest = {
         "format": 2,
         "finished": True,
@@ -59,7 +59,7 @@ def folder(tmp_path):
 
 
 def edit(path, change):
-    """The file's lines, changed: a function of their list."""
+    """Change the lines of a file by a function of their list."""
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join(change(lines)))
 

@@ -29,7 +29,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def run(out, capsys):
-    """Runs the command on a file, or on the given content, and returns what it said; any share may be refused."""
+    """Run the command on a file or on content, and return its output. Any share of rows may be refused."""
 
     def run(content, *, design="uniform", name="twitter", out=out, max_rejects="100%", **options):
         path = content

@@ -1,4 +1,4 @@
-"""Columns made of columns, as rows would give them one by one, and rows as the lines that json.dumps would write."""
+"""Columns computed from columns match row-by-row results, and rows match the lines of json.dumps."""
 
 import json
 from datetime import UTC, datetime

@@ -39,7 +39,7 @@ def rows_of(values, language="en", split="train", label="Good"):
 
 
 def published_reader(path):
-    """As the readers of XGLUE's files do it."""
+    """Read a file as the XGLUE readers do."""
     with path.open(encoding="utf-8-sig") as file:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 

@@ -1,4 +1,4 @@
-"""check_kind says of a right file what people will see."""
+"""check_kind describes what people will see of a valid file."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The forms of an answer that is a set of labels, or one of two systems, of which a lot puts one first."""
+"""The answer forms `labels` (a set of labels) and `pair` (one of two systems in random order)."""
 
 import hmac
 import inspect

@@ -1,4 +1,4 @@
-"""What the question editor writes into a kind's file: what was changed, and nothing else."""
+"""The question editor writes only the changes into a kind's file."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""One sentence refuses a wrong file of a kind, with its line; what a right one says; what is told of such files."""
+"""Files of kinds: an invalid one is refused in a sentence with the line; a valid one is read and described."""
 
 import re
 
@@ -277,7 +277,7 @@ def test_every_kind_that_comes_with_assay_states_its_pace():
 
 
 def test_shipped_guidelines_call_each_answer_as_its_button_does():
-    """The English name may stand once in brackets behind it."""
+    """The English name may follow once in brackets."""
     shipped = [(kind, language, file) for kind in KINDS.values() for language, file in kind.guidelines.items()]
     named = [(kind, language, text) for kind, language, text in shipped if language != "en" and kind.answers]
     assert len(named) > 5

@@ -89,13 +89,13 @@ def corpus(db, tmp_path):
 
 
 def forget():
-    """Leave what a process that has just started knows."""
+    """Clear caches, as in a new process."""
     kind_of.cache_clear()
     LANGUAGES.data = {code: language for code, language in LANGUAGES.data.items() if code in LISTED}
 
 
 def label_all(client, annotator, task, label_of=LABELS.get):
-    """Answers over the API, each with the post's own label."""
+    """Answer all units through the API with the posts' own labels."""
     client.force_login(annotator.user)
     by_text = {text: key for key, text in POSTS.items()}
     while lease := client.post(f"/api/v1/tasks/{task}/next/").json()["lease"]:
@@ -250,7 +250,7 @@ def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):
 
 @pytest.fixture
 def predicted(corpus, which, tmp_path):
-    """A classifier that is right on all posts but the last, which it calls English."""
+    """A classifier that is right on all posts except the last, which it labels English."""
     path = tmp_path / "mine.tsv"
     path.write_text("".join(f"{key}\t{'en' if key == '6' else label}\n" for key, label in LABELS.items()))
     call_command("import_predictions", "naija", str(path), name="mine", version="1", languages=which, verbosity=0)
@@ -260,7 +260,7 @@ def predicted(corpus, which, tmp_path):
 
 @pytest.fixture
 def labelled(predicted, which, person, client, monkeypatch):
-    """All posts labelled by two readers of all four, in a task of the file: one confirms what the other names."""
+    """A task of the file in which two readers labelled all posts: one confirms the other's labels."""
     monkeypatch.setattr(language, "LEAST_LETTERS", 1000)
     options = {**NO_CHECKS, "corpus": "naija", "seed": "1", "verbosity": 0}
     call_command("open_task", "which", kind=str(which), size=6, **options)
@@ -315,7 +315,7 @@ def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, kind_
 
 
 def decoys(labelled, kind_file, name):
-    """Language -> the labels of the posts that are hidden among those that are drawn for it."""
+    """Return the labels of the decoys for each language."""
     options = {"corpus": "naija", "seed": "1", "predictor": "mine", "decoy_share": 1.0, "verbosity": 0}
     drawn = {"design": "precision", "languages": ["pcm", "pt-BR"], "size": 9}
     call_command("open_task", name, kind=str(kind_file), **drawn, **options)

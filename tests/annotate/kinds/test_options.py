@@ -1,4 +1,4 @@
-"""Options, each declared once: how they are read, checked and told."""
+"""Options, each declared once: how they are parsed, checked and described."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -113,7 +113,7 @@ def test_the_help_says_the_default_and_whose_is_another():
 
 @pytest.mark.parametrize("option", [*OPTIONS.values(), *DRAW_OPTIONS.values()], ids=lambda option: option.name)
 def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_command(option):
-    """Declared once: the command's differs in nothing but that what is left out is left to the kind, or the design."""
+    """Declared once: the command's option differs only in its default, which the kind or the design supplies."""
     if option.default is not None:
         assert option.value(written(option.default)) == option.check(option.default) == option.default
     [command_option] = [candidate for candidate in open_task.OPTIONS if candidate.name == option.name]

@@ -57,7 +57,7 @@ def test_which_qualifications_hold_is_shown_by_as_many_queries_however_many_ther
 
 @pytest.fixture
 def honeypot(make_records_task, ann, person):
-    """A record that is hidden in the queue, known as 1, to which Ann said 1 and Bea 0."""
+    """A hidden gold record with answer 1, which Ann answered 1 and Bea 0."""
     task = make_records_task(count=4, name="hidden", gold={"queue": ["1"]}, gold_share=0.5)
     for annotator, label in ((ann, "1"), (person("bea", "en"), "0")):
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Guidelines, practice and the test on pages and by the API; and what they never tell."""
+"""Guidelines, practice and the test on pages and through the API, and what they never reveal."""
 
 import json
 import re
@@ -137,7 +137,7 @@ def test_an_explanation_is_of_ones_own_answered_practice_alone(task, ann, as_ann
 
 
 def test_nothing_on_a_page_tells_what_is_right_before_the_end_of_the_test(make_tested, ann, as_ann):
-    """Two tests that differ in what is right alone, with the same answers, are the same pages."""
+    """Two tests that differ only in the right answers show the same pages for the same answers."""
     seen = []
     for label in ("1", "0"):
         task = make_tested(name=f"crowd{label}", gold={"test": [label] * 8})
@@ -285,7 +285,7 @@ def test_a_program_qualifies(make_tested, program, ann):
 
 
 def test_no_reply_during_a_test_tells_what_is_right(make_tested, program, ann):
-    """Two tests that differ in what is right alone, and answers that are the same, give the same replies."""
+    """Two tests that differ only in the right answers give the same replies to the same answers."""
     transcripts = []
     for label in ("1", "0"):
         task = make_tested(name=f"crowd{label}", gold={"practice": ["1"], "test": [label] * 8})

@@ -1,4 +1,4 @@
-"""Practice and the test: whom they are for, what they open, what they ask, and what they tell and when."""
+"""Practice and the test: who takes them, what passing allows, the questions, and the feedback."""
 
 import pytest
 

@@ -16,7 +16,7 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobil
 
 
 def right_key(annotator, *, right=True):
-    """The key of the right answer, or of the wrong one, to the question on the screen."""
+    """Return the key of the right or the wrong answer to the question on the screen."""
     label = next_question(annotator.trials.filter(finished_at=None).get()).gold_answer.label
     return {"1": "Digit1", "0": "Digit2"}[label if right else OTHER[label]]
 
@@ -85,7 +85,7 @@ LONG = "Donaudampfschifffahrtsgesellschaft" * 6
 
 
 def every_step(page, task, annotator):
-    """Take a page through every step; yields the name of each as it is shown."""
+    """Take a page through every step and yield each step's name while it is shown."""
     page.goto("/")
     yield "home"
     page.goto("/tasks/crowd/")

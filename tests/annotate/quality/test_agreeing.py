@@ -23,7 +23,7 @@ DISPUTED = ("de en", "en de", "de")
 
 @pytest.fixture
 def people(person):
-    """people(3) makes three annotators."""
+    """people(3) creates three annotators."""
     return lambda count: [person(f"reader {n}", "en de fr") for n in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Which of two systems the people of a task prefer, from a file of judgments to what the command tells."""
+"""Which of two systems people prefer, from a file of judgments to the command's report."""
 
 import json
 
@@ -39,7 +39,7 @@ def file_of(tmp_path):
 
 
 def judged(texts, systems="a|b"):
-    """A row for each letter of the text of each message: what the people p0, p1 … say of it."""
+    """Return a row for each letter of each message's text: the answers of the people p0, p1, …"""
     names = {"t": "tie"}
     return [
         f"{message}|{systems} p{person} {names.get(letter, letter)}"
@@ -223,7 +223,7 @@ def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client
 
 
 def says(somebody, task, system, times=None):
-    """A person says of so many units, or of all that they are given, that the system is better; or tie."""
+    """Answer a number of units, or all of a person's units, in favour of a system, or with tie."""
     while times != 0 and (lease := take(somebody, task)):
         judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
         times = times and times - 1

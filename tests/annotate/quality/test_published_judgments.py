@@ -1,4 +1,4 @@
-"""The figures that were published of crowd sets come out of the commands that import and measure them."""
+"""The commands that import and measure crowd sets reproduce their published figures."""
 
 import json
 

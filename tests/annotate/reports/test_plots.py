@@ -1,4 +1,4 @@
-"""The plots: what they show, that they are sound XML, and that their letters can be read."""
+"""The plots: what they show, valid XML, and legible text."""
 
 import re
 from datetime import UTC, datetime, timedelta

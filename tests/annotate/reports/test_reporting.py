@@ -1,4 +1,4 @@
-"""The report of `evaluate` in its three forms, from whole reports to ones where nothing was measured."""
+"""The report of `evaluate` in its three formats, from complete reports to empty ones."""
 
 import copy
 import re
@@ -29,7 +29,7 @@ def of_label(measure, label, *figures, **more):
 
 
 def apart(measure, of, value, low, high, units=31000, **more):
-    """How far two predictors are apart."""
+    """The difference between two predictors."""
     better = "first" if low > 0 else "second" if high < 0 else None
     return row(measure, of, value, low, high, units) | {"better": better, "p": None, "p_holm": None} | more
 
@@ -291,7 +291,7 @@ PLAIN = ("kind", "measure", "measures", "plotted", "slug", "sections", "head", "
 
 
 def nasty(part):
-    """Every word of a report that comes from files, people or other programs, replaced."""
+    """Replace every word of a report that comes from files, people or other programs."""
     if isinstance(part, dict):
         return {
             NASTY if key in ("en", "cs") else key: value if key in PLAIN else nasty(value)

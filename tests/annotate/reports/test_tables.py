@@ -65,7 +65,7 @@ PAGE = "/docs/explanation/measuring/"
 
 @pytest.fixture
 def documented(client):
-    """Anchors of the rows of the table, in its order."""
+    """Return the anchors of the table's rows, in order."""
     text = client.get(PAGE).text
     first = re.search(r"<table>.*?</table>", text[text.index('id="estimators"') :], re.DOTALL)
     return re.findall(r'<tr id="([^"]*)">', first[0])

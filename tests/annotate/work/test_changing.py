@@ -1,4 +1,4 @@
-"""An answer that its person changes later: what becomes of the unit, who decides, and what nobody can tell from it."""
+"""Answers changed later: the unit's next stage, who decides, and what the change must not reveal."""
 
 import re
 from datetime import timedelta
@@ -201,7 +201,7 @@ def test_the_page_offers_the_change_of_what_cannot_be_taken_back_any_more(make_t
 
 @pytest.fixture
 def crowd(make_records_task, person):
-    """A task that hides gold answers, and the people at work in it."""
+    """A task with hidden gold answers, and its annotators."""
 
     def make(redundancy):
         gold = {"queue": ["1", "0"] * 10}

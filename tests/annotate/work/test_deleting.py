@@ -1,4 +1,4 @@
-"""close, reopen and delete: what becomes of a task, a corpus, a predictor, and what stays."""
+"""close, reopen and delete: what they change in tasks, corpora and predictors, and what they leave."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Flags on units: what becomes of what is disturbing, of personal data and broken text, and of questions."""
+"""Flags on units: disturbing content, personal data, broken text, and questions."""
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -255,7 +255,7 @@ def test_a_question_needs_words_and_none_is_too_long_or_of_a_kind_that_there_is_
 
 @pytest.fixture
 def question(make_task, person):
-    """A question of Ann's about a unit that she has open."""
+    """Ann's question about a unit that she has open."""
     task, ann = make_task([{"votes": DISPUTED, "text": "- one *two*\n<b> 3. three"}]), person("ann", "de")
     return flag(ann, take(ann, task), "question", "Is _this_ German?").flag
 

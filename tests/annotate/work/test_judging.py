@@ -1,4 +1,4 @@
-"""An answer or a skip: what is stored, what is refused, what several answers come to, and what is taken back."""
+"""Answers and skips: what is stored or refused, how several answers combine, and undo."""
 
 from datetime import timedelta
 
@@ -126,7 +126,7 @@ def test_the_same_again_returns_the_first_and_anything_else_is_refused_with_the_
 
 
 def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
-    """Otherwise a request that was delayed on its way would bring the answer back."""
+    """Otherwise a delayed request would restore the answer."""
     task, ann = make_task([DISPUTED]), person("ann", "de")
     lease = take(ann, task)
     judge(ann, lease.pk, GERMAN)
@@ -334,7 +334,7 @@ def test_pages_offer_to_take_back_only_what_is_new_enough(make_task, person, cli
 
 @pytest.fixture
 def set_back(monkeypatch):
-    """Sets the clock back by an hour, again each time that it is called."""
+    """Set the clock back by another hour at each call."""
 
     def move():
         now = timezone.now

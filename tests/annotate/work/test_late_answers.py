@@ -1,4 +1,4 @@
-"""Answers that come late, twice or from a second tab, and what becomes of the comment that was typed with them."""
+"""Answers that arrive late, twice or from a second tab, and the comments typed with them."""
 
 import re
 
@@ -102,7 +102,7 @@ def new_major_version(ann, task):
 
 
 def nothing(ann, task):
-    """The right stays."""
+    """Keep the right to answer."""
 
 
 # What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
@@ -120,7 +120,7 @@ COUNTED = [(nothing, 119), (lambda ann, task: close(task), None)]
 
 @pytest.fixture
 def held(make_records_task, ann, manager):
-    """A unit that Ann was given in a task with a test that she has passed, a gold answer or work."""
+    """A unit leased to Ann, work or a gold answer, in a task whose test she has passed."""
 
     def make(gold, happens, minutes):
         pots = {"queue": ["1", "0"] * 4, "test": ["1"]}

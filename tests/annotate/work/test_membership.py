@@ -92,7 +92,7 @@ def test_a_sheet_has_no_more_units_than_the_quota_leaves(make_task, ann):
 
 @pytest.fixture
 def case(make_task, ann):
-    """A task in which a unit waits for an adjudicator."""
+    """A task with a unit that waits for an adjudicator."""
     task = make_task([DISPUTED] * 3, skip_limit=1, rounds=1)
     skip(ann, take(ann, task).pk)
     return task.units.get(stage=stages.ADJUDICATION)

@@ -1,4 +1,4 @@
-"""The table of people, the accounts that it makes, and the links that invite people."""
+"""The table of people, the accounts created from it, and invitation links."""
 
 import io
 import re
@@ -32,7 +32,7 @@ def faults(text):
 
 @pytest.fixture
 def add(tmp_path, capsys):
-    """add("ann,Ann,de:5", "--again") imports a table with these lines; what the command printed, and its messages."""
+    """add("ann,Ann,de:5", "--again") imports a table with these lines and returns the output and the messages."""
     table = tmp_path / "people.csv"
 
     def run(lines, *options):

@@ -1,4 +1,4 @@
-"""The queue: which units are handed out, what is given back or runs out, and what people are told that waits."""
+"""The queue: which units are leased, leases that are released or expire, and the count of waiting units."""
 
 from datetime import timedelta
 
@@ -118,7 +118,7 @@ def test_a_late_answer_counts_while_nobody_else_has_the_place(make_task, readers
 
 
 def test_a_late_skip_counts_though_somebody_else_has_the_place(make_task, readers):
-    """A skip needs no place, and spares the reader the same post again."""
+    """A skip needs no place, and the reader does not get the same post again."""
     task, (ann, bea, _) = make_task([DISPUTED], skip_limit=2), readers("ann bea cem")
     lost = take(ann, task)
     expire(lost)
@@ -139,7 +139,7 @@ def test_an_answer_from_the_tab_of_the_first_lease_counts_for_the_second(make_ta
 
 
 def test_leases_left_behind_are_closed_when_their_holder_comes_back(make_task, readers):
-    """Also where the unit has gone on without them."""
+    """Even if the unit has moved on in the meantime."""
     task, (ann, bea) = make_task([DISPUTED] * 2, redundancy=2, skip_limit=1, rounds=1), readers("ann bea")
     left = take(ann, task)
     skip(bea, take(bea, task).pk)

@@ -35,7 +35,7 @@ GERMAN = Answer("de")
 
 
 class Reader:
-    """One annotator at work. Keeps what the operations acknowledged, and what they may never do to a person."""
+    """An annotator at work, with a record of acknowledged answers and of refusals."""
 
     def __init__(self, annotator, task, seed):
         self.annotator, self.task = annotator, task
@@ -45,7 +45,7 @@ class Reader:
         self.counts = Counter()
 
     def work(self):
-        """Work until nothing is left that this person is given, now and after what others do has come back."""
+        """Work until this person gets no more units, even after units come back from others."""
         tries = 20
         while tries and self.task.units.filter(stage=stages.QUEUED).exists():
             lease = take(self.annotator, self.task)
@@ -122,7 +122,7 @@ class Reader:
 
 
 def held_at_once(unit):
-    """How many people held the unit at the same time, at most, by what its leases say."""
+    """Return the largest number of people who held the unit at the same time, according to its leases."""
     moments = []
     for lease in unit.leases.select_related("judgment"):
         is_answer = lease.outcome in ("answered", "undone") and lease.judgment.kind == Judgment.ANSWER
@@ -193,7 +193,7 @@ def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_tas
 
 
 def slow_answers(monkeypatch):
-    """Have each answer, once it is stored, wait until all others wait or end; the event tells that it is."""
+    """Make each stored answer wait until all others wait or end. Return an event that is set once one is stored."""
     stored, real = threading.Event(), judgments.decide_or_route
 
     def slow(*args, **options):
@@ -207,7 +207,7 @@ def slow_answers(monkeypatch):
 
 @pytest.mark.parametrize("stale", [False, True])
 def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(make_task, person, monkeypatch, stale):
-    """What lease_locked counts anew, and what stops it if it ever should not."""
+    """lease_locked counts again after locking; if it did not, the database would refuse the lease."""
     task = make_task([DISPUTED])
     people = [person(f"reader{number}", "de") for number in range(8)]
     all_counted = threading.Barrier(len(people), timeout=HANGS)
@@ -229,7 +229,7 @@ def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(m
 
 @pytest.mark.postgres_only
 def test_the_statement_that_locks_a_unit_may_count_its_leases_as_they_were_before(make_task, person):
-    """The reason for the second count: PostgreSQL looks again at the row for which it waited, and at no other."""
+    """The reason for the second count: PostgreSQL rechecks only the row that it waited for."""
     task = make_task([DISPUTED])
     ann, bea = person("ann", "de"), person("bea", "de")
     locked, waiting = threading.Event(), threading.Event()
@@ -273,7 +273,7 @@ def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_to
 
 
 def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task, person, monkeypatch):
-    """Two tabs, or a hand that is faster than the network."""
+    """As from two tabs, or from a fast double click."""
     task, ann = make_task([DISPUTED] * 2), person("ann", "de")
     first = judge(ann, take(ann, task).pk, GERMAN)
     lease = take(ann, task)

@@ -1,4 +1,4 @@
-"""The queue in which a post begins, and where skips and answers in another language take it."""
+"""A post's first queue, and where skips and answers in another language move it."""
 
 import pytest
 from django.core.management import CommandError
@@ -261,7 +261,7 @@ def test_who_passed_under_earlier_guidelines_is_given_nothing_and_takes_nothing_
 
 
 def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records_task, person, manager):
-    """This holds although posts in them share a queue, since detectors do not tell them apart."""
+    """Although their posts share a queue, because detectors cannot distinguish them."""
     task = make_records_task(count=2, languages=("hr", "sr"), test_items=2, gold={"test": ["1", "0"]})
     ann, ben = person("ann", "hr"), person("ben", "hr sr")
     assert set(task.units.values_list("language", "item__language")) == {("hr", "hr"), ("sr", "sr")}

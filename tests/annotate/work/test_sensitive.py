@@ -1,4 +1,4 @@
-"""Work that may hurt: only people who agreed get it, only so much a day, and no text is shown unasked."""
+"""Sensitive work: only for people who consented, limited per day, and with hidden texts."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ TOXIC, NOT = Answer("toxic"), Answer("not-toxic")
 
 @pytest.fixture
 def hurting(make_records_task):
-    """hurting(4, a_day=2) opens a task with so many pairs, of which a person is given so many on a day."""
+    """hurting(4, a_day=2) opens a task with four pairs, of which a person gets two a day."""
 
     def make(count=4, *, a_day=50, **options):
         task = make_records_task("toxic_pairs", count, **options)
@@ -53,7 +53,7 @@ def answered(annotator, task, answer=NOT):
 
 
 def shown(client, task, page="answers/", **fields):
-    """The text of one of a task's pages, or of the reply to these fields."""
+    """Return the text of a task's page, or of the reply to these fields."""
     address = f"/tasks/{task.name}/{page}"
     return (client.post(address, fields, follow=True) if fields else client.get(address)).text
 

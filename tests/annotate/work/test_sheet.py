@@ -1,4 +1,4 @@
-"""Sheets: twenty items under one question, of which people mark only the odd ones."""
+"""Sheets: twenty items under one question, where people mark only the exceptions."""
 
 import re
 from datetime import timedelta
@@ -35,7 +35,7 @@ def start(client):
 
 
 def form(task, annotator, **marks):
-    """The form of the annotator's open sheet: Yes but for marks, such as p3="not-de" for the third post."""
+    """The form of the annotator's open sheet: Yes except for marks, such as p3="not-de" for the third post."""
     fields = {"lease": []}
     for lease in open_sheet(annotator, task):
         fields["lease"].append(lease.pk)
@@ -152,7 +152,7 @@ def test_a_task_that_asks_which_language_has_no_sheets(make_task, as_ann):
 
 
 def test_whoever_turns_to_one_by_one_begins_with_the_first_item_and_so_the_other_way(make_task, as_ann, ann):
-    """Also where all that is left is on the sheet that they leave."""
+    """Even if the only units left are on the sheet that they leave."""
     task = make_task([DISPUTED] * 3, asked="de")
     start(as_ann)
     assert "open with other readers" not in as_ann.get("/tasks/task/").text
@@ -191,7 +191,7 @@ def test_each_of_several_who_begin_at_once_has_a_whole_sheet(make_task, person):
 
 
 def test_units_that_somebody_took_before_they_were_locked_are_replaced_by_the_next(make_task, ann, person, monkeypatch):
-    """The statement that locks units may have begun before the other transaction ended."""
+    """The statement that locks units may start before the other transaction ends."""
     task = make_task([AGREED] * (3 * SHEET), asked="de")
     other = person("other", "de")
     with acting(other.user, task.name) as theirs:
@@ -228,7 +228,7 @@ LETTERS = {"KeyN": "т", "KeyU": "г", "KeyS": "ы", "KeyY": "н", "KeyJ": "о",
 
 @pytest.fixture
 def on_sheet(new_page):
-    """on_sheet(annotator) is that person with the first sheet before them."""
+    """on_sheet(annotator) opens the first sheet as that person."""
 
     def begin(annotator, layout=RUSSIAN, **options):
         page = new_page(user=annotator.user, **options)
@@ -247,7 +247,7 @@ def press(hands, keys):
 
 
 def row(hands):
-    """The number of the row that has the focus, from 1."""
+    """Return the number of the focused row, from 1."""
     return hands.page.evaluate(
         "1 + [...document.querySelectorAll('.posts > li')].findIndex(li => li.contains(document.activeElement))"
     )
