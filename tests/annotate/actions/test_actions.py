@@ -109,7 +109,7 @@ def test_cancelled_while_judgments_are_stored_none_is(tmp_path, monkeypatch):
 
 
 @pytest.mark.django_db
-def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_been_told(data_dir, tmp_path):
+def test_a_cancelled_import_keeps_and_reports_finished_files(data_dir, tmp_path):
     files = [posts(tmp_path / "a.jsonl", 0, 50), posts(tmp_path / "b.jsonl", 50, 5000)]
     options = {"corpus": "c", "files": files, "licence": "CC0-1.0"}
     progress = Recorded(until=files[0].stat().st_size + 1)

@@ -81,7 +81,7 @@ def test_reroute_counts_no_decoy_since_no_adjudicator_sees_it(make_task, capsys)
     ]
 
 
-def test_reroute_and_export_tell_what_no_adjudicator_may_decide(make_task, person, capsys, tmp_path):
+def test_reroute_and_export_report_cases_that_no_adjudicator_may_decide(make_task, person, capsys, tmp_path):
     task = make_task([DISPUTED, DISPUTED], rounds=1)
     with_manifest()
     both = person("both", "de", adjudicates=True)

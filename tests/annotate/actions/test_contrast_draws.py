@@ -113,7 +113,7 @@ def contrasted(corpus, *systems, size):
     return sample_contrasted(corpus, None, systems=systems, size=size, seed="1", labels=(), of_records=False)
 
 
-def test_a_label_and_one_that_it_stands_for_are_no_difference(demo_corpus, tmp_path):
+def test_a_label_and_its_equivalent_do_not_differ(demo_corpus, tmp_path):
     import_predictor(tmp_path, "good", 60)
     [sample] = contrasted(demo_corpus, "good@1", "langid", size=500)
     one, other = labels_of("langid"), labels_of("good@1")

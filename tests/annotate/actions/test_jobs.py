@@ -90,7 +90,7 @@ def begun_again(job):
     return state(again), again.data["accepted"]
 
 
-def test_jobs_are_done_beside_in_the_order_in_which_they_were_asked_for_and_say_what_their_commands_would(installed):
+def test_jobs_run_in_the_order_of_their_requests_and_report_like_their_commands(installed):
     done, refused, last = jobs = [importing(), importing("secret", column=["text=secret"]), importing("last")]
     assert (state(done), done.corpus) == (Job.WAITING, "july")
     assert worker().wait(HANGS) == 0
@@ -114,7 +114,7 @@ def test_two_jobs_of_one_corpus_wait_for_each_other_and_another_corpus_does_not_
     assert state(second) == Job.WAITING
 
 
-def test_of_two_workers_each_job_is_done_by_one(installed):
+def test_with_two_workers_each_job_runs_once(installed):
     jobs = [importing(name) for name in ("one", "two", "one")]
     workers = [worker(), worker()]
     assert [process.wait(HANGS) for process in workers] == [0, 0]
@@ -168,7 +168,7 @@ def test_what_has_ended_is_not_cancelled_and_what_has_not_is_not_removed(db, dat
     assert (list(Job.objects.all()), job_store.folder(job).exists()) == ([], False)
 
 
-def test_where_the_process_of_a_job_is_killed_it_stands_as_failed_and_the_next_one_is_done(running):
+def test_a_job_whose_process_is_killed_has_failed_and_the_next_one_runs(running):
     job, ours, theirs = running
     other = importing("other")
     os.kill(theirs, signal.SIGKILL)

@@ -180,7 +180,7 @@ def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus, capsys):
 
 
 @pytest.mark.django_db
-def test_who_was_invited_and_has_not_passed_the_test_is_asked_to_take_it(corpus, capsys, person):
+def test_invited_people_who_have_not_passed_the_test_are_asked_to_take_it(corpus, capsys, person):
     for number in range(3):
         person(f"p{number}", "en de fr")
     open_task(corpus)

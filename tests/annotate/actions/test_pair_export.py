@@ -147,7 +147,7 @@ EXPORTED = st.lists(
 
 
 @pytest.mark.parametrize("apart", ["message", "thread"])
-def test_what_is_to_stay_together_does_for_any_messages_threads_and_shares(apart):
+def test_messages_or_threads_are_never_split_whatever_the_shares(apart):
     @given(EXPORTED, st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
     def check(rows, shares):
         listed = [

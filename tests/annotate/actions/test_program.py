@@ -161,7 +161,7 @@ def test_the_many_options_of_a_task_read_in_sections(monkeypatch):
     assert len(headings) >= 10
 
 
-def test_what_was_left_out_is_said_in_a_line(capfd, tmp_path):
+def test_missing_arguments_are_named_in_a_line(capfd, tmp_path):
     message = "Required arguments are missing: --design, --name. See `assay import_gold --help`.\n"
     assert ended(capfd, "import_gold", "a.tsv", "--out", str(tmp_path / "gold")) == ("", message, 2)
     assert not (tmp_path / "gold").exists()

@@ -137,7 +137,7 @@ def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(op
     assert "no decoys" not in notes
 
 
-def test_whoever_wants_no_decoys_is_told_what_stays_unknown_and_not_that_there_are_none(open_task):
+def test_a_task_without_decoys_reports_what_stays_unknown(open_task):
     out, notes = open_task("t", *RECALL, "--decoy-share", "0", languages="de", size=20)
     assert "with --decoy-share 0, it is not known how often readers answer Yes by mistake" in notes
     assert "2% and 5%" in notes
@@ -170,9 +170,7 @@ def test_the_same_seed_draws_the_same_and_a_smaller_task_is_the_beginning_of_a_l
     assert set(one) != set(other)
 
 
-def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_card_say_so(
-    open_task, reader, tmp_path
-):
+def test_if_there_are_fewer_than_requested_all_are_drawn_and_command_and_card_state_it(open_task, reader, tmp_path):
     _, notes = open_task("t", *PRECISION, languages="de nl")
     task = Task.objects.get()
     sizes = Counter(task.units.values_list("asked", flat=True))

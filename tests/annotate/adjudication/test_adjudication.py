@@ -99,7 +99,7 @@ def test_only_units_that_wait_for_an_adjudicator_can_be_decided_and_the_second_i
     assert where(unit) == (stages.LABELLED, "de")
 
 
-def test_only_a_decision_of_ones_own_that_stands_is_taken_back(skipped, make_task, ada, eve, person):
+def test_people_can_undo_only_their_own_live_decisions(skipped, make_task, ada, eve, person):
     unit = skipped().units.get()
     settle(ada, unit.pk, GERMAN)
     with pytest.raises(NothingToUndo, match="You have no decision here to undo"):
@@ -132,7 +132,7 @@ def test_the_list_has_what_waits_in_the_order_of_the_draw_and_can_be_cut_to_a_qu
     assert list(to_adjudicate(task, ada)) == [german, french]
 
 
-def test_what_waits_for_another_adjudicator_is_told_once_the_task_is_closed(make_task, person, client):
+def test_units_waiting_for_another_adjudicator_are_reported_after_the_task_is_closed(make_task, person, client):
     task, both = make_task([DISPUTED, DISPUTED], rounds=1), person("both", "de", adjudicates=True)
     client.force_login(both.user)
     for sentence in (

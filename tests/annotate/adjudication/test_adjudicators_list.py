@@ -242,7 +242,7 @@ def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_o
     assert (again.settled, again.refused) == (outcome.settled, [])
 
 
-def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, ada, eve):
+def test_cases_that_have_changed_are_reported_and_the_others_are_settled(two_say, ada, eve):
     task = two_say("de -", "fr -", "en -", "de -", "de en")
     units = list(task.units.order_by("position"))
     chosen = agreed(to_adjudicate(task, ada), ada)
@@ -259,7 +259,7 @@ def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, 
     assert "no longer waiting" in reasons[None]
 
 
-def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, eve):
+def test_a_case_that_has_become_blind_is_not_settled_in_bulk_and_the_reason_is_not_revealed(two_say, ada, eve):
     task = two_say("de -", check_share=1.0)
     unit = task.units.get()
     chosen = agreed(to_adjudicate(task, ada), ada)

@@ -118,7 +118,7 @@ def everything(program, unit):
     return json.dumps([program.get(f"tasks/{unit.task.name}/adjudication/").json(), program.get(address(unit)).json()])
 
 
-def test_of_a_unit_that_is_checked_blind_no_vote_answer_or_history_is_told(doubted, program, ada):
+def test_no_vote_answer_or_history_of_a_blind_unit_is_revealed(doubted, program, ada):
     for decided in (False, True):
         if decided:
             settle(ada, doubted.pk, Answer("en", "I read the language"))
@@ -337,7 +337,7 @@ def test_the_list_is_shown_and_says_what_is_left_to_others(make_task, person, ad
     )
 
 
-def test_of_what_is_checked_blind_no_vote_is_told(make_task, person, ada):
+def test_no_vote_of_a_blind_check_is_revealed(make_task, person, ada):
     task, ann = make_task([AGREED], audit_least=1, audit_recheck=0), person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("fr"))
     (row,) = run(list=True).data["waiting"]

@@ -155,7 +155,7 @@ def twins(make_task, person):
     return make
 
 
-def test_a_case_that_is_checked_blind_stands_beside_no_other_and_no_other_beside_it(twins, ada, as_ada):
+def test_a_blind_case_is_never_listed_with_another_case(twins, ada, as_ada):
     plain, blind = twins(**NO_CHECKS | {"check_share": 1.0})
     assert (where(plain)[0], where(blind)[0]) == (stages.ADJUDICATION, stages.ADJUDICATION)
     assert of_one_text(plain, ada) == []

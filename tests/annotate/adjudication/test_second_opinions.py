@@ -62,7 +62,7 @@ NUMBERS = itertools.count()
 WAITS = (stages.ADJUDICATION, "")
 
 
-def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(seconded, ada, eve):
+def test_randomly_chosen_units_wait_for_another_adjudicator_and_the_rest_are_labelled(seconded, ada, eve):
     task, units = seconded(30, check_share=0.3)
     places = {unit.item.key: say(ada, unit, "de") for unit in units}
     by_lot = {key for key in places if hash_order.hit(0.3, lots=task.lots, purpose="second", key=key)}
@@ -86,7 +86,7 @@ def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_l
         ("de discard discard", 3, "", [1, 1, 1, 0]),
     ],
 )
-def test_two_who_agree_decide_and_otherwise_a_third_or_the_first(
+def test_two_who_agree_decide_and_if_they_differ_a_third_or_the_first_does(
     seconded, person, decisions, adjudicators, end, counts
 ):
     task, (unit,) = seconded()
@@ -173,7 +173,7 @@ def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_
     assert (differed, waits) == (seconded, 0)
 
 
-def test_of_two_who_agreed_either_can_take_the_decision_back(seconded, ada, eve):
+def test_either_of_two_who_agreed_can_undo_the_decision(seconded, ada, eve):
     for one, other in itertools.permutations((ada, eve)):
         task, (unit,) = seconded(name=f"of-{one.pseudonym.lower()}")
         say(ada, unit, "de")
@@ -188,7 +188,7 @@ def test_of_two_who_agreed_either_can_take_the_decision_back(seconded, ada, eve)
             unsettle(unit.judgments.first().annotator, unit.pk)
 
 
-def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_still_end_it(seconded, ada, eve):
+def test_a_unit_whose_other_adjudicators_have_left_is_reported_and_the_first_can_still_settle_it(seconded, ada, eve):
     task, (unit,) = seconded()
     say(ada, unit, "de")
     eve.user.is_active = False
@@ -206,7 +206,7 @@ ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "t
 @given(ACTS)
 @example([(0, "de"), (1, "fr"), (2, "fr"), (0, "take back"), (0, "en")])
 @example([(0, "de"), (0, "take back"), (0, "fr"), (1, "fr"), (0, "take back"), (1, "take back")])
-def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(seconded, judges, acts):
+def test_whatever_three_people_decide_and_undo_nothing_is_lost_or_counted_twice(seconded, judges, acts):
     """Each person's last decision counts; the unit has a label, or somebody may decide it."""
     with transaction.atomic():
         task, (unit,) = seconded(name=f"task-{next(NUMBERS)}")

@@ -213,7 +213,7 @@ def test_nobody_is_advised_to_reopen_a_task_whose_secret_was_told(make_task):
 # --- to the audit
 
 
-def test_what_is_added_is_read_and_checked_by_lot_like_the_rest_of_the_audit(make_task, ann):
+def test_added_items_are_read_and_randomly_checked_like_the_rest_of_the_audit(make_task, ann):
     task = make_task([AGREED] * 30, audit_least=2, audit_recheck=0.5, audit_limit=1)
     add_audits(task, 28)
     lot = {key for key in chosen(task) if hash_order.hit(0.5, lots=task.lots, purpose="recheck", key=key)}

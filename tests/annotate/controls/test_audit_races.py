@@ -78,7 +78,9 @@ def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends
     assert_contested_once(audited, checks)
 
 
-def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monkeypatch, checks):
+def test_of_adjudicators_who_finish_the_audit_of_a_language_at_once_exactly_one_sends_the_rest_on(
+    audited, person, monkeypatch, checks
+):
     reader = person("reader", "de")
     with monkeypatch.context() as patched:
         patched.setattr(contesting, "check_limit", CHECK_LIMIT)

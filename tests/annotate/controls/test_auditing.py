@@ -102,7 +102,7 @@ def test_a_confirmation_counts_at_once_and_a_doubt_or_what_the_lot_chose_once_it
     assert (audit.doubted, audit.doubted_wrong, audit.confirmed, audit.resolved) == counts
 
 
-def test_it_is_told_where_an_adjudicator_overruled_a_confirmation(make_task, ann, ada, capsys):
+def test_an_overruled_confirmation_is_reported(make_task, ann, ada, capsys):
     for label in ("fr", "de"):
         task = make_task([AGREED], name=label, audit_least=1, audit_recheck=1, audit_limit=0.99)
         settle(ada, say(ann, task, "de"), label)
@@ -124,7 +124,7 @@ def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
         assert high == pytest.approx(jeffreys(2, 3)[1])
 
 
-def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, ann, ada, capsys):
+def test_discarded_posts_are_distinguished_from_unfinished_ones(make_task, ann, ada, capsys):
     task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0, audit_limit=0.1)
     adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
     call_command("audit", "task")

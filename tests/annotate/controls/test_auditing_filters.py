@@ -90,7 +90,7 @@ def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited,
     assert "is at least" in words
 
 
-def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, ann):
+def test_undecidable_pairs_widen_the_interval_and_do_not_count_as_harmless(audited, ann):
     task = audited(kept=60, dropped=4, skip_limit=1, on_conflict=stages.DISCARDED)
     dropped, others = dropped_of(task), []
 
@@ -111,7 +111,7 @@ def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, an
     assert "10 pairs of the audit have no label" in " ".join(filter_words(report))
 
 
-def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
+def test_a_fully_read_side_is_certain(audited, ann):
     task = audited(dropped=10**6)
     read_all(task, ann, lambda key: True)
     side = filter_report(task)["dropped"]

@@ -80,7 +80,7 @@ def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disput
 # --- what becomes of it
 
 
-def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_is_told_nothing(make_task, ann, ada):
+def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_sees_no_answers(make_task, ann, ada):
     task = make_task([DISPUTED], **ALL)
     unit = say(ann, task, "de")
     assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")

@@ -208,7 +208,7 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     assert "* de: discarded, so not counted: 1\n" in output
 
 
-def test_second_opinions_are_told_with_how_many_differed(skipped, ada, eve, capsys):
+def test_second_opinions_are_reported_with_the_number_that_differed(skipped, ada, eve, capsys):
     task = skipped(4, check_share=1.0)
     first, *others = to_adjudicate(task, ada)
     for unit in (first, *others):

@@ -81,7 +81,7 @@ def languages(draw):
 
 
 @given(st.lists(st.sampled_from(["en", "de", "fr"]), max_size=25), st.tuples(languages(), languages(), languages()))
-def test_the_count_of_honeypots_to_come_is_that_of_a_simulation(work, schedules):
+def test_the_count_of_coming_honeypots_matches_a_simulation(work, schedules):
     states = dict(zip(("en", "de", "fr"), schedules, strict=True))
     waiting = Counter(work)
     assert sum(before(waiting[language], **state) for language, state in states.items()) == one_after_the_other(

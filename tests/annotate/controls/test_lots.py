@@ -180,7 +180,7 @@ def change_line(folder, lot, change):
     rewrite(folder, "lots.jsonl", lambda lines: change(next(x for x in lines if x["lot"] == lot and x["drawn"])))
 
 
-def test_no_where_a_row_says_otherwise_than_its_lot_whether_it_was_audited(posts):
+def test_the_verdict_is_no_if_a_row_contradicts_its_random_draw_about_the_audit(posts):
     def change(rows):
         row = next(row for row in rows if row["stratum"] == "audited")
         row["stratum"] = "agreed"
@@ -233,7 +233,7 @@ def _relabelled(rows):
         (lambda rows: next(row for row in rows if row["checked"])["judgments"].pop(), "", None),
     ],
 )
-def test_no_where_a_row_of_a_drawn_unit_was_removed_or_changed(posts, change, first, number):
+def test_the_verdict_is_no_if_a_row_of_a_drawn_unit_was_removed_or_changed(posts, change, first, number):
     rewrite(posts, "gold.jsonl", change)
     recount(posts)
     status, report = verified(posts)
@@ -335,7 +335,7 @@ def _forgotten(line):
         ("crowd", "test", lambda line: line["drawn"].reverse(), ""),
     ],
 )
-def test_no_where_one_line_says_otherwise(sets, name, lot, change, first):
+def test_the_verdict_is_no_if_one_line_was_changed(sets, name, lot, change, first):
     change_line(sets / name, lot, change)
     status, report = verified(sets / name)
     assert status == 1
@@ -349,14 +349,14 @@ def test_no_where_one_line_says_otherwise(sets, name, lot, change, first):
     ("name", "lot"),
     [*(("task", lot) for lot in ("audit", "recheck", "check", "second", "overlap", "outcome")), ("crowd", "test")],
 )
-def test_no_where_a_line_was_removed(sets, name, lot):
+def test_the_verdict_is_no_if_a_line_was_removed(sets, name, lot):
     rewrite(sets / name, "lots.jsonl", lambda lines: lines.remove(next(line for line in lines if line["lot"] == lot)))
     status, report = verified(sets / name)
     assert status == 1
     assert lot != "test" or of_lots(report)["outcome"] == (1, 1)
 
 
-def test_no_where_the_secret_was_changed_and_nothing_is_drawn_by_it(records):
+def test_the_verdict_is_no_if_the_secret_was_changed_and_nothing_is_drawn_with_it(records):
     retell(records, secret="0" * 64)
     status, report = verified(records)
     assert (status, report["secret_fits"], report["lots"]) == (1, False, [])
@@ -374,7 +374,7 @@ def test_a_file_that_was_changed_since_is_refused_in_a_sentence(records):
         call_command("verify_lots", records)
 
 
-def test_a_line_that_is_no_lot_is_refused_in_a_sentence(records):
+def test_a_line_that_is_not_a_random_draw_is_refused(records):
     shaped = {"of": [], "how": {}, "frame": [], "drawn": []}
     for line in (
         {},
@@ -393,7 +393,7 @@ def test_a_line_that_is_no_lot_is_refused_in_a_sentence(records):
 # --- what is told, and when
 
 
-def test_the_digest_of_the_secret_is_in_manifest_and_card_from_the_start_and_the_secret_only_once_it_is_told(sets, out):
+def test_manifest_and_card_have_the_digest_of_the_secret_from_the_start_and_the_secret_only_once_disclosed(sets, out):
     task, before, after = Task.objects.get(name="crowd"), sets / "open-crowd", sets / "crowd"
     digest = sha(task.secret)
     assert manifest_of(before)["lots"] == {"secret_sha256": digest, "secret": None, "file": None, "outcomes": []}

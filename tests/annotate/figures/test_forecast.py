@@ -92,7 +92,7 @@ def test_twice_as_slow_takes_about_twice_as_long():
     assert 14 < once < 22
 
 
-def test_a_reader_of_two_languages_goes_where_most_is_left_to_do():
+def test_a_reader_of_two_languages_goes_to_the_queue_with_most_left():
     """The queue that is behind comes first, in the order of the draw."""
     crew = [seen("both", ("de", "hr")), seen("de", ("de",)), seen("hr", ("hr",))]
     even = forecast([Queue("de", 6000), Queue("hr", 6000)], crew, USUAL).queues

@@ -271,7 +271,7 @@ def test_status_says_what_waits_for_whom(make_task, person):
         assert re.search(rf"^task  {readers} +1 +1 +0  stalled$", status, re.MULTILINE)
 
 
-def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
+def test_imported_judgments_are_not_stalled_work(db, tmp_path):
     file = tmp_path / "judgments.tsv"
     file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\nb\tcal\tx\n", encoding="utf-8")
     call_command("import_judgments", "crowd", str(file), stdout=io.StringIO())

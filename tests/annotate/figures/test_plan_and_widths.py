@@ -128,7 +128,7 @@ def usual_task_of_nobody():
     return Task(options={"audit_limit": 0.1, "audit_recheck": 0.2})
 
 
-def test_what_is_read_where_the_audit_fails_by_chance_is_told(demo_corpus):
+def test_a_plan_includes_the_reading_after_audits_that_fail_by_chance(demo_corpus):
     stream = Stream(dict.fromkeys(("de", "en", "fr"), 50_000), {"de": 10_000})
     options = {"measures": ["precision"], "languages": ["de"], "wished": 0.05, "pace": Pace(12, 10)}
     of = [

@@ -291,7 +291,7 @@ def test_a_row_that_is_not_as_it_should_be_is_named_with_its_line(tmp_path):
             read_gold_set(write_set(tmp_path / f"gold{number}", [ROWS[2], {"stratum": None} | row]))
 
 
-def test_what_is_no_folder_or_no_gold_set_is_told(tmp_path, folder):
+def test_a_path_that_is_not_a_folder_or_not_a_gold_set_is_refused(tmp_path, folder):
     with pytest.raises(GoldSetError, match=r"The folder .*nowhere does not exist"):
         read_gold_set(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()

@@ -143,7 +143,7 @@ def test_all_rows_of_an_id_with_two_labels_are_refused_and_a_repeated_row_is_tak
     assert labels(out) == {"2": "fr", "3": "fr-Latn", "4": "it"}
 
 
-def test_in_a_precision_set_the_question_is_told_by_the_label_as_bcp_47_writes_it(run, out):
+def test_in_a_precision_set_the_label_in_bcp_47_form_gives_the_question(run, out):
     run("de\t1\nnot_de\t2\nund\t3\nnot_und\t4\nnot_zh_cn\t5\n", design="precision")
     assert read_gold_set(out).rows == [
         GoldRow("1", "de", "de", "", ""),

@@ -40,7 +40,7 @@ def test_no_rows_empty_texts_and_some_of_the_lines_are_what_they_are():
     st.lists(st.integers(0, 9), min_size=1),
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from("xyz"), st.booleans())).map(sorted),
 )
-def test_what_each_row_has_several_of_stands_with_it_also_where_two_rows_have_the_same(keys, words_of_units):
+def test_lists_belong_to_their_row_even_if_two_rows_have_the_same_key(keys, words_of_units):
     of, words, marked = zip(*words_of_units, strict=True) if words_of_units else ((), (), ())
     held = pa.record_batch({"unit": pa.array(of, pa.int64()), "word": pa.array(words, pa.string())})
     held = held.append_column("marked", pa.array(marked, pa.bool_()))

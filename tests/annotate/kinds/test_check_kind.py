@@ -18,7 +18,7 @@ def checked(path, capsys, **options):
     return capsys.readouterr().out
 
 
-def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
+def test_the_warning_the_daily_limit_and_the_audited_filter_are_described():
     summary = summary_of(KINDS["toxic_pairs"])
     others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
     assert f"people must accept this warning (also in {others}):\n- Some of these messages" in summary
@@ -71,7 +71,7 @@ def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_
     assert page.count('<p dir="auto">The battery lasts two days') == 10
 
 
-def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_needs_none_imported(write, capsys):
+def test_a_vocabularys_number_of_answers_is_reported_and_the_page_needs_no_import(write, capsys):
     path = write(ACTS)
     text = checked(path, capsys)
     for sentence in (

@@ -122,7 +122,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[sentence[:50] for _, sentence in WRONG])
-def test_a_wrong_file_is_told_in_one_sentence_with_its_line(write, tmp_path, text, sentence):
+def test_an_invalid_file_is_refused_in_one_sentence_with_its_line(write, tmp_path, text, sentence):
     path, before = write(text), set(LANGUAGES)
     with pytest.raises(KindError) as refused:
         read_kind(path)

@@ -125,7 +125,7 @@ def test_questions_are_answered_one_after_another_once_with_labels_of_the_task(t
     assert next_question(trial) == second
 
 
-def test_what_was_missed_is_told_after_the_end_only_and_the_last_answer_sent_twice_changes_nothing(task, ann):
+def test_missed_questions_are_shown_only_after_the_end_and_resending_the_last_answer_changes_nothing(task, ann):
     practise(ann, task)
     test = begin(ann, task, "en", Trial.TEST)
     question = next_question(test)
@@ -291,7 +291,7 @@ def test_two_tabs_begin_one_test(task, ann, attempt):
 
 
 @at_the_same_time(3)
-def test_of_two_tabs_that_answer_otherwise_one_is_refused(task, ann, attempt):
+def test_if_two_tabs_answer_differently_one_is_refused(task, ann, attempt):
     practise(ann, task)
     test = begin(ann, task, "en", Trial.TEST)
     while question := next_question(test):

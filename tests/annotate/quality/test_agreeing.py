@@ -54,7 +54,7 @@ def test_only_answers_that_stand_on_units_that_are_work_count(make_records_task,
     assert report(task, repeats=True)["all"]["observed"]["value"] == pytest.approx(1 / 3)
 
 
-def test_a_task_of_records_is_told_by_language_and_each_has_a_model_of_its_own(make_records_task, people, judged):
+def test_a_task_of_records_is_reported_by_language_with_a_model_for_each(make_records_task, people, judged):
     task = make_records_task("qa_match", 3, languages=("en", "fr"))
     readers = people(3)
     for unit in task.units.filter(item__language="en"):
@@ -164,7 +164,7 @@ def test_a_model_that_is_right_less_often_than_the_majority_beyond_chance_is_nam
     assert _worse({"majority": majority, "one_coin": worse, "mace": alike, "glad": majority}) == ["one_coin"]
 
 
-def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
+def test_the_report_compares_the_posteriors_certainty_and_accuracy():
     right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
     texts = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
     assert texts[None] == ""
@@ -262,7 +262,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     assert "none have a label other than 0, so there is no alpha" in output_of("agreement", task.name)
 
 
-def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task, people, judged):
+def test_languages_with_nearly_only_one_answer_are_named(make_records_task, people, judged):
     task = make_records_task("qa_match", 30, languages=("en", "fr"))
     readers = people(2)
     for unit in task.units.all():

@@ -102,7 +102,7 @@ def test_a_row_that_names_no_pair_or_another_label_is_rejected_with_its_reason(f
     assert imported.task.labels == ["a", "b", "tie"]
 
 
-def test_the_shares_of_two_systems_are_told_of_judgments_and_of_majorities(file_of, capsys):
+def test_the_shares_of_two_systems_are_reported_for_judgments_and_for_majorities(file_of, capsys):
     import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
     figures = report(Task.objects.get())
     whole = figures["all"]
@@ -184,7 +184,7 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     assert "a, b; c." in text
 
 
-def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
+def test_results_are_split_by_language_where_the_file_has_languages(file_of, capsys):
     rows = [f"{row} {'de' if n % 2 else 'en'}" for n, row in enumerate(judged(list("ABAt" * 6)))]
     import_judgments("pairs", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
     sections = report(Task.objects.get())["languages"]
@@ -195,7 +195,7 @@ def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
     assert "German" in output(capsys, "pairs")
 
 
-def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client, capsys):
+def test_a_person_who_always_chooses_the_left_is_named_as_an_outlier(file_of, manager, client, capsys):
     chance = np.random.default_rng(4)
     import_judgments(
         "pairs", file_of(*judged(["".join(chance.choice(list("ABt"), size=3)) for _ in range(60)])), pairs=True
@@ -229,7 +229,7 @@ def says(somebody, task, system, times=None):
         times = times and times - 1
 
 
-def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp_path, person, capsys):
+def test_unfinished_comparisons_have_no_majority_and_are_reported(tmp_path, person, capsys):
     task = open_comparison(tmp_path, number=4)
     ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
     says(ann, task, "bert", 3)

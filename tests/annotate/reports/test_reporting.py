@@ -269,7 +269,7 @@ def test_a_caveat_is_one_line_with_the_rest_folded_and_the_plot_in_characters_ha
     assert [line.split(":")[0] for line in lines if line.startswith("Macro recall: ")] == ["Macro recall"]
 
 
-def test_the_better_of_two_stands_in_the_tables_by_its_name_unless_the_printed_interval_touches_zero(report):
+def test_tables_name_the_better_system_unless_the_printed_interval_touches_zero(report):
     def shown():
         tables = {section.slug: section.tables for section in evaluation_report.sections(report)}
         [whole], [recall] = tables["comparison"], tables["comparison-recall"]

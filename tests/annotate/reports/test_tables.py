@@ -32,12 +32,12 @@ ROWS = [{"name": name, "count": number} for name, number in CELLS]
         ("-", "bac"),
     ],
 )
-def test_a_table_is_sorted_by_what_stands_in_the_address_and_what_is_not_known_comes_last(order, expected):
+def test_the_address_sorts_a_table_and_unknown_values_come_last(order, expected):
     letters = table("letters", HEADS, ROWS, slug="t", asked=order)
     assert "".join(row[0].shown for row in letters.rows) == expected
 
 
-def test_what_stands_below_the_rows_stays_there_and_a_table_kept_in_a_file_has_its_rows_and_is_sorted():
+def test_totals_stay_below_the_rows_and_a_pickled_table_has_its_rows_and_is_sorted():
     below = {"name": Cell("all", "A"), "count": Cell("1,020", 1020)}
     letters = table("letters", HEADS, ROWS, total=[below], slug="t", asked="t.-count")
     assert [row[0].shown for row in letters.rows] == ["b", "c", "a", "all"]
@@ -50,7 +50,7 @@ def test_what_stands_below_the_rows_stays_there_and_a_table_kept_in_a_file_has_i
     assert [head.aria for head in restored.headings] == ["", "descending"]
 
 
-def test_a_heading_links_to_its_order_and_pressed_again_to_the_other():
+def test_a_heading_links_to_its_order_and_then_to_the_reverse():
     def links(order):
         letters = table("letters", HEADS, ROWS, slug="t", asked=order)
         return [(head.sort, head.aria) for head in letters.headings]

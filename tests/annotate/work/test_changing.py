@@ -110,7 +110,7 @@ def test_one_that_waits_for_others_goes_to_an_adjudicator_once_one_of_them_has_a
     follow(task, "ann:de bea:de cyd:de", "ann de; bea de; ann changes en > changed ADJUDICATION de 1")
 
 
-def test_what_an_adjudicator_decided_stands_and_the_change_is_kept(make_task):
+def test_an_adjudicators_decision_stands_and_the_change_is_stored(make_task):
     steps = "ann de; ann changes en; ada settles fr; ann changes he > settled LABELLED de 1 fr"
     follow(make_task([DISPUTED]), "ann:de ada:", steps)
     assert [change.label for change in Change.objects.all()] == ["en", "he"]

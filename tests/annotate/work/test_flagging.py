@@ -260,7 +260,7 @@ def question(make_task, person):
     return flag(ann, take(ann, task), "question", "Is _this_ German?").flag
 
 
-def test_one_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(question, manager, person):
+def test_one_reply_settles_a_question_and_is_shown_until_the_person_dismisses_it(question, manager, person):
     with pytest.raises(InvalidAnswer):
         flags.reply(question.pk, "  ", by=manager)
     with pytest.raises(NotFound):

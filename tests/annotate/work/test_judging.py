@@ -260,7 +260,7 @@ def test_a_lease_that_comes_back_keeps_its_place_queue_and_round(make_task, read
 
 
 @pytest.mark.parametrize("label", [GERMAN, None])
-def test_what_an_adjudicator_decided_stands_and_the_new_answer_is_kept_beside_it(make_task, person, label):
+def test_an_adjudicators_decision_stands_and_the_new_answer_is_stored_with_it(make_task, person, label):
     task, ann, ada = make_task([DISPUTED] * 2), person("ann", "de"), person("ada", adjudicates=True)
     pass_on(ann, task)
     unit = task.units.get(stage=stages.ADJUDICATION)

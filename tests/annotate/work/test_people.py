@@ -127,7 +127,7 @@ def test_a_table_that_cannot_be_used_is_refused_with_its_fault(text, fault):
 
 
 @pytest.mark.django_db
-def test_all_faults_are_said_at_once_each_with_its_line():
+def test_all_faults_are_reported_at_once_with_their_lines():
     messages = faults(
         HEADER
         + "an n,Ann,de:5\n"  # a space

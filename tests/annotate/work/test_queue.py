@@ -347,7 +347,7 @@ def take_back(ann, task):
         pytest.param(take_back, id="taken back"),
     ],
 )
-def test_the_lot_goes_on_by_one_with_each_unit_that_it_gives_whatever_becomes_of_that(task, person, trick):
+def test_the_random_order_advances_by_one_with_each_unit_whatever_becomes_of_the_unit(task, person, trick):
     ann = person("ann", "en")
     for number in range(12):
         answer(ann, task) if number % 3 else trick(ann, task)

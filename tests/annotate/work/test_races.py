@@ -255,9 +255,7 @@ def test_the_statement_that_locks_a_unit_may_count_its_leases_as_they_were_befor
 
 
 @pytest.mark.postgres_only
-def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_told_there_is_none(
-    make_task, person, monkeypatch
-):
+def test_a_request_while_the_only_unit_is_locked_waits_for_it(make_task, person, monkeypatch):
     task = make_task([DISPUTED], redundancy=2)
     ann, bea = person("ann", "de"), person("bea", "de")
     lease = take(ann, task)
