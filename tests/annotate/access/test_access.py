@@ -153,7 +153,7 @@ def test_a_paused_adjudicator_is_told_so_and_led_to_no_adjudication(world):
 OUTSIDERS = ("ann", "bea", "ada", "pat", "kit")
 # Names of addresses whose arguments name a lease or a question instead of a task.
 BY_LEASE = {"api-judge", "api-skip", "api-flag", "api-answer"}
-# Statuses that give nothing away.
+# Statuses that reveal nothing.
 REFUSED = {403, 404, 405}
 
 

@@ -108,7 +108,7 @@ def test_who_is_locked_out_is_out_at_once(world):
 # --- forms without fields, and forms sent after the session has ended
 
 
-# Buttons without fields: the address names the act and what it is done to.
+# Buttons without fields: the URL names the action and its object.
 BUTTONS = {
     *("logout", "start", "pause", "undo", "sheet-start", "qualification-practice", "qualification-test"),
     *("reply-read", "note-read", "unsettle", "manage-lift", "manage-route-remove", "manage-export"),

@@ -109,7 +109,7 @@ def of_data(people) -> set[str]:
     for task in Task.objects.all():
         kind = task.kind
         texts += [task.title, task.name, kind.title, *kind.fields, *task.labels, *task.languages]
-        # Where a kind says nothing in a language of the pages, that of the record comes first.
+        # If a kind has no words in the interface language, the record's language comes first.
         wordings = [*kind.wording.field_names.values()]
         wordings += [words for answer in kind.answers.values() for words in (answer.names, answer.meanings)]
         texts += [text for words in wordings for text in words.values()]
@@ -125,8 +125,8 @@ def of_data(people) -> set[str]:
     return {word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text.casefold())}
 
 
-# Whose pages are walked: of annotators, adjudicators and whoever is not logged in; `answers` has what `history` has,
-# without texts that are cut within a word. Forms of passwords, whose fields Django names, have its catalogs.
+# The pages that are read: annotators', adjudicators' and public ones. `answers` has the content of `history`,
+# without texts cut within a word. Password forms use Django's catalogs.
 WALKED = {
     "nobody": ("login",),
     "guest": ("home", "account", "queue"),

@@ -147,7 +147,7 @@ def test_behind_a_local_socket_there_is_no_address_and_wrong_passwords_count_all
 def test_behind_a_proxy_each_browser_has_its_own_address(ann, settings):
     settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"NUM_PROXIES": 1}
     for number in range(5):
-        # What the browser itself sends comes before what the proxy appends.
+        # The browser's own value comes before the proxy's.
         headers = {"X-Forwarded-For": f"10.0.0.{number}, {ELSEWHERE}"}
         Client(headers=headers).post("/login/", {"username": "ann", "password": "wrong"})
     sent = {"username": "ann", "password": OLD}
@@ -180,7 +180,7 @@ def test_a_token_is_shown_once_and_works_for_ninety_days_and_its_owner_alone_ren
     [key] = re.findall("[0-9a-f]{64}", client.post(reverse("account"), {"make": "1"}).text)
     token = AuthToken.objects.get()
     assert key not in {str(value) for value in vars(token).values()}
-    assert len(token.token_key) < len(key) / 2 < len(token.digest)  # of which the first part is shown
+    assert len(token.token_key) < len(key) / 2 < len(token.digest)  # only its first part is shown
     assert timedelta(days=89) < token.expiry - timezone.now() <= timedelta(days=90)
     renew = {"renew": token.token_key}
     page = client.get(reverse("account")).text

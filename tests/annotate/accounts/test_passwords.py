@@ -171,7 +171,7 @@ def test_a_mail_brings_a_link_that_sets_a_password_once(with_mail, typed):
 
 def test_the_page_says_the_same_whether_a_name_exists_or_not_and_floods_nobody_with_mail(with_mail, person):
     person("bea", "de")  # no address
-    # The form for the language of the page has a token of its own each time.
+    # The language form has a new token each time.
     pages = [ask(name).text for name in ("ann", "bea", "nobody", "nobody@example.org", "ann", "ann")]
     assert len({re.sub(r'(csrfmiddlewaretoken" value=)"\w+"', r"\1", page) for page in pages}) == 1
     assert len(mail.outbox) == 1

@@ -21,7 +21,7 @@ from corpora.storage.layout import manifest_of, read_manifest
 from tests.annotate.corpus import NAME
 
 ACTIONS = list(by_name().values())
-# Commands that are no actions of a manager.
+# Commands that are not managers' actions.
 OTHERS = {"serve", "work", "write_docs", "write_catalogs"}
 
 

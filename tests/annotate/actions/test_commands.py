@@ -178,7 +178,7 @@ def hasty(monkeypatch):
     tables, tasks = demo.contents()
     few = [replace(task, work=min(task.work, 6)) for task in tasks]
     monkeypatch.setattr(demo, "contents", lambda: (tables, few))
-    # It would wait for the job to be cancelled for as long as the tests run.
+    # Otherwise it would wait for the job to be cancelled.
     monkeypatch.setattr(demo.job_worker, "_end_where_cancelled", lambda file: None)
     return [task.name for task in few]
 
@@ -205,7 +205,7 @@ def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, 
         for address in (f"/tasks/{task.name}/", f"/manage/tasks/{task.name}/", f"/manage/jobs/{measured.pk}/"):
             assert f'href="{address}"' in page
             assert address.startswith("/tasks/") or client.get(address).status_code == 200, address
-    # Somebody has been paused for the manager to see to.
+    # A person is paused, which needs the manager's attention.
     assert set(Pause.objects.values_list("annotator__user__username", flat=True)) == {demo.CARELESS}
     assert Task.objects.get(name="demo-precision").units.exclude(known_answer="").exists()
 

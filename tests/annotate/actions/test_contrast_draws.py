@@ -223,7 +223,7 @@ def test_most_of_what_is_drawn_is_where_the_two_differ(reviews):
     differ = {n for n in range(NUMBER) if label_of("first", n) != label_of("second", n)}
     assert len(differ) == 35
     assert len(numbers) == 50
-    assert set(numbers) >= differ  # all of them, since they are fewer than four in five of what was asked for
+    assert set(numbers) >= differ  # all of them: they are fewer than four fifths of the requested number
     assert {unit.item.language for unit in task.units.select_related("item")} == {"en", "de"}
     with pytest.raises(CommandError, match="assign the same labels to all 300 records"):
         open_of_records(reviews, "first@1", "same@1", size="20", name="twins")

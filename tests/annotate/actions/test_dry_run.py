@@ -77,7 +77,7 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     for summary in (foretold, real):
         check_recheck(summary["audit"])
     assert foretold == real
-    # Whom a queue lacks stands in the dry run's table.
+    # The dry run's table shows who is missing in a queue.
     others = [line for line in warned_then.splitlines() if not line.startswith("Warning: items in these queues lack")]
     assert warned.splitlines() == others != warned_then.splitlines()
     task = Task.objects.get()
@@ -142,7 +142,7 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_ou
     assert foretold.pop("widths")["accuracy"]
     assert foretold | {"dry_run": False} == real
     assert sum(real["stages"].values()) == 100
-    # What the real one would be refused, the dry run is too.
+    # A dry run is refused like the real one.
     before = contents(data_dir)
     with pytest.raises(CommandError, match="The task 't' already exists"):
         opened(dry_run=True, **UNIFORM)

@@ -35,7 +35,7 @@ POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 def installed(transactional_db, data_dir, monkeypatch):
     """Child processes use the same installation."""
     monkeypatch.setenv("DATABASE_URL", database_url())
-    # SQLite's other processes see what is committed.
+    # On SQLite, other processes see only committed data.
     return data_dir
 
 

@@ -55,7 +55,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(run, demo_corpu
     output = run("add_annotators", people)
     assert (sorted(output["links"]), output["updated"]) == (["ann", "ben"], [])
     assert run("add_annotators", people) == {"links": {}, "updated": ["ann", "ben"], "mailed": {}}
-    # A warning stands beside the document, not in it.
+    # Warnings go to stderr, not into the document.
     assert run.err == (
         "Names and languages updated: ann, ben.\n"
         "Adjudicators among the updated annotators: ben.\n"
@@ -66,7 +66,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(run, demo_corpu
     output = run("import_corpus", NAME, posts, licence="CC-BY-4.0")
     assert values(output, "corpus", "accepted", "rejects") == (NAME, 0, 0)
     assert [values(file, "name", "already", "rejects_file") for file in output["files"]] == [(posts.name, True, None)]
-    # Reported as it went on, and so beside the document.
+    # Progress goes to stderr, too.
     assert run.err == "demo_posts.jsonl: already imported.\n"
     assert run("prelabel", NAME) == {"corpus": NAME, "posts": 1525, "agreed": 1268}
     ids = [json.loads(line)["id"] for line in posts.read_text(encoding="utf-8").splitlines()]

@@ -81,7 +81,7 @@ def test_every_answer_of_the_draw_is_wanted_from_three_people_who_passed_a_test(
     assert set(work(task).values_list("redundancy", flat=True)) == {3}
     assert set(task.guidelines.values_list("language", flat=True)) == {"de", "en", "fr"}
     assert current(task, "es").language == "en"
-    # Guidelines of one's own have their language in their names; a gold answer of 1.0 is the answer 1.
+    # Files of guidelines have their language in their names. A gold answer of 1.0 means 1.
     for name in ("ours.md", "ours.fr.md"):
         (corpus / name).write_text(name, encoding="utf-8")
     gold = [json.loads(line) for line in (corpus / "gold.jsonl").read_text(encoding="utf-8").splitlines()]

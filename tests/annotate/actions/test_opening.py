@@ -74,7 +74,7 @@ def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
     out = open_task("t", 600).out
     drawn, agreed, queued, copies = printed_counts(out)
     assert drawn == agreed + queued + copies == 600
-    # Of an audit for which no post is chosen nothing is said.
+    # An audit with no posts is not mentioned.
     assert "The detectors' agreement is used for " in out
     assert "or in languages whose route excludes it.\n" in out
     task = Task.objects.get()

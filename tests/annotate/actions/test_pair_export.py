@@ -118,7 +118,7 @@ def test_each_language_has_its_shares_every_file_its_digest_and_each_seed_its_sp
         largest = max(Counter(cell(pair["message"]) for pair in rows).values())
         for split, share in zip(SPLITS, (0.8, 0.1, 0.1), strict=True):
             assert row[split] == sum(pair["split"] == split for pair in pairs)
-            # But for the message that lies on a border.
+            # Except for the message on a border.
             assert abs(row[split] - share * len(pairs)) <= largest + 1
     sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
     content = content_of(folder)
@@ -201,7 +201,7 @@ def test_tabs_and_breaks_become_a_space_and_break_no_file(pairs_of, exporting):
     assert {(message, reply) for _, _, message, reply in read} == {
         ("What is the largest ocean?", "It is the Pacific Ocean")
     }
-    # Equal as they are exported, so in one split; and the texts as they came stand in the other files.
+    # Equal as exported, so in one split. The other files have the original texts.
     assert len({split for split, *_ in read}) == 1
     assert "\nWhat is the largest\u2028ocean?" in {row["message"] for row in lines(folder / "pairs.jsonl")}
 
@@ -337,7 +337,7 @@ def test_pairs_that_scorers_drop_are_left_out_with_their_scores_and_the_steps_ad
         score = max(scores[row["id"]], scores[row["message_id"]])
         assert (row["dropped_by"], score > 0.5) == ({"detoxify": score}, True)
     assert all(row["scores"]["detoxify"] <= 0.5 for row in rows)
-    # Every message that answers another is in the set or among those left out.
+    # Every reply is in the set or among those left out.
     replies = [row for row in lines(messages) if row["parent_id"]]
     assert len({row["id"] for row in (*rows, *left)}) == len(rows) + len(left) == len(replies)
     assert (reasons["deleted"], reasons["uncertain"]) == (4, 26)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 ROOMS = [import_module(f"annotate.actions.{module.name}") for module in pkgutil.iter_modules(actions.__path__)]
-# All actions that any module has, listed or not, and the other commands.
+# All actions in any module, listed or not, and the other commands.
 FILES = sorted(
     {
         *(value.name for room in (*ROOMS, kind_preview) for value in vars(room).values() if isinstance(value, Action)),

@@ -33,9 +33,9 @@ NAME = "few"
 SCRIPTS = ("th", "ru", "ko", "el", "ja", "he")  # on which the detectors agree nearly always
 TRUTH = dict(line.split("\t")[:2] for line in POSTS.with_name("demo_truth.tsv").read_text().splitlines())
 KEYS = sorted(key for key, label in TRUTH.items() if label in SCRIPTS)
-# What mine@1 says, which takes every sixth post for Dutch or Basque; of the Dutch ones half are so, as people say.
-SAID = {key: TRUTH[key] if n % 6 else ("nl", "eu")[n % 12 // 6] for n, key in enumerate(KEYS)}
-TOLD = {key: TRUTH[key] if n % 24 else "nl" for n, key in enumerate(KEYS)}
+# The labels of mine@1: it labels every sixth post Dutch or Basque. People confirm half of the Dutch ones.
+PREDICTED = {key: TRUTH[key] if n % 6 else ("nl", "eu")[n % 12 // 6] for n, key in enumerate(KEYS)}
+ANSWERS = {key: TRUTH[key] if n % 24 else "nl" for n, key in enumerate(KEYS)}
 UNREAD = ("--design", "triggers", "--of", "stream", "--predictor", "mine@1")
 
 
@@ -45,8 +45,8 @@ def few(django_db_setup, django_db_blocker, tmp_path_factory):
     folder = tmp_path_factory.mktemp("few")
     posts, predictions = folder / "posts.jsonl", folder / "mine.tsv"
     lines = POSTS.read_text(encoding="utf-8").splitlines()
-    posts.write_text("\n".join(line for line in lines if json.loads(line)["id"] in SAID), encoding="utf-8")
-    predictions.write_text("".join(f"{key}\t{label}\n" for key, label in SAID.items()))
+    posts.write_text("\n".join(line for line in lines if json.loads(line)["id"] in PREDICTED), encoding="utf-8")
+    predictions.write_text("".join(f"{key}\t{label}\n" for key, label in PREDICTED.items()))
     data = folder / "var"
     with override_settings(DATA_DIR=data), django_db_blocker.unblock():
         call_command("import_corpus", NAME, str(posts), licence="CC0-1.0", text_may_leave=True)
@@ -88,7 +88,7 @@ def read(task, people, folder):
     reader, adjudicator = people
 
     def label_of(unit):
-        label = TOLD[unit.item.key]
+        label = ANSWERS[unit.item.key]
         return label if unit.asked in ("", label) else f"not-{unit.asked}"
 
     while lease := take(reader, task):
@@ -106,7 +106,7 @@ def opened(*options, languages="nl eu", name="asked", **settings):
 
 def unread(language):
     agreed = agreement_strata.unread(Task.objects.get(name="stream")).values_list("item__key", flat=True)
-    return {key for key in agreed if SAID[key] == language}
+    return {key for key in agreed if PREDICTED[key] == language}
 
 
 def width(estimate):
@@ -129,11 +129,11 @@ def test_precision_is_known_once_the_unread_triggers_are_read(stream, people, ru
     assert width(accuracy(both)) < width(accuracy(alone))
     for language in ("eu", "nl"):
         before, after = (by_label(report, "precision")[language] for report in (alone, both))
-        positives = [key for key in KEYS if SAID[key] == language]
+        positives = [key for key in KEYS if PREDICTED[key] == language]
         assert width(before) > 0.2
         assert after["units"] == before["units"] + len(unread(language)) == len(positives)
-        # The detectors agree on neither: all that is said to be so was read, and nothing is left but to count it.
-        counted = proportion(sum(TOLD[key] == language for key in positives), len(positives))
+        # The detectors agree on neither language, so all its triggers were read and are simply counted.
+        counted = proportion(sum(ANSWERS[key] == language for key in positives), len(positives))
         ends = counted.low, counted.value, counted.high
         assert (after["low"], after["value"], after["high"]) == pytest.approx(ends)
     assert by_label(both, "recall")["nl"]["units"] > by_label(alone, "recall")["nl"]["units"]

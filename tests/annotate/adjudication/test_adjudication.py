@@ -201,7 +201,7 @@ def test_keys_go_on_and_back_without_deciding_and_after_a_decision_comes_what_fo
     page.goto(f"{ADDRESSES['page']}{units[1].pk}/")
     text = re.sub(r"\s+", " ", page.inner_text("main"))
     assert "skipped" in text
-    assert not re.search("QUEUED|ADJUDICATION|exhausted|disputed", text)  # no words of the machine
+    assert not re.search("QUEUED|ADJUDICATION|exhausted|disputed", text)  # no internal words
     for key, number, case in (("Period", 2, "3 of 3"), ("Comma", 1, "2 of 3"), ("Comma", 0, "1 of 3")):
         let_guard_pass(page)
         with page.expect_navigation():

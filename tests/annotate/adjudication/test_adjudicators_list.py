@@ -71,7 +71,7 @@ def test_the_list_can_be_cut_to_what_people_answered(two_say, ada):
 
 def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(two_say, as_ada):
     two_say("de en", "de -", "- -", "fr en")
-    for query in ("?case=seconded", "?case=doubted", "?case=%00", "?language=xx&case="):  # cut nothing
+    for query in ("?case=seconded", "?case=doubted", "?case=%00", "?language=xx&case="):  # ignored filters
         assert as_ada.get(LIST + query).text.count('<td dir="auto" class="text">') == 4
     page = as_ada.get(LIST).text
     links = re.findall(r'<a href="(\?[^"]*)"[^>]*>([^<]*) <small>(\d+)</small>', page)
@@ -117,7 +117,7 @@ def test_no_cut_order_or_row_tells_blind_cases_of_one_origin_from_those_of_anoth
     for cut in [(language, case) for language in languages for case in ("", *CASES)]:
         listed = {unit.pk for unit in to_adjudicate(task, eve, *cut)} & blind
         assert listed in (set(), blind), cut
-    # They stand in the order of the draw, however long they wait.
+    # They are in the order of the draw, however long they wait.
     assert [unit.pk for unit in everything][: len(blind)] == [
         unit.pk for unit in task.units.filter(pk__in=blind).order_by("position")
     ]
@@ -130,7 +130,7 @@ def test_no_cut_order_or_row_tells_blind_cases_of_one_origin_from_those_of_anoth
         re.sub(rf"/{unit.pk}/", "/N/", row).replace(unit.item.text, "…") for unit, row in zip(units, rows, strict=True)
     }
     assert len(plain) == 1
-    assert 'name="case"' not in page  # none can be marked, to be settled with others
+    assert 'name="case"' not in page  # none can be selected for a bulk decision
     assert "<td></td>" not in page  # a list of blind cases alone has no columns for what they hide
 
 
@@ -334,7 +334,7 @@ def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
     task = two_say("de -", "fr -", "en -", "de en")
     first, second, *_ = task.units.order_by("position")
     page = new_page(user=ada.user)
-    # Enter on a mark opens its case, and elsewhere the first.
+    # Enter on a checkbox opens its case, and elsewhere the first case.
     for focused, unit in (("[name=case] >> nth=1", second), (None, first)):
         page.goto(LIST)
         if focused:

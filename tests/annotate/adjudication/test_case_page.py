@@ -121,7 +121,7 @@ def test_cases_of_one_text_stand_beside_each_other_and_copies_are_counted(make_t
     same = {"text": "the very same text of a post, long enough", "votes": DISPUTED}
     task = make_task([{**same, "key": "a"}, {**same, "key": "b"}, DISPUTED], rounds=1)
     original = task.units.exclude(stage=stages.COPIED).order_by("position").first()
-    # The same post is asked about elsewhere too.
+    # Another task asks about the same post.
     other = make_task([DISPUTED], name="other", rounds=1)
     twin = other.units.get()
     twin.item = task.units.get(stage=stages.COPIED).item

@@ -75,9 +75,9 @@ def test_randomly_chosen_units_wait_for_another_adjudicator_and_the_rest_are_lab
     ("decisions", "adjudicators", "end", "counts"),
     [
         ("de", 1, "de", [1, 0, 0, 0]),  # there is nobody else
-        ("discard", 2, "", [1, 0, 0, 0]),  # what is discarded at first is not decided twice
+        ("discard", 2, "", [1, 0, 0, 0]),  # a first decision to discard gets no second opinion
         ("de de", 2, "de", [1, 1, 0, 0]),
-        ("de fr", 2, "de", [1, 1, 1, 0]),  # without a third the first stands, and the difference is counted
+        ("de fr", 2, "de", [1, 1, 1, 0]),  # without a third person the first decision stands
         ("de discard", 2, "de", [1, 1, 1, 0]),
         ("de fr de", 3, "de", [1, 1, 1, 0]),
         ("de fr fr", 3, "fr", [1, 1, 1, 0]),
@@ -181,7 +181,7 @@ def test_either_of_two_who_agreed_can_undo_the_decision(seconded, ada, eve):
         unsettle(one, unit.pk)
         assert (where(unit), counted(task)) == (WAITS, [1, 0, 0, 1])
         assert not to_adjudicate(task, other).exists()
-        # The other's stands, and is the first now; what each said first is what is counted.
+        # The other decision stands and is now the first. Each person's first decision counts.
         assert say(one, unit, "fr") == (stages.LABELLED, "de")
         assert counted(task) == [1, 1, 0, 0]
         with pytest.raises(NothingToUndo):

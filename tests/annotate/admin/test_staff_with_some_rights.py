@@ -17,8 +17,8 @@ from tests.annotate.conftest import DISPUTED, make_person, records_task_maker, t
 pytestmark = pytest.mark.slow
 
 
-# To whom: an annotator; the clerk themselves; another of the staff; a superuser; a superuser who is not staff; one of
-# the staff who is locked out. Each is an annotator, too.
+# The targets: an annotator; the clerk; another staff member; a superuser; a superuser who is not staff; a locked-out
+# staff member. Each is also an annotator.
 WHOM = ("ann", "clerk", "colleague", "root", "rootless", "former")
 
 
@@ -60,7 +60,7 @@ def nothing(who):
     pass
 
 
-# act: how it is done, what comes before it, and whether the clerk may do it to each of WHOM.
+# action: the request, the preparation, and whether the clerk may do it to each of WHOM.
 ONLY_ANN = (True, False, False, False, False, False)
 ACTS = {
     "rename and requalify by a table": (by_table("New Name,en:5,"), nothing, ONLY_ANN),
@@ -172,7 +172,7 @@ def test_staff_who_may_change_accounts_give_no_rights_and_change_no_manager(peop
         sent = {"password1": "quite a long one", "password2": "quite a long one", "usable_password": "true"}
         assert desk.post(reverse("admin:auth_user_password_change", args=[user.pk]), sent).status_code == 403, name
         assert desk.post(address(User, "delete", user.pk), {"post": "yes"}).status_code == 403, name
-    boss = User.objects.create_superuser("boss")  # no annotator, to whom answers would refer
+    boss = User.objects.create_superuser("boss")  # not an annotator, so no answers refer to them
     chosen = {"action": "delete_selected", "_selected_action": [boss.pk], "post": "yes"}
     assert desk.post(address(User, "changelist"), chosen).status_code == 403
     ann = people["ann"].user

@@ -28,7 +28,7 @@ def generated(tmp_path, monkeypatch):
     schema, package = tmp_path / "schema.json", tmp_path / "assay_client"
     call_command("spectacular", "--validate", "--fail-on-warn", "--format", "openapi-json", "--file", str(schema))
     words = ["generate", "--path", str(schema), "--output-path", str(package), "--meta", "none", "--fail-on-warning"]
-    # The generator calls ruff, which is beside Python.
+    # The generator calls ruff, which is in Python's folder.
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     done = subprocess.run(
         [sys.executable, "-m", "openapi_python_client", *words],

@@ -96,7 +96,7 @@ def test_whoever_has_no_token_is_counted_by_address(ann, rates, clock, path, hea
     assert statuses(partial(unknown, path, **headers), 5) == [answer] * 3 + [429] * 2
     assert unknown(path, **headers)["Retry-After"] == "50"
     assert unknown(path, address="192.0.2.2", **headers).status_code == answer
-    # Whoever has one is not kept out by what others send from there.
+    # A person with a token is not blocked by others' requests from the same address.
     ann.client = Client(REMOTE_ADDR="192.0.2.1")
     assert ann.get("tasks/").status_code == 200
 

@@ -42,9 +42,9 @@ from tests.together import at_once, until_others_wait_or_end
 ANN_READS = "de fr"
 FRENCH, FRENCH_DISPUTED = ("fr", "fr", "fr"), ("fr en", "en fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
-# So small a share that only the least number of each language is checked.
+# A share so small that only the minimum of each language is checked.
 FEW = 1e-9
-# Of each: what it is added to, posts that are German and French, and the option of the command.
+# For each: the control, its German and French posts, and the command's option.
 ADDED = {"audit": (add_audits, AGREED, FRENCH, []), "checks": (add_checks, DISPUTED, FRENCH_DISPUTED, ["--checks"])}
 TO_EACH = pytest.mark.parametrize("to", ADDED)
 
@@ -95,12 +95,12 @@ def test_all_that_is_asked_for_or_there_is_is_allotted_and_larger_or_worse_langu
 
 
 def test_posts_are_allotted_by_size_and_by_the_deviation_of_what_the_audit_found():
-    # sqrt(p (1 - p)) is 0.5 where half of 30 were wrong, and 0.1260 where none was: (1/2) / 31.
+    # sqrt(p (1 - p)) is 0.5 if half of 30 were wrong, and 0.1260 if none was: p = (1/2) / 31.
     languages = {"de": (1000, audited(wrong=15)), "en": (1000, audited()), "fr": (3000, audited())}
     assert allotted(1000, languages) == {"de": 498, "en": 126, "fr": 376}
     # German has no more than 1,000; of what is left French has three quarters.
     assert allotted(2600, languages) == {"de": 1000, "en": 400, "fr": 1200}
-    # A remainder that is as large goes to the first label.
+    # Of equal remainders, the first label gets the post.
     assert allotted(3, {"fr": (50, audited()), "de": (50, audited())}) == {"de": 2, "fr": 1}
 
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only
 
 LEFT = 30
 AUDITED = 4
-WRONG = 4  # of the audit, found before the others are read
+WRONG = 4  # audited posts that are wrong, found before the others are read
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def checks(monkeypatch):
         together.wait()
         CHECK_LIMIT(unit)
         looked.append(unit)
-        # So that nobody's word is there for the others before all have looked, or wait for one who has.
+        # No thread commits before all have counted or wait for one that has.
         until(lambda: len(looked) + waiting_for_locks() >= AUDITED)
 
     def contest(task, label):
@@ -126,7 +126,7 @@ def test_an_extension_and_the_last_audit_at_once_leave_nothing_behind_and_wait_f
 
     def before():
         adding.set()
-        until_others_wait_or_end()  # the answer has its unit locked, and waits
+        until_others_wait_or_end()  # the answer holds its unit's lock and waits
 
     added = [{"votes": AGREED, "text": text} for text in texts] + [{"votes": AGREED}] * 5
     extend_by(monkeypatch, audited, added, before)

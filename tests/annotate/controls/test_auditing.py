@@ -59,7 +59,7 @@ def test_what_is_added_to_a_language_that_failed_goes_to_people_too(make_task, a
     work_through(ann, task)
     opened = extended(task, [{"votes": AGREED}] * 5 + [{"votes": FRENCH}] * 5)
     assert opened.contested == {"de": 5}
-    # another language has an audit of its own, which is to be done first
+    # another language has its own audit, which is not finished
     stages_now = Counter(task.units.filter(agreed_label="fr").values_list("stage", flat=True))
     assert stages_now == {stages.AGREED: 3, stages.QUEUED: 2}
 
@@ -172,13 +172,13 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     contested = task.units.filter(transitions__event="contested")
     assert contested.count() == 8
     assert set(contested.values_list("stage", "language", "round", "label")) == {(stages.QUEUED, "de", 1, "")}
-    # what a reader says of these counts as of any disputed post
+    # answers on these count as on any disputed post
     unit = say(ann, task, "de")
     assert (unit.stage, unit.label, unit.agreed_label) == (stages.LABELLED, "de", "de")
     row = audit_report.report(task)["languages"][0]
     assert row["contested"]
     assert row["audited"] == 2
-    # and whoever sees work come back is told why
+    # people who see work come back are told why
     assert audit_report.contested_waiting() == {task.pk: {"de": 7}}
     why = "The audit failed for de, so people label these too: 7 are waiting."
     [row] = standing().tasks
@@ -210,7 +210,7 @@ def test_a_part_is_never_less_than_its_share(share, whole):
     part = hash_order.part_of(share, whole)
     assert share * whole <= part + 1e-6
     assert part <= whole
-    assert hash_order.part_of(0.07, 100) == 7  # as it is written
+    assert hash_order.part_of(0.07, 100) == 7  # exact decimal arithmetic
 
 
 @given(st.floats(0, 1), st.sampled_from([hash_order.by_seed("s"), hash_order.by_secret("s")]))

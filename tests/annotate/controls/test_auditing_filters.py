@@ -67,7 +67,7 @@ def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited,
     dropped = dropped_of(task)
     assert (task.units.count(), len(dropped)) == (10, 4)
     assert {draw.design for draw in task.draws.all()} == {"filtered"}
-    # A unit's row says nothing of its side.
+    # A unit's row does not reveal its side.
     columns = ("predicted", "agreed_label", "known_answer", "redundancy", "honeypot", "asked", "stage")
     of_dropped, of_kept = (
         set(units.values_list(*columns))
@@ -208,7 +208,7 @@ def test_neither_page_nor_api_tells_what_was_kept_and_what_was_dropped(audited, 
         seen.append((unit.item.key in dropped, shape(reply.json()), headers, statements, answers, done.status_code))
     of_dropped, of_kept = ([row[1:] for row in seen if row[0] is side] for side in (True, False))
     assert len(of_dropped) == len(of_kept) == 8
-    # Of both sides the same is told, in the same way; the first and the last of all are another matter.
+    # Both sides give the same responses; only the first and the last of all may differ.
     assert of_dropped[1] == of_kept[1] == of_dropped[-2] == of_kept[-2]
     sides = [row[0] for row in seen]
     assert sides not in (sorted(sides), sorted(sides, reverse=True))

@@ -18,7 +18,7 @@ from tests.annotate.journeys import follow
 ANN_READS = "de fr"
 FRENCH = ("fr en", "en fr", "fr")
 ALL = {"check_share": 1.0}
-# So small a share that only the least number of each language is checked.
+# A share so small that only the minimum of each language is checked.
 FEW = 1e-9
 
 
@@ -41,7 +41,7 @@ def test_a_share_of_all_is_checked_by_power_allocation_and_the_least_number_of_e
     drawn = hash_order.drawn(keys, 8, lots=task.lots, purpose="check")
     assert set(task.units.filter(recheck=True, language="de").values_list("item__key", flat=True)) == set(drawn)
     small = make_task([DISPUTED] * 12 + [FRENCH] * 3, name="small", check_share=FEW)
-    assert chosen(small) == {"de": 4, "fr": 3}  # a queue with fewer is checked whole
+    assert chosen(small) == {"de": 4, "fr": 3}  # all units of a smaller queue are checked
 
 
 def test_what_several_people_read_is_not_checked(make_task, django_assert_max_num_queries):
@@ -95,11 +95,11 @@ def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_sees_no_an
     [
         (DISPUTED, ALL, "ann:de ada:", "ann de; ada settles de > LABELLED de 1 de", (0, 1, 0, 0, 0)),
         (DISPUTED, ALL, "ann:de ada:", "ann de; ada settles en > LABELLED de 1 en", (0, 1, 1, 0, 0)),
-        # What is not chosen, or has no second reader, has its reader's label at once.
+        # Units not chosen, or without a second reader, get their reader's label at once.
         (DISPUTED, {}, "ann:de", "ann de > LABELLED de 1 de", (1, 0, 0, 0, 0)),
         (DISPUTED, {"redundancy": 1.999999, "rounds": 1}, "ann:de", "ann de > LABELLED de 1 de", (1, 0, 0, 0, 0)),
         (DISPUTED, {"asked": "de", **ALL}, "ann:de ada:", "ann de; ada settles not-de", (0, 1, 1, 0, 0)),
-        # A reader may take the answer back; the first is compared, and what an adjudicator has decided stands.
+        # If the reader undoes the answer, the first one is compared, and an adjudicator's decision stands.
         (DISPUTED, ALL, "ann:de", "ann de; ann undo > QUEUED de 1", (0, 0, 0, 1, 0)),
         (
             DISPUTED,
@@ -108,7 +108,7 @@ def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_sees_no_an
             "ann und; ann undo; ann de > ADJUDICATION de 1; ada settles de; ann undo; ann fr > LABELLED de 1 de",
             (0, 1, 1, 0, 0),
         ),
-        # A voided answer is no more, and the next reader is checked.
+        # A voided answer does not count, and the next reader is checked.
         (
             DISPUTED,
             ALL,
@@ -117,7 +117,7 @@ def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_sees_no_an
             (0, 1, 0, 0, 0),
         ),
         (DISPUTED, ALL, "ann:de ada:", "ann de; ada discards > DISCARDED de 1", (0, 0, 0, 0, 1)),
-        # Where no reader answered there is nothing to check.
+        # Without an answer there is nothing to check.
         (DISPUTED, {"rounds": 1, **ALL}, "ann:de ada:", "ann skip; ada settles de", (0, 0, 0, 0, 0)),
     ],
 )

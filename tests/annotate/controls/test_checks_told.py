@@ -258,7 +258,7 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, ada, per
         assert "second adjudicator decides" not in shown
     person("eve", adjudicates=True)
     foretold, real = (json.loads(opened(json=True, dry_run=dry))["checks"] for dry in (True, False))
-    # Of which decisions there are two nobody foresees, a dry run neither.
+    # Nobody can foresee which decisions get a second opinion, not even a dry run.
     assert foretold | {"seconds": real["seconds"]} == real
     task = Task.objects.get()
     assert task.check_share == 0.1

@@ -100,9 +100,9 @@ def test_the_number_that_waits_goes_down_by_one_with_every_answer(make_records_t
     assert waiting(ann, task) == 0
     pots = sum(pot for _, pot in day)
     assert len(day) == 20 + pots
-    # One's own answers of today count them among the others.
+    # The person's count of today's answers includes them.
     assert progress_of(ann, task)["answered_today"] == personal_progress.worked(ann).answered_today == len(day)
-    # One in each block, until there are no more of them; and none after the work is done.
+    # One in each block until the pool is empty, and none after the work is done.
     blocks = len(day) / round(1 / share)
     assert min(int(blocks), len(POTS)) <= pots <= min(int(blocks) + 1, len(POTS))
     assert take(ann, task) is None
@@ -120,7 +120,7 @@ def test_what_a_used_up_language_lacks_is_not_made_up_for_in_another(make_record
     grant(ann, task, "de", by=manager)
     german = [pot for _, pot in whole_day(ann, task)]
     assert (len(german), sum(german)) == (24, 4)
-    # One in each block of five, and so never more than two together.
+    # One in each block of five, so at most two in a row.
     assert [sum(german[start : start + 5]) for start in range(0, 20, 5)] == [1] * 4
 
 
@@ -170,7 +170,7 @@ def test_a_honeypot_on_the_screen_counts_until_others_have_finished_the_work(mak
     assert waiting(ann, task) == 2
     work.update(stage=stages.DISCARDED)
     Backlog.objects.all().delete()
-    # The work for which it stood is done, and what would have been on the screen is nobody's any more.
+    # The work that it was mixed into is done, so it no longer counts.
     assert waiting(ann, task) == 0
 
 

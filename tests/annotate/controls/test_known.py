@@ -33,7 +33,7 @@ from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 ANN_READS = "de nl af en fr"
 GERMAN = ("de nl", "de", "nl")
 DUTCH = ("nl de", "nl", "en nl")  # a detector ranks German
-AFRIKAANS = ("af", "af en", "en af")  # easily taken for German, which no detector ranks
+AFRIKAANS = ("af", "af en", "en af")  # similar to German, which no detector ranks
 FRENCH = ("fr", "fr en", "en fr")  # neither
 LABELS = ["af", "de", "en", "fr", "nl"]
 SEED = "5"
@@ -140,7 +140,7 @@ def test_decoys_are_known_to_be_something_else_and_ranked_by_a_detector_or_confu
 def test_there_are_as_many_decoys_as_the_share_says_if_there_are_as_many_that_people_labelled(
     make_task, labelled, posts, verify
 ):
-    make_task([("nl", "nl", "nl")] * 3, labels=LABELS, name="agreed")  # what detectors merely agree on is not known
+    make_task([("nl", "nl", "nl")] * 3, labels=LABELS, name="agreed")  # agreement of detectors is no known answer
     assert verify({"de": posts(4)}, name="none", decoy_share=1).decoys["de"] == 0
     labelled([(DUTCH, "nl")] * 6)
     for share, number in ((0, 0), (0.05, 1), (0.1, 2), (0.11, 3), (1, 6)):
@@ -435,6 +435,6 @@ def test_which_posts_are_decoys_and_where_they_stand_is_verified(labelled, posts
 
     rewrite(tmp_path / "gold", "lots.jsonl", elsewhere)
     status, report = verified(tmp_path / "gold")
-    # The digest that was fixed at the close does not fit either.
+    # The digest fixed at the close does not match either.
     assert (status, of_lots(report)) == (1, {"decoy": (12, 0), "decoy place": (4, 1), "outcome": (1, 1)})
     assert report["lots"][1]["first"] == lines[1]["frame"][0]

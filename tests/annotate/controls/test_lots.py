@@ -147,10 +147,10 @@ def test_every_place_of_a_gold_answer_and_every_test_is_drawn_again(records):
     assert (status, report["differ"]) == (0, 0)
     counts = of_lots(report)
     assert list(counts) == ["test", "gold place", "outcome"]
-    # No unit of this task was drawn: its digest is of tests and gold answers alone.
+    # No unit of this task was drawn, so its digest covers only tests and gold answers.
     assert counts["outcome"] == (1, 0)
     assert counts["test"] == (2 * 2 * 3, 0)
-    # All that was handed out by lot counts, work as well as gold answers.
+    # All units leased in random order count, work and gold answers.
     by_lot = Lease.objects.filter(turn__isnull=False)
     assert counts["gold place"] == (by_lot.count(), 0)
     assert by_lot.filter(unit__honeypot=True).count() >= 2 * 2 * 4
@@ -360,7 +360,7 @@ def test_the_verdict_is_no_if_the_secret_was_changed_and_nothing_is_drawn_with_i
     retell(records, secret="0" * 64)
     status, report = verified(records)
     assert (status, report["secret_fits"], report["lots"]) == (1, False, [])
-    # And who publishes another digest with it as well is found by the lots, and by the digest that stood there before.
+    # If its digest was changed as well, the random draws and the digest published before reveal it.
     retell(records, secret="0" * 64, secret_sha256=sha("0" * 64))
     status, report = verified(records)
     assert (status, report["secret_fits"]) == (1, True)
@@ -404,7 +404,7 @@ def test_manifest_and_card_have_the_digest_of_the_secret_from_the_start_and_the_
     assert not [key for key in gold if f'"{key}"' in everything]
     with pytest.raises(CommandError, match=r"does not contain the secret of its random draws yet.*--tell-secret"):
         call_command("verify_lots", before)
-    # A closed task keeps its secret until somebody wants it told, and is never opened again after that.
+    # A closed task keeps its secret until somebody discloses it, and is never reopened after that.
     call_command("export_gold", "crowd", out=out, stdout=io.StringIO())
     assert manifest_of(out)["lots"]["secret"] is None
     assert not (out / "lots.jsonl").exists()
@@ -415,7 +415,7 @@ def test_manifest_and_card_have_the_digest_of_the_secret_from_the_start_and_the_
     with pytest.raises(CommandError, match=r"disclosed the secret of crowd.*Open a new task instead"):
         call_command("reopen", "crowd")
     assert not Task.objects.get(name="crowd").is_open
-    # The same database tells the same bytes.
+    # The same database gives the same bytes.
     tell(Task.objects.get(name="task"), sets / "again")
     for name in ("lots.jsonl", "manifest.json", "README.md"):
         assert (sets / "task" / name).read_bytes() == (sets / "again" / name).read_bytes()

@@ -39,7 +39,7 @@ def test_simulated_campaigns_of_twenty_readers_end_within_the_range(world):
     rows = [row for number in range(20) if (row := run(world, f"fixed {number}"))]
     assert len(rows) >= 18
     assert within(rows) >= 0.9 * len(rows)
-    # And the range is none that always holds.
+    # The range is not so wide that it always holds.
     assert sorted(row.foretold[2] for row in rows)[len(rows) // 2] < 4 * sorted(row.end for row in rows)[len(rows) // 2]
 
 

@@ -105,7 +105,7 @@ def test_only_the_server_finishes_an_update_that_was_cut_short_after_its_last_mi
         return permission.exists(), lock.read_text()
 
     permission.delete()
-    assert prepared() == (False, "")  # nothing is missing that a migration makes
+    assert prepared() == (False, "")  # no migration is missing
     begun = f"{connection.settings_dict['NAME']} is being updated\n"
     lock.write_text(begun)
     assert prepared(only_new=True) == (False, begun)

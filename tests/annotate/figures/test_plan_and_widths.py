@@ -107,7 +107,7 @@ def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     figures = plan(stream, usual_task_of_nobody(), expected=Expected(), **options)
     english, _, swedish = figures["rows"]
     assert english["needs"]["size"] < 2_000
-    # A fifth of the common languages must be read, for what a set of its own tells.
+    # At least a fifth of the common languages must be audited.
     assert swedish["needs"]["audit_share"] >= 0.2
     assert 296 < 0.6 * swedish["alone"] < 400
     assert swedish["alone"] > swedish["decoys"] > 100

@@ -59,7 +59,7 @@ def test_a_record_is_decided_when_the_last_reader_skips_and_the_command_line_say
 ):
     task = standing_still()
     assert where(task) == [(stages.LABELLED, "1"), (stages.QUEUED, ""), (stages.LABELLED, "1")]
-    # The sentence is that of the task's page.
+    # The task's page has the same sentence.
     [queue] = queue_states(task)["queues"]
     assert queue["stuck"]
     [row] = standing().tasks

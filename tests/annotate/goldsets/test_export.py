@@ -167,7 +167,7 @@ def test_labels_are_counted_one_by_one_and_rows_by_themselves():
 def test_the_card_names_the_licence_as_the_hub_does_or_as_it_is(task, out):
     for licence, expected in (
         ("cc0", {"license": "cc0-1.0"}),
-        ("CC BY", {"license": "other", "license_name": "CC BY"}),  # the hub knows it by versions only
+        ("CC BY", {"license": "other", "license_name": "CC BY"}),  # the hub only knows its versions
         ('it\'s "ours": all', {"license": "other", "license_name": 'it\'s "ours": all'}),
     ):
         write_manifest(SMALL, replace(manifest_of(SMALL), licence=licence))
@@ -210,7 +210,7 @@ def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out
     assert "language" not in header
     [config] = header["configs"]
     assert config["data_files"] == [{"split": "test", "path": "gold.unfinished.parquet"}]
-    # Without a file of the card's own the datasets library would take the manifest for a row.
+    # Without data_files in the card, the datasets library would read the manifest as a row.
     with pytest.raises(ValueError, match="corresponds to no data"):
         load_dataset(str(out), cache_dir=str(out.parent / "cache"))
     assert (out / "uniformly_sampled.unfinished.tsv").read_bytes() == b""

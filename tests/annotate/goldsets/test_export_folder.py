@@ -144,7 +144,7 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
                 worked.append(in_another_connection(work_on))
             yield row
 
-    monkeypatch.setattr(unit_rows, "CHUNK", 1)  # else the first read would have it all
+    monkeypatch.setattr(unit_rows, "CHUNK", 1)  # otherwise the first read would return everything
     monkeypatch.setattr(exporter, "batches", slow)
     export(task, out)
     assert worked == [True, True]
@@ -176,7 +176,7 @@ def test_an_export_cannot_write(make_task):
         Task.objects.filter(pk=task.pk).update(title="x")
 
 
-# Kills itself when the folder is about to be moved for the {time}th time, or before it is.
+# Kills itself just before the folder is moved for the {time}th time, or earlier.
 WRITER = """
 import os, signal, sys
 from pathlib import Path
@@ -221,7 +221,7 @@ def test_what_a_killed_command_has_left_is_put_away_by_the_next(tmp_path, time):
     killed(out, "the second", time=time)
     assert len(beside(out)) > 1 or not out.exists()
     if time == 2:
-        # The folder was put aside already, and goes back where the next command fails.
+        # The folder was already moved aside, and moves back if the next command fails.
         assert not out.exists()
         with pytest.raises(ZeroDivisionError), set_folder.replacing(out, "evaluation", "mine"):
             raise ZeroDivisionError

@@ -282,7 +282,7 @@ def test_where_the_text_may_not_leave_no_file_holds_it_or_what_leads_to_it(finis
     for names in (*all_rows(out), pq.read_schema(out / "gold.parquet").names):
         assert not {"text", "author", "url"} & set(names)
     assert "without their text, which the licence keeps back" in card_of(out)[1]
-    # Nobody has looked for masks where there is no text, so they are not counted.
+    # Without texts, masks are unknown, so they are not counted.
     assert "masked" not in json.loads((out / "manifest.json").read_bytes())["counts"]
 
 
@@ -374,7 +374,7 @@ def test_the_datasets_library_never_gives_the_rows_of_an_earlier_export(finished
     export(finished, out)
     first = loaded(out)
     assert version_in(out) == version_in(exported)
-    # Now with other labels, and then with one post fewer, each in the same folder and in another of its name.
+    # With other labels, then with one post fewer, each in the same folder and in another of the same name.
     assert finished.units.filter(label="en").update(label="pt") > 0
     export(finished, out)
     assert loaded(out) != first

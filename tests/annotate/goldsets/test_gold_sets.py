@@ -81,7 +81,7 @@ def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder, tmp_p
     assert (gold.corpus, gold.voted) == ("posts", {"langid", "cld2", "fasttext", "majority"})
     assert (gold.frame_size, gold.unresolved, gold.predictors) == (900, {"de": 2}, {})
     assert (gold.digest, gold.erased) == (digest_of(folder / "gold.jsonl"), Counter())
-    # Elsewhere, and with a manifest that is laid out otherwise, it is the same.
+    # A copy whose manifest has another layout reads the same.
     shutil.copytree(folder, tmp_path / "moved")
     manifest = json.loads((folder / "manifest.json").read_text())
     (tmp_path / "moved" / "manifest.json").write_text(json.dumps(dict(reversed(manifest.items())), indent=8))
@@ -156,7 +156,7 @@ def test_erased_rows_are_told_apart_from_altered_ones_and_counted_by_label_where
     path.write_bytes(b"")
     gold = read_gold_set(folder, allow_erased=True)
     assert (gold.rows, gold.erased.total()) == ([], 5)
-    # The line may stay, empty; a set that is not finished has a file of its own.
+    # The line may stay, empty. An unfinished set has a separate file.
     other = write_set(tmp_path / "other", finished=False)
     edit(other / "gold.unfinished.jsonl", lambda lines: [b"", *lines[1:]])
     with pytest.raises(GoldSetError, match=r"^1 row was erased"):

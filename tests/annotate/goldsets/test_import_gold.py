@@ -154,7 +154,7 @@ def test_in_a_precision_set_the_label_in_bcp_47_form_gives_the_question(run, out
     ]
     written = "de und ZH_cn ar_LATN zh-hant-tw es-419 sl-ROZAJ not-zh_CN not d xx--yy \u212ao en-x-private"
     expected = ["de", "und", "zh-CN", "ar-Latn", "zh-Hant-TW", "es-419", "sl-rozaj", "not-zh-CN", "not"]
-    # The sign of kelvin, too, is no letter of a code, though its lower case is k.
+    # The kelvin sign is not a letter of a code either, although its lower case is k.
     assert [canonical(label) for label in written.split()] == [*expected, "", "", "", ""]
 
 

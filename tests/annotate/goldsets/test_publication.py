@@ -206,7 +206,7 @@ def test_no_responsible_ai_field_is_missing_and_the_paragraph_for_a_paper_has_th
     croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     assert {name.removeprefix("rai:") for name in croissant if name.startswith("rai:")} >= RESPONSIBLE
     assert len(PERSONAL) == 5
-    assert not croissant.keys() & {"url", "creator"}  # not a sentence in the place of an address
+    assert not croissant.keys() & {"url", "creator"}  # no sentence in place of a URL
     for question in PERSONAL.values():
         assert f"[To be written by the authors: {question}.]" in (folder / "DATA_STATEMENT.md").read_text("utf-8")
     people = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["people"]

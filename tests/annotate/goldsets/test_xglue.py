@@ -58,7 +58,7 @@ def test_hard_fields_are_read_back_row_for_row(tmp_path):
     assert xglue.read_xglue(tmp_path / "xglue.qadsm.en.train", 4) == expected
     # Nor does a reader who splits lines as Python does see more rows than there are.
     assert len((tmp_path / "xglue.qadsm.en.train").read_text(encoding="utf-8-sig").splitlines()) == len(HARD)
-    # Whatever stands first in a file survives; a byte order mark is written only before a field that begins with one.
+    # Any first character survives. A byte order mark is written only before a field that begins with one.
     for number, value in enumerate(HARD):
         (folder := tmp_path / str(number)).mkdir()
         xglue.write_files(folder, "qadsm", rows_of([value]))

@@ -43,7 +43,7 @@ def test_which_qualifications_hold_is_shown_by_as_many_queries_however_many_ther
         return len(queries), shown.count("icon-yes"), shown.count("icon-no")
 
     grant(person("ann", "en"), task, "en", by=manager)
-    desk.get("/docs/")  # what the manager wants of pages is read once
+    desk.get("/docs/")  # the manager's page settings are read once
     first = counts()
     assert first[1:] == (1, 0)
     for number in range(4):

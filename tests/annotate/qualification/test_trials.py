@@ -84,7 +84,7 @@ def test_each_person_and_each_try_has_a_draw_of_its_own_of_what_was_not_asked_be
         first, second, third = (
             [question.gold_answer_id for question in take_test(annotator, task, wrong=4).answers.all()] for _ in "123"
         )
-        assert len({*first, *second}) == 8  # all that there are
+        assert len({*first, *second}) == 8  # all of them
         assert {*third} <= {*first, *second}
         drawn += [first, second, third]
     assert {len(set(questions)) for questions in drawn} == {4}
@@ -92,7 +92,7 @@ def test_each_person_and_each_try_has_a_draw_of_its_own_of_what_was_not_asked_be
 
 
 def test_a_draw_can_be_made_again_from_the_seed_and_practice_comes_in_the_order_of_the_file(make_tested, ann):
-    # The lot has the trial's key in it. Of ten questions, one order in three million is that of the file.
+    # The random order depends on the trial's key. Ten questions are in the file's order once in three million.
     task = make_tested(gold={"practice": ["1", "1", "0", "1", "0"], "test": POOL * 4}, test_items=10)
     practice = begin(ann, task, "en", Trial.PRACTICE)
     golds = [question.gold_answer_id for question in practice.answers.order_by("position")]

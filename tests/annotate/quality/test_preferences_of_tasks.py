@@ -68,7 +68,7 @@ def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of, tmp_
     ]
     assert set(Comparison.objects.values_list("system_a", "system_b")) == {("bert", "mt5")}
     assert not Side.objects.exists()
-    # Run again they add nothing, whether it is said that they are pairs or not.
+    # A second run adds nothing, with or without --pairs.
     for again in (True, False):
         imported = import_judgments("pairs", tmp_path / "judgments.tsv", pairs=again)
         assert (imported.judgments, imported.already, imported.rejects) == (0, 9, {})
@@ -119,14 +119,14 @@ def test_the_shares_of_two_systems_are_reported_for_judgments_and_for_majorities
     assert "a has the majority in 12 messages and b in 2. The sign test of no preference has p = 0.013" in text
     assert "The order of the systems is unknown" in text
     assert json.loads(output(capsys, "pairs", "--json")) == json.loads(json.dumps(figures))
-    # Alpha tells the two apart by their places, whatever they are called.
+    # Alpha distinguishes the two by their order by name, whatever the names.
     as_pairs = [f"|a{number % 3}|b{number % 3} " for number in range(len(TWO))]
     rows = [row.replace("|a|b ", as_pairs[int(row.partition("|")[0])]) for row in judged(TWO)]
     import_judgments("several", file_of(*rows, name="several.tsv"), pairs=True)
     several = report(Task.objects.get(name="several"))["all"]
     assert whole["agreement"]["value"] == pytest.approx(several["agreement"]["value"])
     assert 0 < whole["agreement"]["value"] < 1
-    # What was judged elsewhere is finished, whatever is voided of it.
+    # Imported judgments are finished work, even if some are voided.
     person, task = Annotator.objects.get(user__username="imported:pairs:p2"), Task.objects.get(name="pairs")
     void(person, task, by=make_manager(), reason="a robot")
     whole = report(task)["all"]
@@ -204,7 +204,7 @@ def test_a_person_who_always_chooses_the_left_is_named_as_an_outlier(file_of, ma
     for judgment in Judgment.objects.select_related("unit__item", "unit__task", "annotator__user"):
         CONTROLS["sides"].shown(judgment.unit, judgment.annotator)
         if judgment.annotator.user.username.endswith("p1"):
-            # What somebody says who looks at the side alone.
+            # The answers of a person who looks only at the side.
             judgment.label = Side.objects.get(unit=judgment.unit, annotator=judgment.annotator).first
             judgment.save()
     sides = report(task)["all"]["sides"]

@@ -150,7 +150,7 @@ def test_a_small_heat_map_has_its_numbers_in_the_cells_and_the_rest_as_others():
     assert "cs predicted as sk: ≈12, 1.4% of cs" in tooltips
     assert "cs, correct: 900, 98.6% of cs" in tooltips
     assert "labels that are not shown, correct or not: 9,001, 99.9% of others" in tooltips
-    # No post is lost between the cells.
+    # The cells include all posts.
     plot = heat_map(["cs"], [(gold, label, 1.0) for gold, label, _ in CELLS], title="Confusions", predicted="by x")
     tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")][1:]
     assert sum(int(re.search(r": (\d+), ", tooltip)[1]) for tooltip in tooltips) == len(CELLS)
@@ -232,9 +232,9 @@ def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages
     heads = re.findall('<text[^>]*font-weight="600"[^>]*>([^<]+)</text>', made)
     assert heads == shown
     assert [len(words) <= most for words, most in zip(shown, (24, 11), strict=False)] == [True] * len(shown)
-    # Alone, without a style sheet, one of them shows.
+    # Without a style sheet, only one of them shows.
     assert len(heads) - made.count('display="none"') == 1
-    # Rows whose names begin and end alike can be told apart on a phone.
+    # Rows whose names begin and end alike stay distinct on a phone.
     names = ["with und all labels", "without und all labels", "with und 30+ posts", "without und 30+ posts"]
     made = forest([Row(name, "", (Mark(0.5, 0.4, 0.6),)) for name in names], title="Means")
     narrow = [words for words in re.findall('class="plot-narrow"[^>]*>([^<]+)<', made) if "…" in words]

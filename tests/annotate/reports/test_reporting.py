@@ -194,7 +194,7 @@ def test_each_form_has_all_numbers_and_begins_with_the_result_and_its_caveats(fo
     assert "has no label" not in words
     assert written.index("93.4%") < written.index("77 of its posts") < written.index("Another one")
     assert written.index("Another one") < written.index("Recall by label")
-    # It is made the same twice, and leaves the report as it was.
+    # The output is the same twice, and the report is unchanged.
     assert form(report) == written
     assert report == before
 
@@ -342,7 +342,7 @@ def test_tables_are_in_the_order_of_the_rows_pictures_in_that_of_the_values_and_
     assert re.search(r"^found .*\bunfinished\b", as_text(report), re.MULTILINE)  # an unfinished set is marked
     plot = next(svg for svg in svgs(as_html(report)) if "<title>Recall by label</title>" in svg)
     assert re.findall(r">(bo|cs|cy)<", plot) == ["cs", "cy", "bo"]
-    # A note stands once below a terminal's table, with its languages.
+    # A note appears once below a terminal's table, with its languages.
     for row in report["rows"]:
         if row["measure"] == "recall":
             row["note"] = "drawn from few authors" if row["of"]["label"] != "bo" else "no posts"
@@ -367,7 +367,7 @@ def test_every_picture_is_xml_and_the_html_is_well_formed_fetches_nothing_and_ru
     assert re.findall(r'https?://[^"\s<]+', source.replace("http://www.w3.org/2000/svg", "")) == []
     assert len(svgs(source)) >= 8
     assert source.count("<details>") >= 5  # long tables are folded
-    # Where nothing is measured no picture is drawn.
+    # Without measurements there are no plots.
     assert "<title>Recall by label, part 2</title>" in source
     for row in [row for row in large["rows"] if row["measure"] == "recall"][21:]:
         row |= {"value": None, "low": 0.0, "high": 1.0}

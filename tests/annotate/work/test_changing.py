@@ -221,7 +221,7 @@ def test_a_changed_gold_answer_looks_like_changed_work(crowd, client, redundancy
     """To the page, to its history, to a retry of the first answer, and by its statements."""
     task, (ann, *others) = crowd(redundancy)
     client.force_login(ann.user)
-    client.get("/docs/")  # the first page of a session reads what the person has set
+    client.get("/docs/")  # the first page of a session reads the person's settings
     seen = {True: set(), False: set()}
     for _ in range(14):
         lease = take(ann, task)

@@ -94,7 +94,7 @@ def test_a_task_of_which_nobody_has_said_anything_goes_with_all_that_was_made_fo
     assert Draw.objects.count() == 2
     assert delete("t") == "Deleted: task t with 150 items and 1 draw.\n"
     assert not any(counts().values())
-    # As if it had never been.
+    # As if the task had never existed.
     output_of("open_task", "t", size=100, **OPENED)
     assert Task.objects.get().units.count() == 100
 

@@ -193,7 +193,7 @@ def test_the_work_for_which_a_flagged_gold_answer_stood_is_given_to_the_person_a
     lease = take_gold(ann, task)
     flag(ann, lease)
     assert (stage_of(lease.work), lease.work.disturbing) == (stages.QUEUED, False)
-    # Not at once: else the next unit would always be in its language.
+    # Not at once, or the next unit would always be in its language.
     while (theirs := take(ann, task)).unit != lease.work:
         judge(ann, theirs.pk, Answer("1"))
 
@@ -387,7 +387,7 @@ def test_what_is_disturbing_is_hidden_at_once_and_handed_on_by_two_keys(at_work,
     assert "0 answered and 0 skipped today" in page.inner_text("footer.tally")
     assert "Flagged as disturbing" in page.inner_text("footer.tally")
     console_errors.clear()  # of the line
-    # While the flags are shown, digits mean them, and Escape closes them.
+    # While the flags are shown, digits choose one, and Escape closes them.
     let_guard_pass(page)
     posted = posts_of(page)
     for key in ("KeyF", "Digit9", "Escape"):

@@ -140,7 +140,7 @@ def test_a_killed_opening_is_never_seen_and_is_deleted_by_the_next_one(prelabell
 # --- what has come before, in arrays: as a dictionary would have it
 
 
-# Few texts, so that many come again; one half of a digest alone may be that of another, too.
+# Few texts, so that many repeat, and so that two digests may share one half.
 HALVES = st.sampled_from([b"\0" * 8, b"\0" * 7 + b"\1", b"\xff" * 8, b"abcdefgh"])
 DIGESTS = st.tuples(HALVES, HALVES).map(b"".join) | st.binary(min_size=16, max_size=16)
 

@@ -99,7 +99,7 @@ def test_undefined_may_say_why(make_task, person):
 def test_what_no_task_can_take_is_refused_before_anything_is_read(fields, sentence):
     with pytest.raises(InvalidAnswer, match=sentence):
         read_answer(KINDS["language"], **fields)
-    assert read_answer(KINDS["language"], [], "mixed") == Answer("und", "mixed")  # a reason alone says Undefined
+    assert read_answer(KINDS["language"], [], "mixed") == Answer("und", "mixed")  # a reason alone means Undefined
 
 
 # --- the same again

@@ -241,7 +241,7 @@ def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
     for task in ("graded", "numbers"):
         call_command("agreement", task, ordinal=True)
         assert "ordinal" in output_of(capsys)
-    # Nor are they in a task made before their order was noted.
+    # Nor in a task created before their order was stored.
     draw = Task.objects.get(name="graded").draw
     del draw.parameters["labels_in_order"]
     draw.save()
@@ -330,7 +330,7 @@ def test_1_0_and_1_are_one_label_and_a_note_says_so(file_of, tmp_path, capsys):
         in capsys.readouterr().err
     )
     assert Task.objects.get().labels == ["0", "1"]
-    # True labels match, also where the task's labels are meant as 1.0.
+    # True labels match even if the task's labels are written as 1.0.
     import_judgments("floats", file_of("1 a 1.0", "1 b 1.0", "2 a 0.0", "2 b 0.0"), labels=["0.0", "1.0"])
     for task in ("crowd", "floats"):
         call_command("agreement", task, gold=gold, json=True)

@@ -53,7 +53,7 @@ def test_without_htmx_the_page_of_the_refusal_shows_the_comment_again(make_recor
     assert "What you wrote was not saved. Copy it" in page
     assert "a comment with &lt;marks&gt; &amp; &quot;quotes&quot;</textarea>" in page
     assert "What you wrote" not in client.post("/tasks/crowd/judge/", fields).text
-    # Nor is it lost to who is paused meanwhile.
+    # Nor do people lose it who are paused in the meantime.
     fields["lease"] = take(ann, task).pk
     pause(ann, task, by=manager, reason="too hasty")
     refused = send(client, Lease.objects.get(pk=fields["lease"]), answer="0")
@@ -71,7 +71,7 @@ def test_an_answer_that_is_refused_as_it_is_keeps_record_and_comment_though_the_
     assert refused.status_code == 400
     for text in (lease.unit.item.fields["passage"], "&lt;marks&gt;", f'name="lease" value="{lease.pk}"'):
         assert text in refused.text
-    # As long as its box takes, though browsers send longer line ends.
+    # As long as the box allows, although browsers send longer line ends.
     comment = "\r\n".join(["word"] * 400) + "!"
     assert len(comment) > 2000 >= len(comment.replace("\r\n", "\n"))
     assert send(client, lease, answer="1", comment=comment).status_code == 200
@@ -105,7 +105,7 @@ def nothing(ann, task):
     """Keep the right to answer."""
 
 
-# What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
+# The event, minutes from the lease's end to the answer (None: before the end), status and message.
 AGAIN = "You must pass the test in English again"
 REFUSED = [
     (withdraw_language, None, 403, "You can no longer work in English"),
@@ -226,7 +226,7 @@ def test_a_comment_outlives_a_reload_and_the_log_in_after_a_session_that_ended(a
     unsent = page.locator("[role=alert]", has_text="so this has not been sent yet")
     expect(unsent).to_be_visible()
     expect(page.locator("[name=comment]")).to_have_value(COMMENT)
-    # A question that was typed, but not asked, stays folded.
+    # A question that was typed but not sent stays folded.
     assert (hands.post, page.locator("#flag[open]").count()) == (before, 0)
     hands.press_and_wait("Digit1")
     expect(unsent).to_have_count(0)

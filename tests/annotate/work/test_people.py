@@ -71,7 +71,7 @@ ANN = Row("ann", "Ann Lee", {"de": 5, "en": 4})
             for cell in ("de:5;en:4", '"de:5, en:4"', " de:5  en:4 ", "de:5; en:4;")
         ),
         *((f"\ufeff{HEADER}ann,Ann Lee,de:5 en:4\n".replace("\n", ending), [ANN]) for ending in ("\r\n", "\r")),
-        # A name is stored as the log-in will compare it.
+        # Names are stored in the form that the log-in compares.
         (f"{HEADER}Ｚoe\u0301,Zoé,fr:5\n", [Row("Zoé", "Zoé", {"fr": 5})]),
     ],
 )
@@ -332,7 +332,7 @@ def test_a_table_makes_adjudicators_and_what_it_leaves_empty_stays(db):
         ("ann,Ann,de:5,maybe,", "adjudicates is 'maybe', but must be yes or no."),
         ("ben,Ben,,no,", "the languages are missing. Write them as in de:5 en:4."),
         ("cleo,Cleo,de:5 de:3,,", "'de' occurs twice."),
-        # Another program writes "nan" for what is not there.
+        # Some programs write "nan" for missing values.
         ("nan,Ann,de:5,,", "the user name is nan, which programs write for a missing value"),
         ("ann,Ann,nan,,", "the languages are missing"),
     ],

@@ -44,7 +44,7 @@ def test_units_are_handed_out_in_the_order_of_the_draw_to_each_another_and_to_no
     assert (second.unit.position, second.place) == (2, 2)
     judge(ann, second.pk, GERMAN)
     assert take(ann, task) is None
-    other = make_task([DISPUTED], name="other")  # where the same person can have a unit open besides
+    other = make_task([DISPUTED], name="other")  # the same person can hold a unit there at the same time
     assert [take(person, of).unit.task for person, of in ((ann, other), (bea, task))] == [other, task]
 
 
@@ -259,7 +259,7 @@ def test_what_others_do_shows_after_ten_minutes_and_one_s_own_answers_at_once(ta
 def test_nobody_waits_for_another_writer_to_be_told_what_was_kept_or_that_nothing_waits(task, person):
     ann, bea, dan = person("ann", "en"), person("bea", "en"), person("dan", "fr")
     first = waiting(ann, task)
-    while answer(bea, task).unit.honeypot:  # by which no work is done
+    while answer(bea, task).unit.honeypot:  # a gold answer, which is not work
         pass
     assert waiting(dan, task) == 0
     grow_old()
@@ -277,7 +277,7 @@ def test_it_is_counted_again_where_it_says_that_nothing_waits_or_whose_clock_was
     units = task.units.work()
     units.update(stage=stages.DISCARDED)
     assert take(ann, task) is None
-    assert waiting(ann, task) == 0  # who is told that nothing is left is not told of more elsewhere
+    assert waiting(ann, task) == 0  # consistent with the message that nothing is left
     units.update(stage=stages.QUEUED)
     assert waiting(ann, task) == first
 
@@ -321,7 +321,7 @@ def test_it_is_what_the_person_may_still_be_given(make_records_task, person, adj
         answer(bea, task)
     skip(ann, take(ann, task).pk)
     undo(bea, task)
-    # Read by adjudicators, and asked again since.
+    # Settled by adjudicators, and then queued again.
     for unit in task.units.work().queued().order_by("-position")[:2]:
         move(unit, "conflicted", stages.ADJUDICATION)
         move(unit, "reopened", stages.QUEUED)

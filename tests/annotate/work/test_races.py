@@ -149,7 +149,7 @@ def check_unit(unit, task):
     live = [judgment for judgment in unit.judgments.all() if judgment.voided_at is None]
     answers = [judgment.label for judgment in live if judgment.kind == Judgment.ANSWER]
     assert len(answers) <= unit.redundancy
-    # Whoever names another language has a second person asked, until they take that back.
+    # An answer in another language asks a second person, unless it is undone.
     was_named = any(transition.event == "named" for transition in unit.transitions.all())
     assert held_at_once(unit) <= unit.redundancy + was_named
     if unit.stage == stages.LABELLED:
@@ -158,7 +158,7 @@ def check_unit(unit, task):
         assert unit.stage == stages.ADJUDICATION
         skips = [judgment for judgment in live if judgment.kind == Judgment.SKIP]
         conflict = len(answers) == unit.redundancy and majority(answers) is None
-        # Somebody may have named the language of another queue, and nobody there said the same.
+        # An answer may name another queue's language without a confirmation there.
         named = {code for code in answers if code != unit.visited[0]}
         assert conflict or named or (unit.round >= task.rounds and len(skips) >= task.skip_limit)
     stage = stages.NEW
@@ -175,7 +175,7 @@ def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_tas
     people = [person(f"reader{number}", "de en" if number % 2 else "de") for number in range(PEOPLE)]
     readers = [Reader(annotator, task, f"{redundancy} {annotator}") for annotator in people]
     end = time.monotonic() + HANGS
-    # The last at work may undo an answer and name another language, after all its readers have gone: they come back.
+    # The last person may undo an answer and name another language after its readers have gone, so they come back.
     while task.units.filter(stage=stages.QUEUED).exists():
         assert time.monotonic() < end, "the queue does not end"
         assert at_once(*(reader.work for reader in readers)) == [None] * PEOPLE
@@ -187,7 +187,7 @@ def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_tas
     taken_back = set().union(*(reader.taken_back for reader in readers))
     assert {pk: judgment.label for pk, judgment in stored.items()} == acknowledged
     assert {pk for pk, judgment in stored.items() if judgment.voided_at} == taken_back
-    # That there was something to go wrong.
+    # Every kind of action must have happened.
     counts = sum((reader.counts for reader in readers), Counter())
     assert min(counts[way] for way in ("answer", "skip", "released", "expired", "twice", "undone")) > 0, counts
 

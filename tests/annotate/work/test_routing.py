@@ -153,7 +153,7 @@ def test_a_post_goes(make_task, post, options, people, steps):
         (DISPUTED, {}, "fr", "LABELLED"),
         *((DISPUTED, {}, other, "ADJUDICATION") for other in ("de", "en", "und")),
         (DISPUTED, {"redundancy": 1.999999, "rounds": 1}, "fr", "LABELLED"),  # the overlap gave it to one reader
-        (DISPUTED, {"check_share": 1.0}, "fr", "LABELLED"),  # what is confirmed is not checked
+        (DISPUTED, {"check_share": 1.0}, "fr", "LABELLED"),  # confirmed answers are not checked
         *(
             (AGREED, {"audit_least": 1, "audit_recheck": recheck}, other, "ADJUDICATION")
             for recheck in (0, 1)

@@ -200,7 +200,7 @@ def test_an_answer_beyond_the_days_limit_is_refused(hurting, agreed):
     task = hurting(4, a_day=1)
     ann, bea = agreed("ann", task), agreed("bea", task)
     late = take(ann, task)
-    # What ran out may still be answered, while its place is free: nobody can hoard work for the day so.
+    # An expired lease can be answered while its place is free, but not beyond the day's limit.
     Lease.objects.filter(pk=late.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
     late.unit.leases.exclude(pk=late.pk).delete()
     task.units.filter(pk=late.unit_id).update(position=99)
