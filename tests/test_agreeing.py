@@ -1,4 +1,4 @@
-"""The benchmark of the intervals of agreement: the truth it holds them against, and what it finds in a small run."""
+"""The benchmark of the intervals of agreement: its true values, and the results of a small run."""
 
 import numpy as np
 import pytest

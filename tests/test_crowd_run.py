@@ -38,7 +38,7 @@ GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_poo
 
 @pytest.fixture
 def world(tmp_path, transactional_db, monkeypatch):
-    """A task of qa_match that guards itself in every way, from files by the commands."""
+    """A task of qa_match with all quality controls, created from files by the commands."""
     # So few units have not enough gold answers for the usual rule.
     monkeypatch.setattr(pause_rule, "CONFIDENCE", GUARD.rule.confidence)
     monkeypatch.setattr(pause_rule, "LEAST", GUARD.rule.least)

@@ -1,4 +1,4 @@
-"""The floors of the house: an import goes down only, and inside a room in no circle."""
+"""The layers of the code: imports point down only, and there are no circles inside a package."""
 
 import ast
 from functools import cache
@@ -39,7 +39,7 @@ MODULES = modules()
 
 @cache
 def imported(name):
-    """Every module that a module imports, anywhere in it."""
+    """Return every module that a module imports, anywhere in it."""
     names = []
     for node in ast.walk(ast.parse(MODULES[name].read_bytes())):
         if isinstance(node, ast.Import):
@@ -109,7 +109,7 @@ def test_nothing_but_the_engine_itself_imports_it(engine, owner):
 
 @pytest.mark.parametrize("room", ["corpora.core", "annotate.core"])
 def test_core_imports_of_the_rooms_only_core(room):
-    """Else Django would come in by way of a neighbour."""
+    """Otherwise, Django would be imported through a neighbour."""
     names = {name for module in MODULES if f"{module}.".startswith(f"{room}.") for name in imported(module)}
     ours = {name for name in names if name.partition(".")[0] in ("annotate", "corpora")}
     assert {name for name in ours if name.split(".")[1:2] != ["core"]} == set()

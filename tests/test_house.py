@@ -1,4 +1,4 @@
-"""The rules of the house that no single room can hold."""
+"""House rules that concern several packages."""
 
 import ast
 import csv
@@ -164,7 +164,7 @@ STUMBLES = re.compile(
 
 
 def prose(path):
-    """The texts of a file with their lines: of Python its comments and its strings, of a template every line."""
+    """Yield the texts of a file with their lines: the comments and strings of Python, every line of a template."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(source)):
@@ -188,7 +188,7 @@ def test_no_sentence_has_a_who_without_somebody_before_it():
 
 
 def test_what_a_browser_waits_for_is_a_function():
-    """A string is evaluated again at each look, which the content security policy of our pages forbids."""
+    """A string is evaluated again at each check, which our content security policy forbids."""
     files = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
     awaited = [what for text in files for what in re.findall(r"wait_for_function\(\s*f?[\"']+(.*)", text)]
     assert awaited

@@ -1,5 +1,5 @@
-"""The module assay in a real kernel and in scripts, against a real installation; what it gives is looked at in
-test_notebook_tables.py.
+"""The module `assay` in a real kernel and in scripts, with a real installation. test_notebook_tables.py tests its
+results.
 """
 
 import json
@@ -30,7 +30,7 @@ def environment(folder):
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory, migrated):
-    """The data folder of an installation of its own, on SQLite, whose task `demo` is done."""
+    """The data folder of a separate installation on SQLite, whose task `demo` is finished."""
     folder = tmp_path_factory.mktemp("installation") / "var"
     running.install(folder, migrated)
     subprocess.run([sys.executable, "-m", "tests.installation", "300"], env=environment(folder), cwd=ROOT, check=True)
@@ -146,7 +146,7 @@ def test_in_a_kernel_the_database_is_asked_outside_its_event_loop_and_refusals_a
 
 
 def script(text, folder, **changes):
-    """What a Python process of its own prints."""
+    """Return the output of a separate Python process."""
     env = {name: value for name, value in (environment(folder) | changes).items() if value is not None}
     done = subprocess.run([sys.executable, "-c", text], env=env, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What the module assay gives of corpora, tasks and gold sets, and what it says where there is nothing to give."""
+"""The tables of corpora, tasks and gold sets in the module `assay`, and its errors."""
 
 import asyncio
 import json

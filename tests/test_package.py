@@ -1,4 +1,4 @@
-"""What pip installs: built, put into an environment of its own, and run in an empty folder, far from the checkout."""
+"""The package as pip installs it: built, installed in a separate environment, and run in an empty folder."""
 
 import http.cookiejar
 import os
@@ -43,7 +43,7 @@ sys.addaudithook(watch)
 
 
 class Installed:
-    """The command in its environment, run in a folder that was empty; `home` stands for the user's."""
+    """The command in its environment, with an empty folder to run in and a home folder."""
 
     def __init__(self, venv: Path, place: Path) -> None:
         self.venv, self.folder, self.home = venv, place / "empty", place / "home"
@@ -78,7 +78,7 @@ class Installed:
 
     @contextmanager
     def serving(self, *words: str):
-        """`assay serve` on a free port, from the moment that it answers; yields it, its address and what it said."""
+        """Run `assay serve` on a free port, and yield the process, its address and its output once it answers."""
         port = free_port()
         command = [self.venv / "bin" / "assay", "serve", "--port", str(port), *words]
         with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The three designs against known truth, small: the benchmark `population` does this on more posts, with 200 seeds."""
+"""The three designs against a known truth: a small run of the benchmark `population`, which uses 200 seeds."""
 
 import json
 from collections import Counter
@@ -43,7 +43,7 @@ SHARES = {"en": 0.3, "es": 0.2, "pt": 0.15, "id": 0.12, "tr": 0.06, "ms": 0.04, 
 
 @pytest.fixture(scope="module")
 def pools():
-    """Language -> the texts of the demo."""
+    """Return the texts of the demo by language."""
     fixtures = django_settings.BASE_DIR / "fixtures"
     truth = dict(line.split("\t") for line in (fixtures / "demo_truth.tsv").read_text(encoding="utf-8").splitlines())
     texts = {}
@@ -59,7 +59,7 @@ def stream_of(pools, seed="small", posts=POSTS):
 
 @pytest.fixture(scope="module")
 def made(pools, django_db_setup, django_db_blocker, tmp_path_factory):
-    """The stream, the data folder of a prelabelled corpus of it, and what is true of it."""
+    """The stream, the data folder of its prelabelled corpus, and the true values."""
     folder = tmp_path_factory.mktemp("population")
     stream = stream_of(pools)
     write_jsonl(stream, folder / "posts.jsonl")
@@ -74,7 +74,7 @@ def made(pools, django_db_setup, django_db_blocker, tmp_path_factory):
 
 @pytest.fixture
 def corpus(made, settings):
-    """Not in the database: the draws read files only."""
+    """The corpus, which is not in the database, because draws only read files."""
     settings.DATA_DIR = made.data
     return Corpus(name=NAME)
 

@@ -1,4 +1,4 @@
-"""What the manual says of backups, done: each table and each file is the same in an empty installation."""
+"""The backup instructions of the manual restore each table and each file in an empty installation."""
 
 import json
 import os
@@ -20,7 +20,7 @@ FIXTURES = DOCS.parents[1] / "fixtures"
 
 
 def commands_under(heading: str) -> list[str]:
-    """The fences of the page between this heading and the next one."""
+    """Return the commands of the page between this heading and the next one."""
     commands, under = [], ""
     for what, text in steps(DOCS / "how-to" / "server.md"):
         if what == "heading":
@@ -39,7 +39,7 @@ def shell(place: Place, folder, commands: str) -> None:
 
 
 def held(place: Place):
-    """(tables, files), each a dict of digests."""
+    """Return digests of the tables and of the files."""
     place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
     return json.loads(place.run("-m", "tests.digests"))
 

@@ -1,4 +1,4 @@
-"""The server as it is deployed: what its logs say, what a container lets it do, what it loads before it answers."""
+"""The deployed server: its logs, the limits of its container, and what it loads before it answers."""
 
 import fcntl
 import json
@@ -40,7 +40,7 @@ print(json.dumps([*sys.modules]))
 
 
 def command():
-    """What the container runs, by this Python and on this machine alone."""
+    """Return the container's command, for this Python and on this machine alone."""
     written = re.search(r"^CMD (\[.*?\])", (ROOT / "deploy/Containerfile").read_text(), re.MULTILINE | re.DOTALL)[1]
     _, *words = json.loads(written.replace("\\\n", ""))
     port = free_port()
@@ -49,7 +49,7 @@ def command():
 
 @contextmanager
 def serving(folder, migrated, **env):
-    """The container's command; yields a function that asks for an address, and writes all that it says into `log`."""
+    """Run the container's command, write its output to `log`, and yield a function that requests an address."""
     env = environment(folder / DATA) | env
     install(folder / DATA, migrated)
     port, words = command()
@@ -81,7 +81,7 @@ def get(address, headers):
 
 
 def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path, migrated):
-    """Each address is asked for, which logs a request and that there is no such page, and is named as a Referer."""
+    """Each address is requested, which logs the request and the missing page, and sent as a Referer."""
     invite, reset = reverse("invite", args=[TOKEN]), reverse("reset", args=["MQ", TOKEN])
     addresses = [invite, reset, f"{invite}?next=/", invite.replace("i", "%69"), reset.replace("f", "%66")]
     with serving(tmp_path, migrated) as ask:
@@ -118,7 +118,7 @@ def test_an_address_is_cut_off_where_a_secret_follows_and_all_else_stays(line, s
 
 
 def processes(folder, words):
-    """Those that work on the data in the folder, by what their command lines contain."""
+    """Return the ids of processes that use the data folder and whose command lines contain these words."""
     pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -169,7 +169,7 @@ def services():
 
 
 def test_a_process_of_the_server_that_is_still_starting_ends_with_it(tmp_path, migrated):
-    """It waits for a lock that the test holds, before gunicorn has it listen to signals."""
+    """The process waits for a lock that the test holds, before gunicorn lets it listen to signals."""
     install(tmp_path / DATA, migrated)
     (tmp_path / DATA / "jobs").mkdir(exist_ok=True)
     words = [*command()[1], "--log-level=info"]
@@ -250,7 +250,7 @@ sys.addaudithook(watch)
 
 
 def test_the_server_writes_nowhere_but_where_its_container_lets_it(tmp_path, migrated):
-    """A page that is there and one that is not; its home cannot be written, and there is none in the container."""
+    """A page that exists and one that does not. The home folder is not writable, as in a container."""
     passing, log, hook = tmp_path / "tmp", tmp_path / "written", tmp_path / "hook"
     for folder in (passing, hook):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""The benchmarks of faults and of load, in small: a real server with people at work, killed or not."""
+"""Small runs of the benchmarks of faults and of load: a real server with people at work, killed or not."""
 
 import random
 

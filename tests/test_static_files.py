@@ -1,4 +1,4 @@
-"""Static files: names with a hash, a year in caches, compressed; as they are for whoever asks otherwise."""
+"""Static files: names with a hash, cached for a year, compressed if the client accepts it."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""Uniform sets against known truth, small: the benchmarks `stream` and `audits` do this on real streams."""
+"""Uniform sets against a known truth: small runs of the benchmarks `stream` and `audits`."""
 
 import json
 
@@ -33,7 +33,7 @@ def truth():
 
 @pytest.fixture
 def done(demo_corpus, truth, tmp_path, monkeypatch, capsys):  # noqa: F811
-    """Runs the benchmark's program on the demo's posts and returns what it prints."""
+    """Run the benchmark's program on the demo's posts, and return its output."""
     monkeypatch.setattr(audits_work, "NAME", demo_corpus.name)
     (tmp_path / "truth.json").write_text(json.dumps(truth))
     return lambda *arguments: _printed(tmp_path / "truth.json", arguments, capsys)

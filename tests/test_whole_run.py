@@ -1,4 +1,4 @@
-"""The whole way of the data, small: from a file of posts to a gold set, with people at a real server."""
+"""The whole way of the data in a small run: from a file of posts to a gold set, with people at a real server."""
 
 import io
 import json
@@ -48,7 +48,7 @@ def posts(settings):
 
 @pytest.fixture
 def readers(settings, transactional_db):
-    """The invented people of the demo, each with a token."""
+    """The demo's invented people, each with a token."""
     rows = read_table(settings.BASE_DIR / "fixtures" / "annotators.csv")
     add_annotators(rows)
     ada = User.objects.create_user("ada", password="ada has a long password")
@@ -62,7 +62,7 @@ def readers(settings, transactional_db):
 
 
 def agreed_by_votes(row, policy):
-    """The label on which the exported votes agree by the task's policy, or None; said anew, apart from routing."""
+    """Return the label on which the exported votes agree by the task's policy, or None, computed without routing."""
     first = {vote["detector"]: vote["language"] for vote in row["votes"] if vote["rank"] == 1}
     code = first.get("cld2")
     if first != dict.fromkeys(COVERAGE, code) or not all(code in codes for codes in COVERAGE.values()):
@@ -73,7 +73,7 @@ def agreed_by_votes(row, policy):
 
 
 def history(unit):
-    """What became of a unit that should have gone on, and who still has it."""
+    """Return the history of an unfinished unit, and who still has it."""
     moves = unit.transitions.values_list("event", "to_stage", "language", "round", "by__username")
     judgments = unit.judgments.values_list("annotator__user__username", "kind", "label", "voided_at")
     held = unit.leases.values_list("annotator__user__username", "outcome", "opened_at", "expires_at", "closed_at")

@@ -1,4 +1,4 @@
-"""Files of a few kilobytes that come to gigabytes: refused in one sentence, in little memory."""
+"""Small files that expand to gigabytes are refused with a clear message, and without using much memory."""
 
 import gzip
 import os
@@ -35,37 +35,37 @@ def parquet(path, text, **options):
 
 
 def same(text, times):
-    """The text as often, in memory once; Parquet has it once too."""
+    """Return a column that repeats a text. The text is in memory, and in Parquet, only once."""
     return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), pa.array([text]))
 
 
 def in_lists(values, count):
-    """The values, all in one list."""
+    """Return the values in a single list."""
     return pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), values)
 
 
 def shared(folder, size=4_500_000):
-    """A text of 4.5 MB that a thousand rows share."""
+    """Write a text of 4.5 MB that a thousand rows share."""
     return parquet(folder / "shared.parquet", same("x" * size, ROWS))
 
 
 def shared_short(folder):
-    """A text that may be imported, and that a thousand rows share."""
+    """Write a text of allowed length that a thousand rows share."""
     return shared(folder, size=500_000)
 
 
 def plain(folder):
-    """The same letters again and again, in each row anew."""
+    """Write the same letters again and again, separately in each row."""
     return parquet(folder / "plain.parquet", ["y" * 100_000] * ROWS, use_dictionary=False)
 
 
 def lists(folder):
-    """Three thousand times a label of a megabyte."""
+    """Write a label of a megabyte three thousand times."""
     return parquet(folder / "lists.parquet", in_lists(same("z" * 1_000_000, 3000), 3000))
 
 
 def turns(folder):
-    """A thread of a hundred thousand turns that say the same."""
+    """Write a thread with a hundred thousand equal turns."""
     array = pa.StructArray.from_arrays([same("a" * 1000, 100_000), same("b", 100_000)], ["said", "by"])
     return parquet(folder / "turns.parquet", in_lists(array, 100_000))
 
@@ -89,7 +89,7 @@ def packed(pack):
 
 
 def read(path):
-    """(rows, the last row, sentence that it ended with, MB of memory at the most)."""
+    """Return (rows, the last row, final message, maximum memory in MB)."""
     rows, last, sentence = 0, None, ""
     format = "parquet" if path.suffix == ".parquet" else "jsonl"
     try:
@@ -103,7 +103,7 @@ def read(path):
 
 
 def apart(path):
-    """The same in a process of its own, whose memory is its own too."""
+    """Run the same in a separate process, to measure its memory alone."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(read, path).result()
 

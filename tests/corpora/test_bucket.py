@@ -1,4 +1,4 @@
-"""Corpora that two servers, which are two data folders here, share in object storage."""
+"""Corpora in object storage that two servers share, which are two data folders here."""
 
 import json
 import os
@@ -25,7 +25,7 @@ WHOLE = "corpora/c.json"  # the object that publishes the corpus
 
 @pytest.fixture
 def store(settings, monkeypatch):
-    """Object storage, and the setting that names it."""
+    """Object storage, with the setting that points to it."""
     with serving() as served:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -37,7 +37,7 @@ def store(settings, monkeypatch):
 
 @pytest.fixture
 def servers(settings, tmp_path):
-    """Returns a function that selects a server by its name."""
+    """Return a function that selects a server by its name."""
 
     def select(name):
         settings.DATA_DIR = tmp_path / name

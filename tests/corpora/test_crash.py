@@ -1,4 +1,4 @@
-"""An import or a prelabelling that is killed, or meets a full disk, and is run again."""
+"""An import or a prelabelling that is killed or meets a full disk, and then runs again."""
 
 import errno
 import shutil
@@ -55,7 +55,7 @@ call_command({command!r}, "c", *{files!r}, **{options!r}, stdout=sys.stderr)
 
 @pytest.fixture
 def killed(settings, migrated, tmp_path):
-    """Runs a command in a process of its own that is killed at a step; returns the ids of its children."""
+    """Run a command in a separate process that is killed at a step, and return the ids of its children."""
 
     database = shutil.copy(migrated, tmp_path)
 

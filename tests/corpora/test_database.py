@@ -1,4 +1,4 @@
-"""Many rows at once, into the database and out of it, and prepared statements: they do what Django's own do."""
+"""Bulk reads and writes, and prepared statements, give the same results as Django's own."""
 
 import json
 from datetime import UTC, datetime

@@ -97,7 +97,7 @@ def test_decisions_of_each_detector_that_are_easily_lost():
 
 @pytest.mark.slow
 def test_no_vote_has_the_score_of_a_text_without_features(package):
-    """What the models themselves say of a text without features."""
+    """Ask the models themselves for the score of a text without features."""
     ((certainty, label),) = fasttext.load_model(str(_fasttext_model())).f.predict("\n", 1, -1.0, "strict")
     defaults = {"langid": package.classify(""), "fasttext": (label.removeprefix("__label__"), certainty)}
     lines = [json.loads(line)["text"] for line in POSTS.read_text("utf-8").splitlines()]
@@ -121,7 +121,7 @@ PLAIN = {
 
 
 def _styled(text, capital, small):
-    """In letters of Unicode's mathematical alphabets, which begin at these code points."""
+    """Return a text in Unicode's mathematical alphabets, which begin at these code points."""
     text = "".join(chr(ord(letter) - ord("a") + small) if "a" <= letter <= "z" else letter for letter in text)
     return "".join(chr(ord(letter) - ord("A") + capital) if "A" <= letter <= "Z" else letter for letter in text)
 
@@ -155,7 +155,9 @@ WRITTEN = st.one_of(st.text(), st.lists(WORDS).map(" ".join))
 @given(st.lists(WRITTEN, max_size=8), st.integers(1, 200))
 @example(["", "", "a", "", "ab", "abc", "abcd", "de", ""], 1)
 def test_langid_scores_many_texts_as_its_own_loop_scores_each(package, texts, block):
-    """Exactly: sums of its float32 numbers lose no digit in float64. Blocks of every size, so that texts meet."""
+    """The scores are exactly equal: sums of its float32 numbers lose no digit in float64. Blocks have every size, so
+    that texts are scored together.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(detectors, "_BLOCK_BYTES", block)
         logs = langid_model().log_probabilities(texts)

@@ -1,4 +1,4 @@
-"""Documents: acts of the EU, of EURLEX57K and MultiEURLEX, and stories of Reuters' corpora."""
+"""Documents: EU acts from EURLEX57K and MultiEURLEX, and stories from Reuters' corpora."""
 
 import json
 import zipfile
@@ -33,7 +33,7 @@ MULTI = lines("multi_eurlex")
 
 @pytest.fixture
 def folder(tmp_path):
-    """folder("train", [ACT]) has a file for each act, named by its id; more: other files, by name."""
+    """folder("train", [ACT]) writes a file for each act, named by its id. more: other files, by name"""
 
     def make(name, acts, more=None):
         path = tmp_path / name
@@ -262,7 +262,7 @@ OTHER = STORY.replace(b"CCAT", b"ECAT")
 
 @pytest.fixture
 def archive(tmp_path):
-    """archive({"1.xml": STORY}, "FDCH5") is a ZIP file of these."""
+    """archive({"1.xml": STORY}, "FDCH5") writes a ZIP file with these files."""
 
     def make(files, name="FDCH5"):
         path = tmp_path / f"{name}.zip"

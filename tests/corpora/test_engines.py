@@ -1,4 +1,4 @@
-"""How a corpus is asked: an engine's verbs, the posts of an author and of a manifest, and who may know the engine."""
+"""Queries of a corpus: an engine's verbs, the posts of an author and of a manifest, and which modules use engines."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""`export_corpus`: what is exported is imported again without loss, in each format."""
+"""`export_corpus`: an exported corpus can be imported again without loss, in each format."""
 
 import json
 import re

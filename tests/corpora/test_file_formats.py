@@ -1,4 +1,4 @@
-"""Files of posts in every format, packing and encoding, whole and damaged."""
+"""Files of posts in every format, compression and encoding, intact and damaged."""
 
 import json
 import lzma
@@ -26,7 +26,7 @@ SKIPPED = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"  # a frame that zstd skips
 
 
 def test_a_packing_is_known_by_its_first_bytes_and_rows_may_be_written_in_several_ways(write, import_corpus, tmp_path):
-    """Every format in every packing is read in test_columnar.py."""
+    """Every format in every compression is read in test_columnar.py."""
     jsonl = as_jsonl(POSTS).encode()
     rows = pa.table({"id": [int(post["id"]) for post in POSTS], "text": [post["text"] for post in POSTS]})
     pq.write_table(rows, tmp_path / "g.parquet")
@@ -139,7 +139,7 @@ def test_parquet_is_read_as_lines_would_have_it_and_a_bad_row_stays_one(import_c
 
 @pytest.mark.parametrize("letters", ["é", "aé", "日本", "a😀"])
 def test_a_long_line_of_utf_8_is_not_taken_for_another_encoding(write, import_corpus, letters):
-    """A line is looked at in pieces, and a character may be cut between two of them."""
+    """A line is checked in pieces, which may split a character."""
     file = write("a.jsonl", as_jsonl([{"id": "1", "text": letters * 40_000}]) + "broken\n")
     with pytest.raises(CommandError) as error:
         import_corpus("c", file, max_rejects="5%")

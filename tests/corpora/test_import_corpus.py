@@ -1,4 +1,4 @@
-"""From files of posts to a corpus."""
+"""import_corpus: from files of posts to a corpus."""
 
 import bz2
 import fcntl
@@ -311,7 +311,7 @@ def test_later_imports_may_not_contradict_the_first(write, import_corpus):
 
 
 def test_ids_that_a_spreadsheet_would_run_are_taken_with_a_warning(write):
-    """A tab before one cannot stand in an id, and white space is taken off."""
+    """An id cannot begin with a tab, because white space is removed."""
     ids = ["=1+1", "+49", "-5", "@name", " =A1", "7", "a=b", "5-1"]
     files = [write("a.jsonl", [{"id": key, "text": f"text {key}"} for key in ids]), write("b.jsonl", POSTS)]
     outcome = import_corpus_action.perform({"corpus": "c", "files": files, "licence": "CC0-1.0"})

@@ -1,4 +1,4 @@
-"""Languages: what is decided of each code, codes of other standards, and languages that are added."""
+"""Languages: the decisions on each code, codes of other standards, and added languages."""
 
 import json
 from functools import cache
@@ -50,7 +50,7 @@ NAMED_BY_CLD2 = {code for name, code in pycld2.LANGUAGES if name in pycld2.DETEC
 
 @cache
 def codes():
-    """Of each detector, all that it can name."""
+    """Return all codes that each detector can return."""
     fasttext = detectors._fasttext().predict("a", k=-1, threshold=-1.0)[0]
     return {
         "langid": sorted(map(str, langid_model().languages)),

@@ -1,4 +1,4 @@
-"""What people see, and what detectors read."""
+"""The texts that people see, and those that detectors read."""
 
 import random
 import sys
@@ -44,7 +44,7 @@ def test_mentions_are_masked(text, masked):
 
 @given(POSTLIKE)
 def test_masking_again_changes_nothing_and_detectors_read_the_same_of_the_masked_text(text):
-    """What is stored is the masked text; the votes must not depend on that."""
+    """The masked text is stored, so votes must not depend on whether a text has been masked."""
     masked = mask_mentions(text)
     assert mask_mentions(masked) == masked
     assert clean_for_detectors(masked) == clean_for_detectors(text)
@@ -148,7 +148,7 @@ SIGNS = [
 
 @given(st.lists(st.one_of(st.sampled_from(SIGNS), st.characters())).map("".join))
 def test_a_pattern_is_left_out_only_where_it_would_find_nothing(text):
-    """Each is looked for where a sign stands that it needs; here all are."""
+    """Each pattern is searched only in texts with a character that it needs; these texts have all of them."""
     addresses = (masking._URL, masking._MENTION, masking._EMAIL)
     expected = text
     for pattern in addresses:

@@ -1,4 +1,4 @@
-"""Records of several named fields: imported as they are, refused with a reason, drawn by language and in groups."""
+"""Records of several named fields: imported unchanged, refused with a reason, drawn by language and in groups."""
 
 import hashlib
 import json
@@ -201,7 +201,7 @@ def test_the_same_record_twice_is_dropped_and_another_under_its_id_rejected(writ
 
 @pytest.fixture
 def ads(write, import_corpus):
-    """Twelve queries in English with 1 to 4 ads each, five in German with two."""
+    """Twelve queries in English with 1 to 4 ads each, and five in German with two."""
     rows = [ad(f"en{q}-{n}", "en", f"query {q}") for q in range(12) for n in range(1 + q % 4)]
     rows += [ad(f"de{q}-{n}", "de", f"query {q}") for q in range(5) for n in range(2)]
     imported(import_corpus, write("a.jsonl", rows[::2]), write("b.jsonl", rows[1::2]))

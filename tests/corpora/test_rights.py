@@ -1,4 +1,4 @@
-"""What the program keeps is its owner's alone, and what somebody has written elsewhere is as their shell has it."""
+"""The program's own files are private to their owner. Exported files have the permissions of the user's umask."""
 
 import stat
 import subprocess
@@ -23,7 +23,7 @@ def run(folder, umask, *words):
 
 
 def modes(folder):
-    """Of files and of folders: path -> its rights in octal."""
+    """Return the permissions of files and folders in octal, by path."""
     modes = {path: oct(stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.rglob("*"))}
     return ({path: mode for path, mode in modes.items() if is_kind(path)} for is_kind in (Path.is_file, Path.is_dir))
 

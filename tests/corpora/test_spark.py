@@ -1,4 +1,4 @@
-"""Spark in local mode beside DuckDB: the same draws, counts and votes; and what is said where it cannot be started."""
+"""Spark in local mode gives the same draws, counts and votes as DuckDB. Error messages if Spark cannot start."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ UNREAD = {row["id"]: ("de", "en", "sh")[n % 3] for n, row in enumerate(ROWS) if 
 
 @pytest.fixture(scope="module", autouse=True)
 def _spark():
-    """Small, on this machine alone, and ended with the module."""
+    """A small Spark session on this machine, which ends with the module."""
     if shutil.which("java") is None:
         pytest.skip("no Java was found; install the Debian package openjdk-17-jre-headless")
     options = {
@@ -62,7 +62,7 @@ def _spark():
 
 
 def imported(folder):
-    """`one` and `three` hold the same posts, in as many parts; `talk` holds pairs, and `ads` records."""
+    """`one` and `three` contain the same posts, in as many parts; `talk` contains pairs, and `ads` records."""
     corpus_of(ROWS, folder, name="one", votes=False)
     files = []
     for n in range(3):
@@ -136,7 +136,7 @@ COUNTS = {
 
 
 def on_both(function):
-    """What it returns on DuckDB, and on Spark."""
+    """Return the results on DuckDB and on Spark."""
     results = []
     for engine in ("duckdb", "spark"):
         with override_settings(ENGINE=engine):

@@ -1,4 +1,4 @@
-"""Encodings and delimiters: what is recognized, what is never guessed, and what the manifest keeps."""
+"""Encodings and delimiters: what is recognized, what is never guessed, and what the manifest records."""
 
 import gzip
 

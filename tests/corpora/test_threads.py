@@ -1,4 +1,4 @@
-"""import_threads: from messages that answer one another, or lists of turns, to a corpus of pairs."""
+"""import_threads: from messages with replies, or lists of turns, to a corpus of pairs."""
 
 import json
 import random
@@ -184,7 +184,7 @@ def test_messages_that_answer_one_another_are_no_pairs_but_those_that_answer_the
 
 
 def circles_of(parents):
-    """By walking from each message, one by one."""
+    """Return the messages in circles, found by following the parents of each message."""
     members = set()
     for start in parents:
         node = parents.get(start)

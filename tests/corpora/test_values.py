@@ -1,4 +1,4 @@
-"""Ids, labels, workers and authors that pandas, Excel or a site has spoilt."""
+"""Ids, labels, workers and authors that pandas, Excel or a site has damaged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The how-to pages whose commands need nobody at a browser do what they say."""
+"""The how-to pages whose commands need no browser do what they say."""
 
 import json
 

@@ -22,8 +22,8 @@ OF_EVERY_BUILD += ["/docs/?q=audit", "/docs/?q=xyzzy", "/login/"]
 
 
 def wait_for_stops(page):
-    """Until what scrolls on a page is a stop of the Tab key, and nothing else. In the page, whose policy forbids to
-    evaluate text again and again.
+    """Wait until exactly those elements that scroll are Tab stops. The page itself checks this, because its policy
+    forbids evaluating text again and again.
     """
     page.evaluate(
         """new Promise((done) => {
@@ -172,7 +172,7 @@ def test_the_field_of_search_can_be_seen(page, scheme):
 
 
 def contrast(one, other):
-    """Of two colours such as rgb(0, 0, 0): WCAG 2.2, from 1 to 21."""
+    """Return the contrast of two colours such as rgb(0, 0, 0), from 1 to 21 (WCAG 2.2)."""
     dark, light = sorted(map(luminance, (one, other)))
     return (light + 0.05) / (dark + 0.05)
 

@@ -1,4 +1,4 @@
-"""The documentation's pages: in order, without a dead link on a code host or in the app, and found by their words."""
+"""The documentation's pages: well-formed, without dead links on a code host or in the app, and searchable."""
 
 import itertools
 import re
@@ -27,7 +27,7 @@ CLIENT = Client()
 
 @cache
 def served(path):
-    """The text of a page, asked for once; of what is no page none."""
+    """Return the text of a page, or nothing for a file. Each is requested only once."""
     answer = get(path)
     return answer.text if path.endswith("/") else ""
 

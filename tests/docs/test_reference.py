@@ -1,4 +1,4 @@
-"""The reference says all that the code has, and nothing else; every command that is shown anywhere can be run."""
+"""The reference is complete and has nothing else, and every command in the documentation can be parsed."""
 
 import ast
 import errno
@@ -94,7 +94,7 @@ def parser_of(name):
 
 
 def taken_by(name):
-    """The spellings of all that a command takes, as its parser has them."""
+    """Return the spellings of all arguments of a command, according to its parser."""
     common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
     for action in parser_of(name)._actions:
         if (action.dest, type(action)) not in common and action.help != SUPPRESS:
@@ -168,7 +168,7 @@ def test_a_program_gets_each_of_the_other_codes(db, monkeypatch, settings):
 
 
 def read_from_the_environment():
-    """The names by which the settings ask for variables, wherever in deploy/ they do."""
+    """Yield the names of the environment variables that the settings in deploy/ read."""
     for path in (ROOT / "deploy").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
@@ -201,7 +201,7 @@ def test_the_reference_has_every_key_of_a_kinds_file():
 
 
 def addresses(patterns):
-    """Each as it is written, with those of modules that are included."""
+    """Yield each route as it is written, with the routes of included modules."""
     for pattern in patterns:
         inside = addresses(pattern.url_patterns) if isinstance(pattern, URLResolver) else [""]
         yield from (f"{pattern.pattern}{rest}" for rest in inside)
@@ -237,7 +237,7 @@ def test_the_reference_has_every_key_of_the_pages():
 
 
 def shell_lines(path):
-    """Lines of the fences for a shell that call `assay`, continued lines joined and what is piped on left out."""
+    """Return the lines of shell fences that call `assay`, with continued lines joined and pipes cut off."""
     for fence in re.findall(r"^ *```(?:sh|bash|console)[^\n]*\n(.*?)^ *```", text_of(path), re.DOTALL | re.MULTILINE):
         fence = re.sub(r"<<'?(\w+)'?[^\n]*\n.*?^\1$", "", fence, flags=re.DOTALL | re.MULTILINE)
         lines = re.sub(r"\\\n\s*", " ", fence).splitlines()
@@ -249,8 +249,8 @@ SHOWN = [(path, line) for path in DOCUMENTS for line in shell_lines(path)]
 
 
 def parse(line):
-    """Take a command line apart as it would be, but for the task that it names; CommandError and OptionError for what
-    would be refused.
+    """Parse a command line without looking up the task that it names. Raise CommandError or OptionError if it would be
+    refused.
     """
     name, *rest = shlex.split(line, comments=True)[1:]
     if name == "django":

@@ -1,4 +1,4 @@
-"""Terms on managers' pages, whose definitions are those of the glossary."""
+"""Terms on managers' pages, with the glossary's definitions."""
 
 import re
 from pathlib import Path

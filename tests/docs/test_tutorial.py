@@ -1,4 +1,4 @@
-"""The tutorial leads where it says, with its people at the real server."""
+"""The tutorial works, with people at a real server."""
 
 import csv
 import re

@@ -1,6 +1,5 @@
-"""Whatever stands in the rows of a file: each is accepted, refused or was there before, and the program says so.
-
-The long run is a benchmark, benchmarks/rows.py.
+"""Each row of a fuzzed file is accepted, refused or recognized as a duplicate, and reported. The long run is the
+benchmark benchmarks/rows.py.
 """
 
 import itertools

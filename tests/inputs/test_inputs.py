@@ -1,5 +1,5 @@
-"""Every row of the tables holds: the sentence, the exit status, no traceback, and nothing left half-done. A fault of a
-file is the same sentence, whichever importer meets it.
+"""Every row of the tables holds: the message, the exit status, no traceback, and no leftovers. The same fault of a file
+has the same message in all importers.
 """
 
 import codecs

@@ -1,6 +1,5 @@
-"""What comes from outside while a command runs: signals, a reader that goes, a full disk, another command.
-
-Each is a process of its own, since that is what is stopped; a test waits for a fact before it interferes.
+"""Events while a command runs: signals, a closed pipe, a full disk, another command. Each command runs in a separate
+process, and a test waits for a fact before it interferes.
 """
 
 import os
@@ -25,7 +24,7 @@ POSTS = 90_000  # of the corpus: nine pieces of votes, of which the first is wai
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory, migrated):
-    """The folder of an installation with an empty database, and of a corpus of one part."""
+    """The folder of an installation with an empty database and a corpus of one part."""
     folder = tmp_path_factory.mktemp("home")
     install(folder / DATA, migrated)
     (folder / "posts.jsonl").write_text(lines(0, POSTS))
@@ -40,7 +39,7 @@ def lines(first, count):
 
 
 def wait_for(fact, process):
-    """Until it is true; a command that ends before is a failure, whatever it says."""
+    """Wait until a function returns something true, and return it. Fail if the command ends before."""
     while not (value := fact()):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
@@ -63,7 +62,7 @@ def votes_begun(folder):
 
 @pytest.fixture
 def unread(home):
-    """The corpus without votes, whatever a test before has left."""
+    """The corpus without the votes of earlier tests."""
     subprocess.run(["rm", "-rf", home / DATA / "corpora" / "c" / "voting"], check=True)
     return home
 
@@ -129,7 +128,7 @@ def test_a_reader_that_goes_ends_the_command_quietly(home):
 
 
 def test_a_full_disk_names_the_file_and_leaves_nothing(home):
-    """A limit on the size of files, which the system refuses to pass as it refuses to fill a disk."""
+    """A limit on the size of files, at which writing fails as on a full disk."""
     (home / "big.jsonl").write_text(lines(POSTS, 6 * ROWS))
     before = bytes_in(home)
 
@@ -165,7 +164,7 @@ def test_a_bar_is_on_a_terminal_alone_begins_at_once_and_never_before_a_refusal(
 
 
 def on_a_terminal(folder, *words):
-    """What a terminal shows until the first piece of votes is there, or the command ends."""
+    """Return the terminal's output until the first votes are saved or the command ends."""
     ours, theirs = pty.openpty()
     process = begin(folder, *words, stderr=theirs, stdout=subprocess.DEVNULL)
     os.close(theirs)

@@ -28,7 +28,7 @@ SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
 
 
 def import_documents(name, *files, **options):
-    """What the command says."""
+    """Return the output of the command."""
     out = io.StringIO()
     call_command("import_corpus", name, *map(str, files), stdout=out, stderr=out, **options)
     return out.getvalue()
@@ -51,7 +51,7 @@ def as_sets(options):
 
 
 def opened(name, kind, corpus="sib", labels=TOPICS, **options):
-    """What the command says."""
+    """Return the output of the command."""
     out, err = io.StringIO(), io.StringIO()
     fixed = {"kind": kind, "corpus": corpus, "labels": labels, "design": "balanced"}
     call_command("open_task", name, stdout=out, stderr=err, **fixed, **{"seed": "1"} | as_sets(options))

@@ -1,4 +1,4 @@
-"""Sets with as many documents of each class: drawn from declared labels, exported, and made again from their lists."""
+"""Balanced sets, with equally many documents of each class: drawn from declared labels, exported, and rebuilt."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 
 
 def sentence_of(key):
-    """The number that translations share, as the fixtures have it in their ids."""
+    """Return the number that translations of a sentence share in the ids of the fixtures."""
     return key.rpartition("-")[2]
 
 
@@ -203,7 +203,7 @@ def test_sets_and_lists_that_cannot_be_had_are_refused_and_nothing_is_kept(sente
 
 
 def write_topics(path, *topics):
-    """The corpus own: two documents in English of each topic."""
+    """Write the corpus `own`, with two English documents on each topic."""
     documents = [
         {"id": f"{number}-{n}", "language": "en", "body": f"Text {number} {n}", "topic": topic}
         for number, topic in enumerate(topics)

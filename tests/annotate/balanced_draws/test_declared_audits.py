@@ -1,4 +1,4 @@
-"""The audit of labels that came with documents: whom it asks, what it finds; and draws alike on every database."""
+"""The audit of labels that came with documents: who answers, and the result. Draws are the same on every database."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""People at once, of whose answers further documents are drawn."""
+"""People answer at the same time, and their answers lead to further draws of documents."""
 
 from functools import partial
 

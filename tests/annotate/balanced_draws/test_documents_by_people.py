@@ -44,7 +44,7 @@ def sentences(data_dir, db):
 
 @pytest.fixture
 def predictions(sentences, tmp_path):
-    """Of every fourth sentence a topic that it is not of."""
+    """Return predictions that are wrong for every fourth sentence."""
     topics = TOPICS.split()
     path = tmp_path / "mine.jsonl"
     with path.open("w") as file:
@@ -62,7 +62,7 @@ def rows(language):
 
 
 def truth(unit):
-    """What the sentence is about, or none of the classes."""
+    """Return the topic of the sentence, or `none` if it is not one of the classes."""
     [label] = unit.item.declared
     return label if label in CLASSES.split() else "none"
 
@@ -73,7 +73,7 @@ def say_truth(reader, unit):
 
 @pytest.fixture
 def kind(tmp_path, kind):
-    """With an answer for sentences of no class."""
+    """A kind with an answer for sentences of no class."""
     with open(kind, "a") as file:
         file.write('[[answers]]\ncode = "none"\nname = "None of these"\nkey = "n"\n')
     return kind

@@ -1,5 +1,6 @@
-"""The files of balanced sets, read as the published readers read them: generate_documents.py and sampling_rcv2.py of
-MLDoc, and LASER's mldoc.sh."""
+"""The files of balanced sets work with the published readers: MLDoc's generate_documents.py and sampling_rcv2.py, and
+LASER's mldoc.sh.
+"""
 
 import json
 import zipfile
@@ -41,7 +42,7 @@ STORY = """<?xml version="1.0" encoding="utf-8"?>
 
 @pytest.fixture
 def stories(tmp_path):
-    """A folder of stories as Reuters' corpora have them, <folder>/<number>newsML.xml, of the fixtures' sentences."""
+    """A folder of the fixtures' sentences as Reuters stories: <folder>/<number>newsML.xml."""
     folder = tmp_path / "rcv"
     for language in LANGUAGES:
         (folder / f"RCV{language}").mkdir(parents=True)
@@ -58,7 +59,7 @@ def stories(tmp_path):
 
 @pytest.fixture
 def gold(db, stories, kind, tmp_path):
-    """The set of these stories, exported; with joint sets."""
+    """The exported set of these stories, with joint sets."""
     archives = []
     for folder in sorted(stories.iterdir()):
         archives.append(tmp_path / f"{folder.name}.zip")
@@ -72,7 +73,7 @@ def gold(db, stories, kind, tmp_path):
 
 
 def rows_of(gold):
-    """Id -> row of gold.jsonl."""
+    """Return the rows of gold.jsonl by id."""
     lines = (gold / "gold.jsonl").read_text(encoding="utf-8").splitlines()
     return {row["id"]: row for row in map(json.loads, lines)}
 
@@ -85,8 +86,9 @@ def keys_of(task):
 
 
 def generated(indices: Path, rcv: Path) -> list[tuple[str, str]]:
-    """Class and text of each id of a list, as generate_documents.py finds them in the stories; but for runs of spaces,
-    of which the import leaves one."""
+    """Return the class and text of each id in a list, like generate_documents.py, but with single spaces, because the
+    import collapses runs of spaces.
+    """
     documents = []
     with indices.open(encoding="utf-8") as lines:
         for line in lines:
@@ -99,7 +101,7 @@ def generated(indices: Path, rcv: Path) -> list[tuple[str, str]]:
 
 
 def lines_of(path: Path) -> list[tuple[str, str]]:
-    """Label and text of each line, separated at the only tab."""
+    """Return the label and text of each line, which are separated by its only tab."""
     rows = []
     with path.open(encoding="utf-8") as lines:
         for line in lines:
@@ -109,7 +111,7 @@ def lines_of(path: Path) -> list[tuple[str, str]]:
 
 
 def as_laser(gold: Path, name: str, code: str) -> list[tuple[int, str]]:
-    """Number of the class and text, as LASER's mldoc.sh makes them: cut, sed s/C/0/ and so on, and a whole number."""
+    """Return the number of the class and the text, with the steps of LASER's mldoc.sh: cut, sed s/C/0/ and so on."""
     rows = []
     for label, text in lines_of(gold / f"MLDoc/mldoc.{name}.{code}"):
         for number, letter in enumerate("CEGM"):
@@ -119,7 +121,7 @@ def as_laser(gold: Path, name: str, code: str) -> list[tuple[int, str]]:
 
 
 def as_sampler(path: Path) -> tuple[dict[str, list[str]], int]:
-    """Letter -> texts, and how many lines are dropped, as sampling_rcv2.py reads its input."""
+    """Return the texts by letter and the number of dropped lines, like sampling_rcv2.py."""
     examples: dict[str, list[str]] = {letter: [] for letter in "CEGM"}
     dropped = 0
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True):

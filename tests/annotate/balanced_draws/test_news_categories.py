@@ -1,4 +1,4 @@
-"""News articles that came with a category: people review a share of them, and XGLUE's readers read the set."""
+"""News articles with declared categories: people review a share of them, and XGLUE's readers load the set."""
 
 import json
 

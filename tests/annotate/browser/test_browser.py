@@ -1,4 +1,4 @@
-"""A person's day in a real browser: keys, languages, what gets lost on the way, and how the pages look."""
+"""An annotator's day in a real browser: keys, languages, lost requests, and the look of the pages."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""A second tap that nobody meant sends nothing, at any distance of a double tap, by touch and by mouse."""
+"""An accidental second tap sends nothing, however fast it follows, by touch and by mouse."""
 
 import pytest
 from playwright.sync_api import expect
@@ -37,7 +37,7 @@ def tap_twice(page, selector, apart):
 
 
 def is_covered(page, point):
-    """Whether a choice of an open sheet lies at this point."""
+    """Return whether an open sheet has a choice at this point."""
     return page.evaluate("([x, y]) => Boolean(document.elementFromPoint(x, y).closest('.sheet'))", point)
 
 

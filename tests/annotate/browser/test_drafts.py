@@ -1,4 +1,4 @@
-"""What was typed survives a session that ended, a lost line and a slow one, and nobody else sees it."""
+"""Typed text survives an expired session, a lost connection and a slow one, and nobody else sees it."""
 
 import re
 
@@ -26,7 +26,7 @@ def log_in(page, name="ann"):
 
 @pytest.fixture
 def case(make_task, person, new_page):
-    """A case before an adjudicator, with both fields filled in."""
+    """A case of an adjudicator, with both fields filled in."""
     task = make_task([DISPUTED], rounds=1)
     reader = person("bea", "de")
     task.units.update(stage="ADJUDICATION")
@@ -40,7 +40,7 @@ def case(make_task, person, new_page):
 
 
 def told_of_it(page):
-    """The page says that what was pressed when the session had ended was not sent."""
+    """Return the notice that the action was not sent because the session had ended."""
     return page.locator("[role=alert]", has_text="so this has not been sent yet")
 
 

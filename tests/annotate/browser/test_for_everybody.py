@@ -1,5 +1,5 @@
-"""Every page and main state is for everybody: axe-core finds nothing in light, dark and forced colours, on a window of
-320 pixels and at a zoom of 200%; nothing is wider than the window, and what is to be read is not covered.
+"""Accessibility of every page and main state: axe-core finds no faults in light, dark and forced colours, at a width of
+320 pixels and a zoom of 200%. Nothing is wider than the window, and no text is covered.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ OF_DJANGO = ("heading-order", "region", "landmark-unique", "empty-table-header",
 
 
 def opened(selector: str) -> Callable:
-    """An act on a page: something is clicked."""
+    """Return an action on a page that clicks an element."""
 
     def act(page):
         page.locator(selector).first.click()
@@ -129,8 +129,8 @@ def world(data_dir, db, live_server):
 
 
 def wrong(page, *, but=(), in_forced=()):
-    """What is wrong with a page, in each look: a line each. but, in_forced: rules of axe-core that are left out, always
-    and where the system's own colours hold.
+    """Return the problems of a page in each look, one per line. but, in_forced: rules of axe-core to ignore, always or
+    in forced colours
     """
     page.wait_for_load_state()
     page.locator(".guarded").wait_for(state="detached")

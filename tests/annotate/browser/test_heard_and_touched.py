@@ -1,4 +1,4 @@
-"""The queue for people who hear it, touch it or see it in part: focus, announcements, sizes and overlaps."""
+"""The queue with a screen reader, by touch and on small screens: focus, announcements, sizes and overlaps."""
 
 import pytest
 from playwright.sync_api import expect

@@ -1,4 +1,4 @@
-"""The pages of long documents: read and labelled in a real browser, by keys, on a phone, from right to left."""
+"""The pages of long documents in a real browser: reading and labelling by keyboard, on a phone, and right to left."""
 
 import itertools
 import json
@@ -69,8 +69,8 @@ def sentences(topic, language="en"):
 
 
 def article(number, words):
-    """Number `number` about one of the topics, of so many words with its headline. Every second one has paragraphs, and
-    the others are on one line.
+    """Return an article about one of the topics with this many words, headline included. Every second article has
+    paragraphs, and the others are on one line.
     """
     topic = TOPICS[number % len(TOPICS)]
     headline = f"{topic.capitalize()}, article {number}"
@@ -114,19 +114,19 @@ LONG = [article(1, 3307), article(3, 3307), article(5, 3307)]
 
 
 def in_turn(page, sizes):
-    """Each of these sizes, once the window has it."""
+    """Yield after the window has been resized, for each of these sizes."""
     for size in sizes:
         page.set_viewport_size(size["viewport"])
         yield size
 
 
 def scroll_to(page, share):
-    """Scroll to a share of the way to the end of the page: 0, its top, to 1, its end."""
+    """Scroll to a position on the page, from 0 (top) to 1 (end)."""
     page.evaluate("share => scrollTo(0, share * (document.documentElement.scrollHeight - innerHeight))", share)
 
 
 def press_and_scroll(page, key):
-    """Press a key that is to scroll, and return how far it did, in pixels."""
+    """Press a key that scrolls, and return the distance scrolled (pixels)."""
     before = page.evaluate(
         """() => {
           const seen = document.documentElement.dataset;
@@ -151,7 +151,7 @@ def scrolled(page):
 
 
 def hidden_of(page, selector):
-    """The words on those of these elements that are not wholly on the window, or lie under something else."""
+    """Return the words in these elements that are outside the window or covered."""
     return page.locator(selector).evaluate_all(
         """nodes => nodes.filter(node => {
           const { left, top, right, bottom } = node.getBoundingClientRect();
@@ -163,20 +163,20 @@ def hidden_of(page, selector):
 
 
 def box(page, selector):
-    """Left, top, right and bottom of the first of these elements, in pixels of the window."""
+    """Return the left, top, right and bottom of the first matching element (pixels of the window)."""
     bounds = page.locator(selector).first.bounding_box()
     return bounds["x"], bounds["y"], bounds["x"] + bounds["width"], bounds["y"] + bounds["height"]
 
 
 def foot_of_text(page):
-    """Where on the window the text ends: at its foot, or at the bar of answers if that is there."""
+    """Return where the visible text ends: at the bottom of the window, or at the bar of answers."""
     left, top, *_ = box(page, ".answers")
     _, _, right_of_text, _ = box(page, "#post")
     return top if left < right_of_text else page.viewport_size["height"]
 
 
 def all_read(page):
-    """Whether the last line is on the window."""
+    """Return whether the last line is in the window."""
     return box(page, "#post .document dd > p:last-child")[3] <= foot_of_text(page)
 
 

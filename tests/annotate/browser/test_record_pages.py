@@ -1,4 +1,4 @@
-"""The pages that ask about records of several fields: by keyboard, on a phone, in the dark, from right to left."""
+"""The pages for records with several fields: by keyboard, on a phone, in dark colours, and right to left."""
 
 import re
 
@@ -85,7 +85,7 @@ def test_an_answer_that_the_task_does_not_take_is_refused_and_record_and_comment
 
 @pytest.fixture
 def disagreed(make_records_task, ann, person):
-    """A record that three people graded 4, 2 and 0, before an adjudicator."""
+    """A record that three people graded 4, 2 and 0, as a case for an adjudicator."""
     task = make_records_task("web_ranking", 1, on_conflict="ADJUDICATION")
     for annotator, label in ((ann, "0"), (person("bea", "en"), "4"), (person("cem", "en"), "2")):
         judge(annotator, take(annotator, task).pk, Answer(label, comment=f"because of {label}"))

@@ -1,4 +1,4 @@
-"""From a file to a gold set that loads, in the browser alone; and what goes wrong on the way."""
+"""From a file to a gold set in the browser alone, with the errors on the way."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ LANGUAGES = "de en fr nl es it pt"
 
 @pytest.fixture
 def at_work(transactional_db, data_dir, monkeypatch):
-    """Somebody does the jobs, as beside `assay serve`."""
+    """Run the jobs, as `assay serve` does."""
     monkeypatch.setenv("DATABASE_URL", database_url())
     (data_dir / "jobs").mkdir()
     with subprocess.Popen(
@@ -40,7 +40,7 @@ def at_work(transactional_db, data_dir, monkeypatch):
 
 
 def renamed(path, rows):
-    """The first posts of the fixture, with columns of other names, a row twice and one without a text."""
+    """The first posts of the fixture with other column names, a duplicate row and a row without text."""
     posts = [json.loads(line) for line in POSTS.read_text(encoding="utf-8").splitlines()[:rows]]
     lines = [{"tweet_id": post["id"], "body": post["text"], "user": post["author"]} for post in posts]
     lines += [lines[0], {"tweet_id": "1", "body": ""}]
@@ -49,13 +49,13 @@ def renamed(path, rows):
 
 
 def done(page):
-    """Wait on the page of a job for its end."""
+    """Wait on a job's page until the job ends."""
     page.locator(".state b").wait_for()
     assert page.locator(".state.good").count() == 1, page.inner_text(".job")
 
 
 def come_in(page, link):
-    """Set a password by the link of an invitation, and begin by the one key that begins: Enter."""
+    """Set a password with an invitation link, and start by pressing Enter."""
     page.goto(link)
     page.fill("[name=new_password1]", "quite a long one")
     page.fill("[name=new_password2]", "quite a long one")
@@ -68,7 +68,7 @@ def come_in(page, link):
 
 
 class Hand:
-    """A manager's hand, whose clicks are counted."""
+    """A manager who counts their clicks."""
 
     def __init__(self, page):
         self.page, self.clicks = page, 0

@@ -1,4 +1,4 @@
-"""Work that may hurt in a real browser: agreed to, unveiled text by text, by keys, on a phone, and without scripts."""
+"""Disturbing work in a real browser: consent, unveiling each text, by keyboard, on a phone, and without scripts."""
 
 import pytest
 from playwright.sync_api import expect
@@ -14,7 +14,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 @pytest.fixture
 def hurting(make_records_task):
-    """A task of three pairs, one of them Arabic; two a day are given to one person."""
+    """A task with three pairs, one of them Arabic. A person gets two per day."""
     task = make_records_task("toxic_pairs", 2, languages=["en", "ar"], redundancy=1, stop_early=False)
     task.kind_file = task.kind.source.replace("a_day = 50", "a_day = 3")
     task.save()
@@ -35,7 +35,7 @@ def agree(page, task):
 
 @pytest.fixture
 def at_veil(new_page, hurting, person):
-    """at_veil("en") is ann with the first text before them, veiled; the page."""
+    """at_veil("en") returns the page on which Ann sees the first text veiled."""
 
     def begin(languages="en", **options):
         page = new_page(user=person("ann", languages).user, **options)

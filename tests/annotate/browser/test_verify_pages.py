@@ -1,4 +1,4 @@
-"""The page that asks "Is this German?", one post at a time, and what adjudicators see of such posts and of audits."""
+"""The page that asks "Is this German?" about single posts, and the adjudicator's view of such posts and of audits."""
 
 import re
 
@@ -31,7 +31,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 @pytest.fixture
 def two_languages(make_task):
-    """Asks of two posts whether they are German, then of one whether it is Swedish."""
+    """A task that asks of two posts whether they are German, then of one whether it is Swedish."""
     task = make_task([DISPUTED] * 2, asked="de", labels=["de", "sv"])
     item = Item.objects.create(
         corpus=task.draw.corpus, key="sv", text=LONG.format("sv"), letters=40, votes=votes(*DISPUTED)
@@ -119,7 +119,7 @@ def test_an_adjudicator_is_asked_the_same_question(make_task, ann, ada, client, 
 
 @pytest.fixture
 def doubted(make_task, person):
-    """doubted("de", "fr") is an audited unit on which detectors agreed on the first, and a reader said the second."""
+    """doubted("de", "fr") returns an audited unit on which the detectors agreed on de and a reader answered fr."""
 
     def make(agreed, label, name="task", **fields):
         entry = {"votes": (agreed,) * 3, "key": name, "text": f"the same text of {name}", "letters": 40}
@@ -140,7 +140,7 @@ def doubted(make_task, person):
 
 
 def dossier(client, unit):
-    """The adjudicator's page of a unit, but for what names the unit."""
+    """Return the adjudicator's page of a unit, without the parts that identify the unit."""
     page = client.get(f"/tasks/{unit.task.name}/adjudication/{unit.pk}/").text
     page = re.sub(r'(csrfmiddlewaretoken" value="|X-CSRFToken": ")\w+', r"\1", page)
     page = page.replace(f"/{unit.task.name}/", "/task/").replace(f"/{unit.pk}/", "/unit/")
@@ -154,7 +154,7 @@ TOLD = (
 
 
 def offered(page):
-    """The languages that have a key, in the order of their keys."""
+    """Return the languages that have a key, in the order of their keys."""
     return re.findall(r'<button name="label" value="([\w-]+)" data-key="Digit\d">', page)
 
 

@@ -19,7 +19,7 @@ EUROVOC = ROOT / "fixtures/eurovoc"
 
 
 def command(name, *arguments, **options):
-    """What the command says."""
+    """Return the output of the command."""
     out = io.StringIO()
     call_command(name, *map(str, arguments), stdout=out, stderr=out, **options)
     return out.getvalue()
@@ -35,7 +35,7 @@ def import_eurovoc(name="eurovoc"):
 
 
 def opened(name, **options):
-    """What the command says."""
+    """Return the output of the command."""
     return command("open_task", name, **({"kind": "concepts", "corpus": "acts", "seed": "1"} | options))
 
 

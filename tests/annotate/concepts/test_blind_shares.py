@@ -1,4 +1,4 @@
-"""For a share of people and documents nothing is suggested, so that what is chosen with and without can be compared."""
+"""A share of the people and documents gets no suggestions, so that answers with and without can be compared."""
 
 from itertools import combinations
 
@@ -30,7 +30,7 @@ def BEGUN():
 
 @pytest.fixture
 def lots(task):
-    """Whether each of 20 people is blind on each of 50 documents: 1,000 pairs."""
+    """Return whether each of 20 people is blind on each of 50 documents: 1,000 pairs."""
     task.secret = "secret 3"
     units = task.units.select_related("item").order_by("position")[:DOCUMENTS]
     # Pseudonyms are made by chance; with these the same lots fall in every run.

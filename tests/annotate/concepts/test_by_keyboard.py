@@ -1,4 +1,4 @@
-"""Concepts chosen in a real browser by keyboard alone: by two people, and by the adjudicator after them."""
+"""Choosing concepts in a real browser by keyboard alone: two people, then the adjudicator."""
 
 import json
 
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def long_act():
-    """An act whose articles are those of many, cut to a number of words with its title."""
+    """Return an act with the articles of many acts, cut to a fixed number of words."""
     lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()
     acts = [json.loads(line) for line in lines]
     act = acts[0] | {"main_body": [], "attachments": ""}
@@ -50,7 +50,7 @@ def task(tmp_path):
 
 @pytest.fixture
 def disputed(task, readers, person):
-    """The adjudicator before whom the act comes, since no two people chose alike."""
+    """The adjudicator of an act on which no two people agree."""
     for reader, key in zip(readers, (PIP_FRUIT, CITRUS, FRESH_MEAT), strict=True):
         choose(reader, task, key)
     assert task.units.get().stage == stages.ADJUDICATION
@@ -58,7 +58,7 @@ def disputed(task, readers, person):
 
 
 def chosen(page, number):
-    """Waits for so many to be chosen."""
+    """Wait until this many concepts are chosen."""
     page.wait_for_selector(f"#chosen h2 b:text-is('{number}')")
 
 
@@ -72,7 +72,7 @@ def value(page):
 
 
 def go_to(page, wanted):
-    """Down the list until the row has the focus that does this."""
+    """Move down the list until the row with this action has the focus."""
     for _ in range(60):
         if value(page) == wanted:
             return

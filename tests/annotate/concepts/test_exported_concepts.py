@@ -1,4 +1,4 @@
-"""Exported sets of documents with several concepts: published folders, rows, buckets, what is refused, and figures."""
+"""Exported sets of documents with several concepts: published folders, rows, buckets, refusals, and figures."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def reuse_task(corpus):
 
 
 def exported(task, out, **options):
-    """What the command says."""
+    """Return the output of the command."""
     return command("export_gold", task.name, out=str(out), **options)
 
 
@@ -56,14 +56,14 @@ def rows_in(out, name="gold.jsonl"):
 
 
 def as_published(split):
-    """Id -> act, as EURLEX57K has it, from the lines in which acts are passed on today."""
+    """Return the acts by id in EURLEX57K's format, from the current JSON-lines files."""
     lines = (ROOT / f"fixtures/eurlex/{split}.jsonl").read_text(encoding="utf-8").splitlines()
     acts = ({RENAMED.get(key, key): value for key, value in json.loads(line).items()} for line in lines)
     return {act["celex_id"]: act for act in acts}
 
 
 def read_as_published(folder, split, descriptors):
-    """Text and concepts of each act, by the steps of the published reader (lmtc-eurlex57k, json_loader.py, lmtc.py)."""
+    """Return the text and concepts of each act with the steps of the published reader (lmtc-eurlex57k)."""
     acts = {}
     for path in sorted((folder / split).glob("*.json")):
         # It names no encoding; ASCII is read in any.
@@ -280,7 +280,7 @@ fields = ["body"]
 
 @pytest.fixture
 def laws(tmp_path):
-    """The exported set of a kind of one's own, and its rows: forty laws, whose concepts came with them."""
+    """The exported set of a custom kind, and its rows: forty laws with declared concepts."""
     names = {"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}, "3": {"label": "penal law"}}
     laws = [
         {"id": f"d{n}", "language": "en", "body": f"Law {n}.", "topics": ["2", "3"][: 1 + n % 2]} for n in range(40)

@@ -1,4 +1,4 @@
-"""What a manager is told of people who choose several concepts: how far they agree, and the most used by name."""
+"""Managers' figures for tasks with several concepts: agreement, and the most used concepts by name."""
 
 import json
 
@@ -30,14 +30,14 @@ BEGUN = begun
 
 @pytest.fixture
 def keys():
-    """l1 to l4 -> ids of concepts of which none is broader than another."""
+    """Return ids of concepts for l1 to l4, none of which is broader than another."""
     plain = Concept.objects.filter(broader=None, narrower=None).order_by("key")[:4]
     return {f"l{number}": concept.key for number, concept in enumerate(plain, 1)}
 
 
 @pytest.fixture
 def coded(task, keys, readers):
-    """The two coders' answers, on the first ten documents; their items in order."""
+    """The two coders' answers on the first ten documents, and the items in order."""
     units = list(task.units.order_by("position")[: len(CODERS)])
     answers = dict(zip((unit.pk for unit in units), CODERS, strict=True))
     for place, reader in enumerate(readers[:2]):

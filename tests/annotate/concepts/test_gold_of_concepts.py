@@ -1,4 +1,4 @@
-"""Documents whose concepts are known: from a file, in practice, in the test, hidden in the queue, and corrected."""
+"""Documents with gold concepts: from a file, in practice, in the test, hidden in the queue, and corrected."""
 
 import json
 
@@ -25,7 +25,7 @@ TESTED = {"test_items": "2", "pass_mark": "50%", "tries": "2", "gold_share": "50
 
 @pytest.fixture
 def gold_file(tmp_path):
-    """write([["a", "b"], ...]): a file of gold answers, as lists in lines of JSON, of the first acts."""
+    """write([["a", "b"], ...]) writes a JSONL file of gold answers for the first acts."""
 
     def write(labels):
         rows = [
@@ -47,7 +47,7 @@ def four(plain):
 
 @pytest.fixture
 def gold_answers(plain, four):
-    """The right answers of all purposes; half of those in the queue are others, or one answer would pass them all."""
+    """The gold answers for all purposes. Half of those in the queue differ, so that one answer cannot pass them all."""
     return [four] * 9 + [plain[4:8]] * 4
 
 
@@ -57,7 +57,7 @@ def task(gold_file, gold_answers):
 
 
 def answered(client, trial, keys):
-    """The page after this answer to the next question."""
+    """Return the page after this answer to the next question."""
     answer = {"question": next_question(trial).pk, "answer": keys}
     return client.post("/tasks/acts/qualification/en/answer/", answer, follow=trial.kind == "practice")
 
@@ -138,8 +138,9 @@ def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_t
 
 
 def work(ann, task, right, of_work):
-    """Answer hidden gold answers with so many of their four concepts and as many wrong ones that there are four, and
-    work with others, until nothing more is handed out."""
+    """Answer until nothing is left: hidden gold answers with this many of their four concepts and wrong ones instead of
+    the others, and work with other concepts.
+    """
     while lease := take(ann, task):
         gold = lease.unit.known_answer.split()
         keys = [*gold[:right], *of_work[: 4 - right]] if gold else of_work[:1]

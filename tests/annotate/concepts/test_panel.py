@@ -1,4 +1,4 @@
-"""Concepts are chosen by a program, and in the panel, as a browser without JavaScript sends and shows it."""
+"""Choosing concepts in a program, and in the panel as a browser without JavaScript sends and shows it."""
 
 import re
 from html import unescape
@@ -28,7 +28,7 @@ def taken(program, task="acts"):
 
 
 def nested():
-    """A concept and one that is broader."""
+    """A concept and a broader one."""
     narrower = Concept.objects.exclude(broader=None).order_by("key").first()
     return narrower.key, narrower.broader.order_by("key").first().key
 
@@ -75,7 +75,7 @@ def test_a_program_sends_ids_in_any_order_and_is_asked_whether_it_means_a_broade
 
 
 def test_an_answer_that_is_none_is_refused_in_a_sentence_and_nothing_is_written(task, program, readers, plain):
-    """The sentences of the form itself are in kinds/test_forms.py."""
+    """The messages of the form itself are tested in kinds/test_forms.py."""
     lease = taken(program)
     for label, sentence in (
         ("a;b", "'a;b' is not a concept of eurovoc, version 1. Look it up or remove it."),
@@ -98,7 +98,7 @@ def reader(readers):
 
 @pytest.fixture
 def page(client, task, reader):
-    """page("add 1309 searched", view="browse") presses a button of the panel, with what the form said before."""
+    """page("add 1309 searched", view="browse") presses a button of the panel with the form's current content."""
     client.force_login(reader.user)
     lease = take(reader, task)
     state = {}
@@ -115,7 +115,7 @@ def page(client, task, reader):
 
 
 def buttons(html, verb):
-    """What the buttons of the lists do."""
+    """Return the actions of the lists' buttons."""
     return [unescape(value) for value in re.findall(rf'data-row name="do" value="({verb}[^"]*)"', html)]
 
 

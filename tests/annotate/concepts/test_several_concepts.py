@@ -1,4 +1,4 @@
-"""Several concepts of a vocabulary to a document: three people, a concept stays that two chose; and later changes."""
+"""Several concepts per document: a concept that two of three people chose stays. Later changes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""open_task --suggest: what ranked predictors suggest is stored with the documents that were drawn."""
+"""open_task --suggest: the suggestions of ranked predictors are stored with the drawn documents."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What people chose with suggestions and without, in manifest and card: who takes the first five unread is seen."""
+"""Answers with and without suggestions in manifest and card, which reveal people who accept the first five unread."""
 
 import json
 import random
@@ -37,18 +37,18 @@ def report(task):
 
 
 def honest(lots, unit, shown):
-    """Most of what was declared, and one more now and then, whatever is shown."""
+    """Return most of the declared concepts, and sometimes one more, whatever is suggested."""
     declared = [key for key in unit.item.declared if lots.random() > 0.3]
     return declared or unit.item.declared[:1]
 
 
 def unread(lots, unit, shown):
-    """The first five that are shown; without suggestions an honest answer."""
+    """Return the first five suggestions, or an honest answer if there are none."""
     return shown[:FIRST] or honest(lots, unit, shown)
 
 
 def work(task, readers, how):
-    """Everybody answers everything; (unit, whether suggestions were shown, chosen) of each answer."""
+    """Have everybody answer everything. Return (unit, whether suggestions were shown, concepts) for each answer."""
     rng, answers = random.Random(5), []
     for reader in readers:
         while lease := take(reader, task):

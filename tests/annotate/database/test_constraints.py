@@ -1,4 +1,4 @@
-"""What the database refuses, whatever the operations do: each case breaks a rule by writing past them."""
+"""What the database itself refuses: each case breaks a rule by writing to it directly."""
 
 import re
 from datetime import timedelta
@@ -24,7 +24,7 @@ NOW = timezone.now()
 
 @pytest.fixture
 def world(make_task, person):
-    """A task with a disputed unit, and one that the detectors agree on; two annotators."""
+    """A disputed unit and an agreed one, with two annotators."""
     task = make_task([DISPUTED, AGREED])
     unit, agreed = task.units.order_by("position")
     return SimpleNamespace(task=task, unit=unit, agreed=agreed, ann=person("ann", "de"), bea=person("bea", "de"))

@@ -1,6 +1,4 @@
-"""How the database finds what an answer asks, and what pages ask that do not keep their figures: no statement reads
-through a table that grows with the work.
-"""
+"""Query plans of answers and of pages without stored figures: no statement scans a table that grows with the work."""
 
 import io
 import re
@@ -33,7 +31,7 @@ CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE")
 
 @pytest.fixture
 def statements(make_task, person, client):
-    """An answer at the page: every statement, with its parameters, of one in a task whose agreement was contested."""
+    """Return the statements, with parameters, of one answer on the page, in a task whose agreement was contested."""
     task, ann = make_task([DISPUTED, AGREED] * 8, audit_least=4), person("ann", "de en fr")
     read_before(task, ann)
     client.force_login(ann.user)
@@ -53,7 +51,7 @@ def statements(make_task, person, client):
 
 
 def read_before(task, ann):
-    """Many units that are done, of a language on which the detectors agreed until its audit failed."""
+    """Create many finished units in a language whose audit failed after the detectors had agreed."""
     at = timezone.now()
     corpus = task.draws.get().corpus
     items = insert(Item(corpus=corpus, key=f"more-{n}", text=f"more {n}", votes={}, letters=4) for n in range(MANY))
@@ -100,7 +98,7 @@ def test_an_answer_scans_no_table_by_the_plans_that_the_server_keeps_for_any_val
 
 @pytest.fixture
 def planned(django_assert_max_num_queries):
-    """planned(act) is SQLite's plan of all that it asks."""
+    """planned(act) returns SQLite's plan of all statements that the action runs."""
 
     def plan(act):
         with django_assert_max_num_queries(100) as queries:

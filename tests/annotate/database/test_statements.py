@@ -1,6 +1,5 @@
-"""How many SQL statements a request takes: the number reached, which may not grow, whatever a person reads or waits.
-
-Two of them begin and end the transaction in which an answer and the next unit are one.
+"""The number of SQL statements per request, which must not grow with the amount of work. Two of the statements begin
+and end the transaction that contains the answer and the next unit.
 """
 
 import pytest
@@ -25,7 +24,7 @@ POTS = ["1", "0"] * 6
 
 
 def statements(client, task, annotator, answer):
-    """The statements of an answer and the next unit in one request of the page."""
+    """Return the number of statements of an answer and the next unit in one request of the page."""
     lease = open_lease(annotator, task)
     with CaptureQueriesContext(connection) as queries:
         reply = client.post(f"/tasks/{task.name}/judge/", {"lease": lease.pk, **sent(answer)}, headers=HTMX)
@@ -40,7 +39,7 @@ def at_work(client, task, annotator):
 
 @pytest.fixture
 def crowd_of(make_records_task, person, manager, client):
-    """crowd_of("qa_match", ["en"], gold_share=0.25) is a task with a test that somebody who reads these has passed."""
+    """crowd_of("qa_match", ["en"], gold_share=0.25) is a task whose test a reader of these languages has passed."""
 
     def make(kind, languages, **options):
         labels = KINDS[kind].labels

@@ -1,4 +1,4 @@
-"""A disk that is full or read-only, and a database file that is away for a moment: a sentence, and nothing is lost."""
+"""A full or read-only disk, or a database file that is missing for a moment: a clear message, and no lost answers."""
 
 import os
 import signal
@@ -95,7 +95,7 @@ def test_other_errors_are_none_of_the_disk():
 
 @pytest.fixture
 def served(monkeypatch):
-    """Connections as a server makes them."""
+    """Connections like those of a server."""
     monkeypatch.setattr(base, "makes_file", False)
     connections["default"].close()
     yield
@@ -153,7 +153,7 @@ def test_a_connection_to_a_file_that_was_replaced_is_not_used_again(ann, served,
 
 
 def test_a_connection_whose_journal_was_deleted_is_not_used_again(tmp_path):
-    """Of a database of its own: other connections to that of the tests would go on to fail."""
+    """This uses a separate database, because other connections to the tests' database would keep failing."""
     path = tmp_path / "own.sqlite3"
     other, tested = connection.copy(), connection.copy()
     other.settings_dict = tested.settings_dict = {**connection.settings_dict, "NAME": str(path)}

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.postgres_only, pytest.mark.django_db(transaction=True)
 
 
 def rows_of(table):
-    """How many PostgreSQL's plans assume."""
+    """Return the number of rows that PostgreSQL's planner assumes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [table])
         return cursor.fetchone()[0]

@@ -1,4 +1,4 @@
-"""Accounts in the browser: people are invited by name or by a table, changed, locked out; superusers make managers."""
+"""Accounts in the browser: inviting people by name or table, changing and locking accounts, and creating managers."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The desk of managers: what waits, forecasts, who is at work; people across tasks, their hours, and table files."""
+"""The manager dashboard: pending work, forecasts, who is at work, people across tasks, their hours, and table files."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ def task(make_task):
 
 
 def answer(annotator, task, label="de", *, at=None, seconds=10.0):
-    """An answer by the operation, which took so long, and is set back in time."""
+    """Submit an answer that took this long, and move it back in time."""
     judgment = judge(annotator, take(annotator, task).pk, Answer(label))
     set_back = {"answered_at": at, "shown_at": None} if at else {}
     Judgment.objects.filter(pk=judgment.pk).update(active_seconds=seconds, **set_back)
@@ -48,7 +48,7 @@ def rows_of(reply):
 
 
 def table(text, name):
-    """The part of a page that has the rows of a table."""
+    """Return the part of a page with the rows of a table."""
     return text.split(f'id="{name}"', 1)[1].split("</table>", 1)[0]
 
 

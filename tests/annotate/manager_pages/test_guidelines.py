@@ -1,4 +1,4 @@
-"""Guidelines in the browser: a new version is written with a preview, minor or major, and never over another one."""
+"""Guidelines in the browser: previews and new versions, minor or major, which never replace an older version."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -24,7 +24,7 @@ def add(desk, task, follow=True, **fields):
 
 
 def typed(page):
-    """What stands in the form's text."""
+    """Return the content of the form's text field."""
     return page.text.split("<textarea")[1].split(">", 1)[1].split("</textarea")[0]
 
 

@@ -1,4 +1,4 @@
-"""The items of a task for managers: filters, a search, pages that follow an index, and what happened to an item."""
+"""The items of a task for managers: filters, search, pagination by an index, and the history of an item."""
 
 import re
 
@@ -20,7 +20,7 @@ from tests.annotate.conftest import AGREED, DISPUTED
 
 @pytest.fixture
 def task(make_task, person):
-    """Five disputed posts, of which one is labelled, one with the adjudicator and one in English; two agreed posts."""
+    """Five disputed posts, of which one is labelled, one in adjudication and one in English, and two agreed posts."""
     task = make_task([DISPUTED, DISPUTED, DISPUTED, AGREED, ("en de", "en", "de en"), AGREED, DISPUTED], rounds=1)
     ann = person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("de", comment="odd, <b>very</b>"), active_seconds=4.2)

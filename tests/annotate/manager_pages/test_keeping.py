@@ -1,4 +1,4 @@
-"""Figures of large tasks are kept, and counted again beside the page that shows them."""
+"""Figures of large tasks are cached, and counted again in the background of the page that shows them."""
 
 import re
 import threading
@@ -16,19 +16,19 @@ from tests.together import HANGS
 
 
 def on_large_task(test):
-    """A test of a large task, which commits."""
+    """Mark a test that commits, with tasks that count as large."""
     return pytest.mark.django_db(transaction=True)(pytest.mark.usefixtures("large")(test))
 
 
 @pytest.fixture(autouse=True)
 def figures(settings, tmp_path):
-    """In a folder of their own, since other tests may run at the same time."""
+    """Use a separate folder, because other tests may run at the same time."""
     settings.CACHES = {**settings.CACHES, "figures": settings.CACHES["figures"] | {"LOCATION": tmp_path}}
 
 
 @pytest.fixture
 def read(make_task, person, desk):
-    """read() shows the manager's page of a task of three posts; read.answer() answers one more."""
+    """read() returns the manager's page of a task with three posts; read.answer() answers one more."""
     task, ann = make_task([DISPUTED] * 3), person("ann", "de")
 
     def page(name=""):
@@ -45,7 +45,7 @@ def done(text):
 
 
 def counted(read, page=""):
-    """The page with its figures, which the browser would ask for again if they were not there yet."""
+    """Return the page with its figures, which a browser would request again until they are there."""
     text = read(page)
     while "Counting the figures" in text:
         wait_for_counting()
@@ -62,7 +62,7 @@ def wait_for_counting():
 
 @pytest.fixture
 def large(monkeypatch):
-    """Tasks of three units are large ones."""
+    """Treat tasks of three units as large."""
     monkeypatch.setattr(figure_cache, "LARGE", 3)
 
 

@@ -1,4 +1,4 @@
-"""The manager's pages: what they show of every kind of task, what they do, and how they look in a real browser."""
+"""The manager's pages: content for every kind of task, actions, and their look in a real browser."""
 
 import re
 from datetime import timedelta
@@ -30,7 +30,7 @@ PAGES = (
 
 @pytest.fixture
 def crowd(make_records_task, person, judged, monkeypatch, tried):
-    """A task in two languages in the middle of its work: three people, of whom one is always wrong and was paused."""
+    """A half-finished task in two languages with three people, one of whom is always wrong and was paused."""
     monkeypatch.setattr(pause_rule, "LEAST", 3)
     gold = {"queue": ["1", "0"] * 3, "test": ["1", "0"] * 3}
     task = make_records_task(count=10, languages=("en", "de"), gold=gold, gold_share=0.25, test_items=5)
@@ -312,7 +312,7 @@ def test_a_language_whose_code_is_part_of_a_word_that_is_marked_is_not_marked(ma
 
 @pytest.fixture
 def wide(make_task):
-    """A task whose table of progress is long."""
+    """A task with a long progress table."""
     languages = [code for code, language in LANGUAGES.items() if not language.labels][:31]
     return make_task([(code, code, code) for code in languages], labels=languages)
 

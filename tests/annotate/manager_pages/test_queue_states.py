@@ -1,4 +1,4 @@
-"""Why the queues of a task stand as they do, and who waits for work."""
+"""The states of a task's queues, their reasons, and who waits for work."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Routes of languages in the browser: what they lead to beside what waits, added, changed and removed."""
+"""Language routes in the browser: effect on waiting units, adding, changing and removing."""
 
 import pytest
 from django.contrib.admin.models import LogEntry

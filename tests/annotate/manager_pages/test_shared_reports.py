@@ -1,4 +1,4 @@
-"""Reports and cards that open in the browser, and the links with which anybody can read one."""
+"""Reports and cards in the browser, and public links to them."""
 
 import csv
 import io

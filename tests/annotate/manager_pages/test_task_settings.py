@@ -1,4 +1,4 @@
-"""A task's settings in the browser: what may be changed is, what was fixed stays, and all else is led to."""
+"""A task's settings in the browser: changes, fixed settings, and links to the other settings."""
 
 import re
 
@@ -21,7 +21,7 @@ def page_of(task, act=""):
 
 
 def change(desk, task, **changes):
-    """What the browser would send of the form, with these changes."""
+    """Submit the form as a browser would, with these changes."""
     page = desk.get(page_of(task))
     context = page.context
     sent = {"title": context["title"], **({"labels": context["labels"]} if context["labels"] is not None else {})}

@@ -197,7 +197,7 @@ def address(annotator, email="ann@example.org"):
 
 
 class Broken(EmailBackend):
-    """A mail server that takes nothing."""
+    """A mail server that refuses every mail."""
 
     def send_messages(self, messages):
         raise smtplib.SMTPServerDisconnected("gone")

@@ -1,4 +1,4 @@
-"""The home page and a task's first page: what is asked, what waits, and nothing that would be refused."""
+"""The home page and a task's first page: the question, the remaining work, and no links that would be refused."""
 
 import re
 

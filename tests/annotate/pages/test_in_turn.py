@@ -1,6 +1,4 @@
-"""Acts take turns in a process of the server, and not too many wait; what only shows something, and what managers do,
-goes on beside them.
-"""
+"""Actions take turns in a server process, and only a few may wait. Views and managers' actions run beside them."""
 
 import json
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from tests.together import HANGS, until
 
 
 class Server:
-    """Answers a request at /tasks/first/ only when it is told to, and others at once."""
+    """A server that answers requests at /tasks/first/ only when it is released, and all others at once."""
 
     def __init__(self):
         self.begun, self.go_on, self.done = Event(), Event(), []
@@ -32,7 +30,7 @@ class Server:
 
 @contextmanager
 def beginning(server):
-    """Somebody has begun the first act, and is at it until the end or `go_on`."""
+    """A first action that is running until the end of the block, or until `go_on`."""
     first = Thread(target=server.ask, args=[RequestFactory().post("/tasks/first/")])
     first.start()
     assert server.begun.wait(HANGS)
@@ -74,7 +72,7 @@ def test_an_act_that_fails_leaves_the_turn_to_the_next():
 
 @pytest.fixture
 def full(monkeypatch):
-    """A server with one place, which somebody has."""
+    """A server with one place, which is taken."""
     monkeypatch.setattr(middleware, "AT_ONCE", 1)
     server = Server()
     with beginning(server):

@@ -1,4 +1,4 @@
-"""Texts as pages show them: guidelines, whose size is bounded, rendered once, and long texts parted into paragraphs."""
+"""Texts on pages: guidelines of limited size, which are rendered once, and long texts split into paragraphs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What no page may have: words that are not marked for translation, and styles beside the tokens of the design."""
+"""What no page may contain: words that are not marked for translation, and styles without the design's tokens."""
 
 import ast
 import re
@@ -39,7 +39,7 @@ LITERAL = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
 
 class Words(HTMLParser):
-    """The words of a template that no tag of Django's holds."""
+    """The words of a template outside Django's tags."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def is_words(text: str) -> bool:
 
 
 def in_tags(text: str) -> list[str]:
-    """Sentences within Django's tags, other than the ones that translate them."""
+    """Return the sentences in Django's tags, except in those that translate."""
     tags = [tag for tag in TAG.findall(MARKED.sub("", text)) if not tag.startswith("{% translate ")]
     literals = ["".join(pair) for tag in tags for pair in LITERAL.findall(tag)]
     return [words for words in literals if re.search(r"[^\W\d_]{2} +[^\W\d_]|[^\W\d_]{2}[.!?]$", words)]
@@ -146,7 +146,7 @@ TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for
 
 
 def is_sentence(node: ast.AST) -> bool:
-    """Whether it is words as they stand, in pieces or whole; a call, as of _(), is none."""
+    """Return whether a node is a literal sentence, whole or in pieces. A call such as _() is none."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and " " in node.value
     if isinstance(node, ast.JoinedStr):
@@ -157,7 +157,7 @@ def is_sentence(node: ast.AST) -> bool:
 
 
 def of_annotators(tree: ast.AST) -> Iterator[ast.AST]:
-    """What ast.walk has, without functions of managers."""
+    """Yield all nodes below a node, like ast.walk, except for managers' functions."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.FunctionDef) and node.name in OF_MANAGERS):
             yield node
@@ -165,7 +165,7 @@ def of_annotators(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def unmarked(tree: ast.AST) -> list[str]:
-    """The sentences that a module raises or tells as they stand."""
+    """Return the literal sentences that a module raises or returns."""
     sentences = []
     for node in of_annotators(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
@@ -196,7 +196,7 @@ def test_sentences_that_are_not_marked_are_found():
 
 
 def shadowing(tree: ast.AST) -> list[str]:
-    """The functions that translate by a name which they have given to something else."""
+    """Return the functions that use _ to translate and also assign to it."""
     functions = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

@@ -1,4 +1,4 @@
-"""What people read of their own work: the day and the week, a goal, a word after long work, and their history."""
+"""A person's view of their own work: the day and the week, a goal, a reminder after long work, and their history."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.annotate.conftest import DISPUTED
 
 
 def answered(ann, task, label="de", comment="", **fields):
-    """An answer of a person, as if it had been given at another time."""
+    """Submit a person's answer, and give it another time."""
     judgment = judge(ann, take(ann, task).pk, Answer(label, comment=comment))
     Judgment.objects.filter(pk=judgment.pk).update(**fields)
     judgment.refresh_from_db()
@@ -93,7 +93,7 @@ def test_what_one_did_is_read_by_an_index_in_one_statement_whatever_waits(make_t
 
 
 def worked_for(ann, task, lasts, gap=4):
-    """One answer each few minutes, the last one just now."""
+    """Submit an answer every few minutes, the last one now."""
     now = timezone.now()
     for ago in range(lasts, -1, -gap):
         answered(ann, task, **at(now - timedelta(minutes=ago), 30))
@@ -197,7 +197,7 @@ def test_what_one_found_disturbing_is_listed_without_its_text_and_tells_nobody_e
 
 @pytest.fixture
 def overruled(make_task, ann, person):
-    """A task in which an adjudicator decided otherwise than Ann."""
+    """A task in which an adjudicator disagreed with Ann."""
     task = make_task([DISPUTED] * 4, redundancy=2, on_conflict="ADJUDICATION")
     bea, ada = person("bea", "de"), person("ada", adjudicates=True)
     for label in ("de", "en"):
@@ -221,7 +221,7 @@ def test_what_was_decided_otherwise_is_told_with_its_reason_once_the_task_is_clo
 
 
 def test_what_was_decided_is_held_against_what_one_said_last(overruled, ann, as_ann):
-    """Of an answer that was changed, whichever of the two it is that the adjudicator took."""
+    """The adjudicator's decision is compared with the last version of a changed answer."""
     agreed, differed = (Judgment.objects.get(annotator=ann, label=label) for label in ("en", "de"))
     change(ann, overruled, agreed.pk, Answer("he"))
     change(ann, overruled, differed.pk, Answer("en"))
@@ -241,7 +241,7 @@ def test_nothing_is_told_of_what_was_hidden_among_the_work_even_of_a_closed_task
 
 
 def test_while_a_task_is_open_adjudicated_and_other_answers_look_alike(overruled, as_ann):
-    """Else who is checked and what was audited would be told."""
+    """Otherwise, the page would reveal which people are checked and which units are audited."""
     page = as_ann.get("/history/").text
     rows = re.findall(r"<tr>.*?</tr>", page[page.index("<tbody>") :], re.S)
     plain = {re.sub(r'\d+|German|English|value="\w{64}"', "", row) for row in rows}

@@ -1,4 +1,4 @@
-"""What people set for themselves: how pages look, their times and keys, and the languages for which they ask."""
+"""Personal settings: the look of pages, times and keys, and requests for languages."""
 
 import re
 from datetime import timedelta
@@ -114,7 +114,7 @@ def test_times_are_told_in_ones_own_zone(as_ann, ann, make_task):
 
 
 def test_the_day_of_what_one_is_given_and_of_what_counts_stays_the_installations(make_records_task, ann):
-    """Else whoever moves to the east would be given twice as much of work that may hurt."""
+    """Otherwise, moving to the east would give a person twice as much disturbing work."""
     task = make_records_task("toxic_pairs", count=1)
     here = midnight()
     for zone in ("Pacific/Kiritimati", "Pacific/Niue"):

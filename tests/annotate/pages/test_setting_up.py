@@ -1,4 +1,4 @@
-"""Setting up in the browser: files that arrive whole or not at all, and forms that are refused in a sentence."""
+"""Setting up in the browser: files that arrive completely or not at all, and forms with clear refusals."""
 
 import gzip
 import re
@@ -46,7 +46,7 @@ def arrived(name="posts.jsonl", content=ROWS):
 
 
 def lying():
-    """All files of the inbox, those under way too."""
+    """Return all files in the inbox, including unfinished ones."""
     return sorted(path.name for path in inbox.folder().iterdir())
 
 
@@ -56,7 +56,7 @@ def importing(desk, **fields):
 
 
 def perform_last():
-    """Do what the newest job is for, and return its outcome."""
+    """Run the newest job, and return its outcome."""
     return by_name()["import_corpus"].perform(Job.objects.latest("pk").given)
 
 
@@ -66,7 +66,7 @@ def ended(job, state, **fields):
 
 
 def done(action, options, **fields):
-    """Store a job that is done."""
+    """Store a finished job."""
     job = Job.objects.create(action=action, given=options)
     ended(job, Job.DONE, **fields)
     return job
@@ -310,7 +310,7 @@ def test_the_preview_follows_the_format_and_keeps_what_was_said(desk):
 
 
 def refused_at(response):
-    """The name of the field that was refused, and why; the field has the focus."""
+    """Return the name of the refused field, which has the focus, and the reason."""
     [why] = re.findall(r'<p class="error" role="alert">(.*?)</p>', response.text)
     [field] = re.findall(r'<(?:input|select|textarea)[^>]*? name="([^"]+)"[^>]* autofocus', response.text)
     assert response.status_code == 400
@@ -576,7 +576,7 @@ def test_what_holds_no_rows_is_neither_kept_nor_offered(desk):
 
 
 def again_at(desk, job):
-    """The address to which the page of a failed job leads first."""
+    """Return the address to which a failed job's page links first."""
     ended(job, Job.FAILED, warned=["It failed."])
     page = desk.get(reverse("manage-job", args=[job.pk])).text
     [address] = re.findall(r'<a class="primary" href="([^"]+)">Change and try again', page)

@@ -1,4 +1,4 @@
-"""The steps of a set-up: what comes next, by what there is, and how a set-up that was left is gone on with."""
+"""The steps of a set-up: the next step, depending on what exists, and how to resume a set-up."""
 
 import os
 import time
@@ -43,7 +43,7 @@ def finished(action, arguments, **fields):
 
 
 def polled(desk, job):
-    """What the page of a running job is answered when it asks how far the job is."""
+    """Return the response to a running job's page that asks for its progress."""
     return desk.get(reverse("manage-job", args=[job.pk]), headers={"HX-Request": "true"})
 
 

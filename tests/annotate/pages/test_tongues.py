@@ -1,4 +1,4 @@
-"""Interface languages: their catalogs, which one a person gets, and what a kind says in each."""
+"""Interface languages: their catalogs, which one a person gets, and the words of a kind in each."""
 
 import re
 
@@ -25,7 +25,7 @@ GERMAN, ARABIC = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}, {"Accept-Langua
 
 
 def frame(page: str) -> tuple[str, str]:
-    """The language of a page and its direction."""
+    """Return the language of a page and its direction."""
     return re.search(r'<html lang="([^"]*)" dir="([^"]*)">', page).groups()
 
 
@@ -48,7 +48,7 @@ def test_there_is_a_catalog_of_every_language_but_english(catalog):
 
 
 def gaps(text: str) -> set[str]:
-    """What code fills in, and the marks around words."""
+    """Return the placeholders that code fills in, and the marks around words."""
     return set(re.findall(r"%\(\w+\)s|\{\w+\}|<[^>]*>", text))
 
 

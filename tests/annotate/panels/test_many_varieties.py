@@ -1,4 +1,4 @@
-"""Panels at the size of published evaluations: 109 varieties of languages, and hundreds of draws of a topic task."""
+"""Panels at the size of published evaluations: 109 language varieties, and hundreds of draws of a topic task."""
 
 import json
 import random
@@ -32,7 +32,7 @@ POSTS_EACH = 12  # so that people read the five agreed posts of each label that 
 
 
 def imported(folder: Path):
-    """Import posts in all varieties, and the labels of three predictors, each of which errs on other posts."""
+    """Import posts in all varieties, and the labels of three predictors that err on different posts."""
     rng, codes = random.Random("varieties"), [*VARIETIES]
     truth = {f"{code}-{number}": code for code in codes for number in range(POSTS_EACH)}
     letters = "abcdefghijklmnopqrstuvwxyz"

@@ -1,4 +1,4 @@
-"""Panels: what classifiers and detectors agree on is labelled, people audit a share, and the rest goes to people."""
+"""Panels: if classifiers and detectors agree on an item, it is labelled. People audit a share, and label the rest."""
 
 import json
 import sys
@@ -203,7 +203,7 @@ def test_impossible_panels_are_refused_before_anything_is_drawn(topics, options,
 
 @pytest.fixture
 def mine(demo_corpus, tmp_path):
-    """A classifier that says Dutch where the truth is German, and otherwise the truth."""
+    """A classifier that is always right, except that it labels German as Dutch."""
     truth = dict(
         line.split("\t") for line in (POSTS.parent / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
     )

@@ -1,4 +1,4 @@
-"""Forms of answers and detectors that are defined in this folder alone work like those that come with Assay."""
+"""Answer forms and detectors that are defined only in this folder work like the built-in ones."""
 
 import json
 from itertools import islice

@@ -1,4 +1,4 @@
-"""A quality control that stands in this folder alone: option, hooks, column, section of the card, and panel."""
+"""A quality control that is defined only in this folder: option, hooks, column, section of the card, and panel."""
 
 import json
 import shutil
@@ -92,14 +92,14 @@ def task(plugged, kind_file, data_dir, tmp_path, db):
 
 @pytest.fixture
 def read(task, person):
-    """Two people answer what they are given."""
+    """Have two people answer everything that they are given."""
     for reader in (person("ann", "en"), person("bob", "en")):
         work_through(reader, task, "yes")
     return task
 
 
 def test_one_unit_in_three_goes_to_a_second_person_who_is_shown_nothing_else(task, person, client):
-    """Statements and page are those of any other unit."""
+    """The statements and the page are the same as for any other unit."""
     redundancies = list(task.units.order_by("position").values_list("redundancy", flat=True))
     assert sorted(redundancies) == [1] * 8 + [2] * 4
     assert [redundancies[place::3] for place in range(3)].count([2] * 4) == 1
@@ -129,7 +129,7 @@ def test_the_export_has_its_column_and_section_and_managers_see_its_panel(read, 
 
 
 def test_an_installed_control_is_found_and_its_option_is_one_of_open_task(installed, installed_package, kind_file):
-    """As a package from outside comes: a module, and metadata that name the object."""
+    """The package is installed like one from outside: a module, and metadata with the name of the object."""
     site = installed_package("controls", "second", "second_reader:CONTROL")
     shutil.copy(second_reader.__file__, site)
     words = ("--fields", "review", "--licence", "CC0-1.0", "--source", "invented")

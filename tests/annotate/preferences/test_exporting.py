@@ -1,4 +1,4 @@
-"""The gold set of a task that compares two systems: rows, files, card, and sides that anybody can draw again."""
+"""The gold set of a task that compares two systems: rows, files, card, and sides that anybody can redraw."""
 
 import hmac
 import json
@@ -30,7 +30,9 @@ def work(task, person, preferred):
 
 @pytest.fixture
 def judged(compare, person):
-    """A task of six comparisons, one of which is of equal sets: two people prefer mt5 in all others, and one bert."""
+    """A task with six comparisons, one of them of equal sets. In all others, two people prefer mt5 and one prefers
+    bert.
+    """
     pear = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['bert']} {row['id']}"]  # noqa: E731
     plum = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['mt5']} {row['id']}", "Hello"]  # noqa: E731
     task = compare(number=6, replies={"bert": pear, "mt5": plum})

@@ -1,4 +1,4 @@
-"""Twenty preferences by keys alone, in a real browser: at a desk, on a phone, and with an Arabic message."""
+"""Twenty preferences by keyboard alone in a real browser: on a desktop, on a phone, and with an Arabic message."""
 
 from collections import Counter
 

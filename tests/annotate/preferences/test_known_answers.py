@@ -1,4 +1,4 @@
-"""Known answers where two systems are compared: practice, test, hidden among the work; by pages and by the API."""
+"""Gold answers in comparisons of two systems: practice, test, and hidden in the queue, with pages and the API."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Opening a task in which two systems are compared: how their files meet the corpus, and what is refused."""
+"""Opening a task that compares two systems: how their files match the corpus, and what is refused."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ def open_task(*files, **options):
 
 @pytest.fixture
 def talk(tmp_path):
-    """The folder of a corpus of six messages, and its records."""
+    """The folder of a corpus with six messages, and its records."""
     rows = records(6)
     write_corpus(tmp_path, rows)
     return tmp_path, rows
@@ -132,7 +132,7 @@ def test_the_order_of_work_is_the_same_whoever_suggested_what(tmp_path):
 
 
 def test_the_size_is_of_different_messages_which_are_counted_on_card_and_manifest(tmp_path, capsys):
-    """Six messages, of which number n has n + 1 records; every second record has other replies."""
+    """Message n of six has n + 1 records, and every second record has other replies."""
     rows = [
         {"id": f"{n}-{m}", "language": "en", "message": f"Message {n}", "reply": f"reply {m}"}
         for n in range(6)

@@ -1,4 +1,4 @@
-"""Which of two systems stands first for whom, what becomes of a side that somebody chose, and who learns of it."""
+"""Which of two systems is first for whom, the effect of choosing a side, and who can see it."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def even(counts: Counter) -> bool:
-    """Whether both systems stood first equally often, as far as the interval shows."""
+    """Return whether both systems were first equally often, within the interval."""
     (_, number), *_ = sorted(counts.items())
     interval = proportion(number, counts.total())
     return interval.low <= 0.5 <= interval.high
@@ -112,7 +112,7 @@ def test_what_is_sent_as_a_side_is_stored_as_the_system_that_stood_there_and_no_
 
 
 def answer_all(task, person, *systems):
-    """Three people answer all units for the system of that place; tie is an answer of its own."""
+    """Have three people answer all units, each for the system in this position or with a tie."""
     for name, system in zip(("ann", "bea", "cem"), systems, strict=True):
         annotator = person(name, "en")
         while lease := take(annotator, task):
@@ -176,7 +176,7 @@ VARYING = (
 
 
 def plain(reply) -> str:
-    """A reply with its headers, without what varies."""
+    """Return a reply with its headers, without the varying parts."""
     text = "\n".join([str(reply.status_code), *(f"{k}: {v}" for k, v in sorted(reply.items())), reply.content.decode()])
     text = re.sub(r"(?m)^(?:Content-Security-Policy|X-Request-ID|Content-Length): .*$", "", text)
     # What the first page counts of the day goes over both tasks.
@@ -188,7 +188,7 @@ def plain(reply) -> str:
 
 
 def check_unnamed(pages) -> None:
-    """No system is named, but for what was sent and is said to be no answer."""
+    """Check that no reply names a system, except to repeat an invalid answer that was sent."""
     for page in pages:
         rest = re.sub(r"(?:'|&#x27;)(?:mt5|bert)(?:'|&#x27;) is not a valid answer", "", page)
         assert not re.search(r"mt5|bert", rest, re.IGNORECASE)
@@ -196,8 +196,8 @@ def check_unnamed(pages) -> None:
 
 @pytest.fixture
 def two(tmp_path):
-    """Two tasks of one comparison, in which the systems have each other's replies; and a way to have the same replies
-    stand first for somebody in both.
+    """Return two tasks of one comparison whose systems have swapped replies, and a function that makes the same replies
+    come first for a person in both.
     """
     pear, plum = (lambda row: ["Pear 1", "Pear 2", "Pear 3"]), (lambda row: ["Plum 1", "Plum 2"])
     how = {"number": 1, "on_conflict": "ADJUDICATION"}
@@ -221,7 +221,7 @@ def two(tmp_path):
 
 
 def everything_tried(client, task, side) -> list:
-    """What somebody is told who does all that an annotator can do, and tries what they cannot."""
+    """Return all responses to a person who does everything that annotators can do, and tries what they cannot."""
     path, api = f"/tasks/{task.name}", f"/api/v1/tasks/{task.name}"
     lease = None
 

@@ -1,4 +1,4 @@
-"""Labels of records that are also codes of languages, such as `all` (Allar), are no languages anywhere."""
+"""Record labels that are also language codes, such as `all` (Allar), are never treated as languages."""
 
 import json
 from io import StringIO

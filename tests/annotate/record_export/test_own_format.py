@@ -1,4 +1,4 @@
-"""A published format that is registered from outside: it is exported and measured, and no file of ours knows it."""
+"""A format from outside is exported and measured, although no file of the product names it."""
 
 import json
 import shutil
@@ -63,7 +63,7 @@ def registered():
 
 @pytest.fixture
 def task(registered, corpus_of, answered, tmp_path):
-    """Of a kind whose file names the format."""
+    """A task of a kind whose file names the format."""
     for path in KINDS_FOLDER.glob("qa_match.*"):
         shutil.copy(path, tmp_path)
     kind = tmp_path / "own_pairs.toml"

@@ -131,7 +131,7 @@ def headings(body):
 
 
 def marks(body):
-    """What is marked up in lines but code, of which the kinds have more or less."""
+    """Return the markup in the lines, without code, which differs between kinds."""
     inline = (child.type for token in MARKDOWN.parse(body) for child in token.children or ())
     return {kind for kind in inline if kind not in ("text", "softbreak", "text_special", "code_inline")}
 
@@ -154,7 +154,7 @@ def test_title_source_and_licence_are_words_in_the_card_and_never_markup(corpus_
 
 @pytest.mark.parametrize("words", [HOSTILE, MORE, *HOSTILE.split(), "- a", "1. a", "+ a", "> a", "===", "``a|"])
 def test_words_and_code_are_shown_as_they_were_typed(words):
-    """In a paragraph, in a list and in a table."""
+    """The words occur in a paragraph, a list and a table."""
     shown = " ".join(words.split())
     for written in (marked_down(words), code(words)):
         for place in ("{}\n", "- {}\n", "| {} |\n|---|\n| {} |\n"):

@@ -1,4 +1,4 @@
-"""What annotators must not know: units of every sort look alike to them, on every page and by the API."""
+"""What annotators must not know: all units look the same to them, on every page and through the API."""
 
 import io
 import json
@@ -32,7 +32,7 @@ def without_what_may_differ(html, lease):
 
 
 def all_an_annotator_sees(task, annotator, answer="fr"):
-    """Every page and answer on the way of one unit, but for the form's token and the lease's number."""
+    """Return every page and response on the way of one unit, without the form's token and the lease's number."""
     client = signed_in(annotator)
     path = f"/tasks/{task.name}"
     seen = [client.post(f"{path}/start/", headers={"HX-Request": "true"}).text]
@@ -79,7 +79,7 @@ PLAIN = {"votes": DISPUTED, "text": "the same text", "letters": 40}
 
 
 def seen_alone(make_task, annotator, entry, answer, **fields):
-    """A task of one unit, and what the annotator sees of it: until the answer, when it is taken back, on a sheet."""
+    """Return the unit of a new task, and all views of it: until the answer, after undoing it, and on a sheet."""
     name = f"task{Task.objects.count()}"
     # Nobody is given a hidden unit with a text that they have seen.
     text = f"{entry['text']} of {name}"
@@ -151,7 +151,7 @@ def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_tas
 
 
 def two_records(make_records_task, annotator, *, hidden):
-    """A task that gives the annotator two records which say the same each time, the first of them a honeypot or not."""
+    """Open a task whose two records have the same texts each time. hidden: whether the first is a gold answer"""
     for number in range(40):
         name = f"{'hidden' if hidden else 'plain'}{number}"
         gold = {"queue": ["1"], "test": ["0"], "practice": ["1"]} if hidden else {}
@@ -199,7 +199,7 @@ def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
 
 
 def all_given(person, task):
-    """Everything that a person is given, as they answer it."""
+    """Return all units that a person is given while they answer them."""
     return [lease.unit for lease in work_through(person, task, lambda lease: lease.unit.asked or task.labels[0])]
 
 

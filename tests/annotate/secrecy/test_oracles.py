@@ -1,5 +1,5 @@
-"""Hidden units cannot be told from others by what comes of returning them, of time that runs out, of taking answers
-back, or by what they cost. The attacks on many units are a benchmark, benchmarks/oracle.py.
+"""Returning units, letting leases expire, undoing answers and measuring costs do not reveal hidden units. The attacks
+on many units are in the benchmark benchmarks/oracle.py.
 """
 
 import secrets
@@ -28,7 +28,7 @@ POTS = ["1", "0"] * 40
 
 @pytest.fixture
 def crowd(make_records_task, person):
-    """A task with gold answers and five people. Its secret and their pseudonyms are fixed, so each run draws alike."""
+    """A task with gold answers and five people. Secret and pseudonyms are fixed, so that each run is the same."""
 
     def make(count=40, redundancy=1, share=0.5, kind="qa_match", pots=POTS, secret="0" * 64, **options):
         options = {"pause_below": 0.0, "redundancy": redundancy, "gold_share": share} | options
@@ -42,14 +42,14 @@ def crowd(make_records_task, person):
 
 
 def gold_or_work(task, ann, *, gold):
-    """A lease of the kind that is asked for; what comes before it is answered."""
+    """Return a lease of a gold answer or of work, after answering everything before it."""
     while (lease := take(ann, task)).unit.honeypot is not gold:
         judge(ann, lease.pk, Answer("1"))
     return lease
 
 
 def answers_until(task, ann, unit):
-    """After how many answers a unit comes to the person again; None if it never does."""
+    """Return the number of answers until a unit returns to the person, or None if it never does."""
     for number in range(200):
         lease = take(ann, task)
         if lease is None:
@@ -61,7 +61,7 @@ def answers_until(task, ann, unit):
 
 
 def attacked(name, task, ann, others, units, trick, labels=()):
-    """What was tried on so many units, one trick on all. others: None where nobody else is at work. labels: see Way."""
+    """Try one trick on this many units, and return the attempts. others: the other people at work, if any"""
     at_work = others and attacks.Others(others, task, "1")
     return attacks.Attacker(attacks.Way(name, ann, task, labels), at_work, {trick: 1}).work(units)
 
@@ -153,7 +153,7 @@ def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd
 
 
 def counted_anew(person, task):
-    """What is said to wait, counted now."""
+    """Return the number of waiting units, counted anew."""
     Backlog.objects.filter(annotator=person).update(counted_at=timezone.now() - timedelta(minutes=11))
     return progress_of(person, task)["waiting"]
 
@@ -226,7 +226,7 @@ def test_a_person_cannot_have_what_waits_counted_anew(crowd):
     ],
 )
 def test_a_gold_answer_runs_the_same_statements_as_work_and_says_the_same(crowd, name, trick, options):
-    """Whatever became of the work meanwhile."""
+    """This holds whatever happened to the unit of work in the meantime."""
     options = {"redundancy": 2 if "takers" in options else 1} | options
     takers = options.pop("takers", 0)
     if "kind" in options:
@@ -355,7 +355,7 @@ SURE = 0.9999
 
 @pytest.fixture
 def one_secret(monkeypatch):
-    """Each run does the same, so that none fails by chance."""
+    """Make each run the same, so that none fails by chance."""
     monkeypatch.setattr(secrets, "token_hex", lambda size: f"{7:0{2 * size}x}")
 
 

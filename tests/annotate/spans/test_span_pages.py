@@ -1,4 +1,4 @@
-"""Marking spans in a real browser, by keys, mouse and touch, and deciding on the marks of others."""
+"""Marking spans in a real browser by keyboard, mouse and touch, and deciding on the marks of others."""
 
 import re
 
@@ -71,7 +71,7 @@ def marks_on(page, selector=".markable mark"):
 
 @pytest.fixture
 def marking(at_work, person, spans_task):
-    """marking("Ada met Noël.") is the page on which Ann marks the first of these texts."""
+    """marking("Ada met Noël.") returns the page on which Ann marks the first of these texts."""
 
     def begin(*texts, **options):
         page = at_work(spans_task(texts), person("ann", "en"), {}, **options).page
@@ -82,7 +82,7 @@ def marking(at_work, person, spans_task):
 
 
 def middle_of(page, words):
-    """Return the place of words of the text that is shown, which are a piece of their own."""
+    """Return the centre of these words, which are a separate element."""
     box = page.evaluate(
         """words => { const range = document.createRange();
              const walk = document.createTreeWalker(document.querySelector('.passage dd p'), NodeFilter.SHOW_TEXT);

@@ -1,4 +1,4 @@
-"""Exported sets of spans: three people, majority and adjudication, files in CoNLL, and predictions measured on them."""
+"""Exported sets of spans: three people, majority and adjudication, CoNLL files, and measured predictions."""
 
 import io
 import json

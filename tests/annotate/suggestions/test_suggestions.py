@@ -98,7 +98,7 @@ def diary(tmp_path, db):
 
 
 def marked(html):
-    """The values of the buttons that are marked as suggested."""
+    """Return the values of the buttons that are marked as suggested."""
     buttons = re.findall(r'<button name="answer" value="(\w+)".*?</button>', html, re.DOTALL)
     values = re.findall(rf'<button name="answer" value="(\w+)"(?:(?!</button>).)*{MARK}', html, re.DOTALL)
     assert not buttons or tuple(buttons) == LABELS, "the order of the buttons depends on nothing"
@@ -250,7 +250,7 @@ def evaluated(capsys, predictions, folder):
 
 
 def by_hand(rows):
-    """The accuracy of the suggester on the blind answers of rows, weighted, and the number of rows."""
+    """Return the weighted accuracy of the suggester on the blind answers, and the number of rows."""
     hits, total, number = 0.0, 0.0, 0
     for row in rows:
         answers = [judgment for judgment in row["judgments"] if judgment["kind"] == "answer"]

@@ -1,4 +1,4 @@
-"""Recall- and precision-oriented draws, against the same worked out anew in Python."""
+"""Recall- and precision-oriented draws, compared with the same draws computed in Python."""
 
 import hashlib
 import random
@@ -25,7 +25,7 @@ MINE = Predictor("mine", "1")
 
 
 def stream(seed=1, authors=40, posts=1500):
-    """Posts with what a classifier says of each; some lack an author or a time, some are on the edge of a window."""
+    """Posts with a classifier's labels. Some lack an author or a time, and some are at the edge of a window."""
     rng = random.Random(seed)
     main = {f"a{n}": rng.choice([*LANGUAGES, "und"]) for n in range(authors)}
     edges = [*HISTORY, *WINDOW, *(moment - timedelta(microseconds=1) for moment in (*HISTORY, *WINDOW))]
@@ -45,7 +45,7 @@ ROWS = stream()
 
 
 def corpus_of(rows, folder, *, name="c", votes=True):
-    """Makes the corpus of rows, with votes and the predictor mine@1."""
+    """Return a function that creates a corpus from rows, with votes and the predictor mine@1."""
     posts, predictions = folder / "posts.jsonl", folder / "p.tsv"
     posts.write_text(as_jsonl([{k: v for k, v in row.items() if k != "label"} for row in rows]))
     call_command("import_corpus", name, str(posts), licence="CC0-1.0")

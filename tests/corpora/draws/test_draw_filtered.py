@@ -1,4 +1,4 @@
-"""Draws from both sides of a filter: by lot of what it kept and of what it dropped, mixed."""
+"""Draws from both sides of a filter: random samples of the kept and of the dropped items, mixed."""
 
 import json
 
@@ -18,7 +18,7 @@ MESSAGES = settings.BASE_DIR / "fixtures" / "oasst1" / "messages.jsonl"
 
 
 def import_filtered(folder):
-    """The corpus `talk` of the fixture's pairs, of which a scorer drops those that Detoxify scores above 0.1."""
+    """Import the corpus `talk` from the fixture's pairs. A scorer drops those with a Detoxify score above 0.1."""
     scores = folder / "scores.tsv"
     rows = [json.loads(line) for line in MESSAGES.read_text(encoding="utf-8").splitlines()]
     scores.write_text("id\tscore\n" + "".join(f"{row['id']}\t{row['detoxify'] or ''}\n" for row in rows))

@@ -1,4 +1,4 @@
-"""Draws of the posts that a predictor labels otherwise than the detectors, which agree, and that nobody has read."""
+"""Draws of unread posts on which the detectors agree and a predictor differs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""vote: the labels of a language model, asked at an endpoint of ours that answers well, badly, late or not at all."""
+"""vote: labels by a language model, from a test endpoint that answers well, badly, late or not at all."""
 
 import json
 import os
@@ -201,7 +201,7 @@ def test_an_endpoint_that_refuses_every_request_ends_the_run_and_no_answer_is_ma
 
 
 def test_replies_that_are_none_can_be_asked_for_again(corpus, vote):
-    """Such as those of a proxy, which say nothing about the model."""
+    """A proxy, for example, may send such replies, which say nothing about the model."""
     bad = {5 * n: MALFORMED[n % 4] for n in range(8)}
     replies = serving(lambda prompt, attempt: bad.get(place_of(prompt)) or truth(prompt))
     with replies as server, pytest.raises(CommandError, match="8 of 40 answers were rejected"):

@@ -1,4 +1,4 @@
-"""From a corpus to votes."""
+"""prelabel: from a corpus to votes."""
 
 import errno
 import os
@@ -156,7 +156,7 @@ def test_what_cannot_be_done_or_written_is_explained(corpus, prelabel, monkeypat
 
 
 class Ending:
-    """Whichever process unpickles it ends with the status 3."""
+    """An object that ends whichever process unpickles it with status 3."""
 
     def __call__(self, k, posts): ...
 

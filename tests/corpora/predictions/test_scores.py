@@ -1,4 +1,4 @@
-"""import_scores: which pairs of a corpus are kept, and which are dropped by scores from elsewhere."""
+"""import_scores: which pairs of a corpus are kept, and which are dropped because of imported scores."""
 
 import gzip
 
@@ -32,7 +32,7 @@ def scoring(corpus, write, printed):
 
 
 def scores_of(corpus="talk"):
-    """By pair and scorer: its score, whether it is lacking and whether the scorer drops the pair."""
+    """Return the score by pair and scorer, whether it is missing, and whether the scorer drops the pair."""
     with filtering(corpus) as store:
         rows = store.connection.table("scores").to_arrow_table().to_pylist()
     return {(row["id"], row["scorer"]): (row["score"], row["lacking"], row["dropped"]) for row in rows}

@@ -1,4 +1,4 @@
-"""What votes mean together."""
+"""The joint meaning of votes: agreement, and the ranking of candidates."""
 
 import numpy as np
 import pytest

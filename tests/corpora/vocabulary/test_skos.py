@@ -1,4 +1,4 @@
-"""SKOS as others publish it: ids, deprecated concepts, hierarchies of ISO 25964, SKOS-XL, and odd XML."""
+"""SKOS as published by others: ids, deprecated concepts, ISO 25964 hierarchies, SKOS-XL, and unusual XML."""
 
 import pytest
 
@@ -18,7 +18,7 @@ PREFIXES = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix x: 
 
 @pytest.fixture
 def imported(write):
-    """imported(turtle) imports it as a version of `v`."""
+    """imported(turtle) imports a version of the vocabulary `v`."""
     return lambda turtle: import_vocabulary("v", [write("v.ttl", PREFIXES + turtle)])
 
 

@@ -1,4 +1,4 @@
-"""suggest: labels of a vocabulary that two plain systems rank for the records of a corpus."""
+"""suggest: two simple systems rank the labels of a vocabulary for the records of a corpus."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""import_vocabulary and vocabularies: files, versions, what the rows hold, and what the database refuses."""
+"""import_vocabulary and vocabularies: files, versions, stored rows, and what the database refuses."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ SMALL = {
 
 
 def in_skos(format, *, with_other_labels=True):
-    """The excerpt of EuroVoc as SKOS, with the same addresses as the published one has."""
+    """Write the excerpt of EuroVoc as SKOS, with the addresses of the published one."""
     place = rdflib.Namespace("http://eurovoc.europa.eu/")
     graph = rdflib.Graph()
     schemes = json.loads(SCHEMES.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Concepts by beginnings of words: what is found, in which order, and what a search may be."""
+"""Searching concepts by the beginnings of words: results, their order, and allowed queries."""
 
 import json
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.both_databases
 
 @pytest.fixture
 def searching(write, db):
-    """searching(rows) makes a vocabulary, and returns a function that finds the ids in it."""
+    """searching(rows) creates a vocabulary, and returns a function that searches it and returns ids."""
 
     def make(rows):
         import_vocabulary("v", [write("v.json", json.dumps(rows))])
