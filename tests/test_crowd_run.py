@@ -28,9 +28,9 @@ pytestmark = pytest.mark.slow
 SEED = "2015"
 UNITS = 36
 NAME = benchmark.NAME
-# Always wrong after the test, so that nobody has to be lucky for this one to be found.
+# Always wrong after the test, so that finding this one does not depend on luck.
 SPAMMER = Labeler("spammer", accuracy=0.0, tested=1.0, spams=True)
-# And this one does not even pass the test.
+# This one does not even pass the test.
 GUESSER = Labeler("guesser", accuracy=0.0, tested=0.0)
 LABELERS = [*(replace(labeler, tested=1.0) for labeler in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
 GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
@@ -39,7 +39,7 @@ GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_poo
 @pytest.fixture
 def world(tmp_path, transactional_db, monkeypatch):
     """A task of qa_match with all quality controls, created from files by the commands."""
-    # So few units have not enough gold answers for the usual rule.
+    # With so few units, there are not enough gold answers for the usual rule.
     monkeypatch.setattr(pause_rule, "CONFIDENCE", GUARD.rule.confidence)
     monkeypatch.setattr(pause_rule, "LEAST", GUARD.rule.least)
     made = World(records({WORK: UNITS, PRACTICE: 2, TEST: 12, QUEUE: GUARD.gold_pool}, SEED), SEED, skipped=0.1)
@@ -67,12 +67,12 @@ def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spamme
     let_loose(live_server.url, NAME, tokens, world, results, log, tested=True, pause=0.1)
     first = json.loads(json.dumps(facts(task)))
 
-    # who knows nothing stays out; the spammer, honest in the test, was found by the gold answers among the work
+    # the guesser fails the test; the spammer, honest in the test, is caught by the hidden gold answers
     assert results.passed == {labeler.name: labeler is not GUESSER for labeler in LABELERS}
     assert len(results.tests[GUESSER.name]) == GUARD.test.tries
     assert SPAMMER.name in first["paused"]
     assert SPAMMER.name in results.paused
-    # with what was answered before, each unit has its three answers
+    # together with the earlier answers, each unit has its three answers
     assert not first["faults"]
     assert first["stages"] == {"LABELLED": UNITS}
     assert first["answers"] == {"3": UNITS}
@@ -89,8 +89,8 @@ def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spamme
         annotator__user__username=SPAMMER.name, unit__task=task, voided_at=None, kind="answer"
     ).exists()
     assert benchmark.right_share(then["labels"], world) >= 0.8
-    # no gold answer is work
+    # gold answers do not count as work
     assert not set(then["labels"]) - {record.id for record in world.records.values() if record.purpose == WORK}
-    # nothing was refused but a third try of the test
+    # nothing was refused except a third try of the test
     assert set(log.statuses) == {200, 403}
     assert log.statuses[403] == 1

@@ -8,7 +8,7 @@ import pytest
 
 from tests.running import ROOT
 
-# From the ground up; what stands on one line stands side by side, and does not know of one another.
+# From the ground up. Packages on one line are independent of each other.
 FLOORS = (
     ("corpora", "annotate.core", "annotate.job_watcher"),
     ("annotate.kinds", "annotate.exit_status"),
@@ -25,7 +25,7 @@ FLOORS = (
     ("annotate.api",),
     ("annotate.management", "annotate.urls"),
 )
-# Where Django looks for what stands elsewhere.
+# Folders in which Django looks for things of other packages.
 HANDLES = {"annotate.admin", "annotate.apps", "annotate.migrations", "annotate.templatetags"}
 
 
@@ -46,7 +46,7 @@ def imported(name):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.module, f"{name} has an import relative to it, which tests do not follow"
-            # `from annotate.work import queue` imports the module, not a name of the room.
+            # `from annotate.work import queue` imports the module, not a name of the package.
             names += [
                 full if (full := f"{node.module}.{alias.name}") in MODULES else node.module for alias in node.names
             ]
@@ -80,7 +80,7 @@ def test_an_import_goes_down_only():
 @pytest.mark.parametrize("room", [room for floor in FLOORS for room in floor])
 def test_inside_a_room_no_module_needs_itself(room):
     imports = {name: set(imported(name)) for name in MODULES if room_of(name) == room}
-    # A room's own __init__ may name what is in it.
+    # A package's own __init__ may import its modules.
     graph = {name: needs & imports.keys() - {room} for name, needs in imports.items() if name != room}
     TopologicalSorter(graph).prepare()
 

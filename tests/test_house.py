@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
-# Rows of one source file that may stand here; the rest of the file is not ours to copy.
+# Rows of a source file that may occur here; we may not copy the rest of the file.
 CAPS = {"lingua_sentences": 30, "lingua_single_words": 10, "afrisenti_tweets": 20}
 # Written so that this file does not name what it forbids.
 FORBIDDEN = re.compile(r"/(?:work|root|farm)/|://[a-z.]*(?:pypi|pythonhosted|npmjs|debian)\.", re.IGNORECASE)
@@ -85,12 +85,12 @@ def test_every_listed_language_of_the_demo_has_a_reader(truth):
             code, level = pair.split(":")
             assert 0 <= int(level) <= 5
             levels[code] = max(levels.get(code, 0), int(level))
-    # Languages that are not on the 2015 list; the answer to them is "und".
+    # Languages that are not on the 2015 list; their answer is "und".
     off_list = "af az be eo ga ha kk la lg mi mk mn pcm sn so sq st sw tn ts xh yo zu"
     assert " ".join(sorted(code for code in set(truth.values()) if levels.get(code, 0) < 4)) == off_list
 
 
-# The fields of each kind of record, and the answers there are to it.
+# The fields of each kind of record, and its answers.
 RECORDS = {
     "ad_relevance": (("query", "title", "description"), ("Good", "Bad")),
     "qa_match": (("question", "passage"), ("1", "0")),
@@ -128,7 +128,7 @@ def test_there_are_sixty_records_with_as_many_of_each_answer_in_each_purpose(nam
             queries = [[(row["query"], row["purpose"]) for row in rows[n : n + 5]] for n in range(0, 60, 5)]
             assert all(len(set(pages)) == 1 for pages in queries)
             assert len({pages[0] for pages in queries}) == 12
-    # Some records hold what breaks files.
+    # Some records contain characters that break files.
     assert [mark for mark in '\t\n"' if mark not in texts] == []
     assert any(ord(mark) > 0xFFFF for mark in texts)  # an emoji
 
@@ -155,7 +155,7 @@ def test_every_variable_that_the_settings_read_is_explained():
     assert names == {"DATABASE_URL", *re.findall(r"^#?(ASSAY_[A-Z_]+)=", example, re.MULTILINE)}
 
 
-# English that makes a reader stop: "who" without somebody before it, and archaic turns.
+# English that makes a reader stop: "who" without a noun before it, and archaic phrases.
 STUMBLES = re.compile(
     r"\b(?:for|of|by|to|from|than|if|where|like) who\b"
     r"|(?:^|[.;] )Who (?:is|has|gives|guesses|always|never|cannot)\b"

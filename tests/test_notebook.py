@@ -53,7 +53,7 @@ def in_a_kernel(installation, tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
 
     def run(notebook):
-        # No limit but against hanging.
+        # No limit except against hanging.
         NotebookClient(notebook, timeout=3600, resources={"metadata": {"path": str(tmp_path)}}).execute()
         return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -203,7 +203,7 @@ def test_a_script_prelabels_on_several_processes_and_none_of_them_runs_it_again(
     assert running.assay(tmp_path, "import_corpus", "c", posts, "--licence", "CC0-1.0").returncode == 0
     file = tmp_path / "my_script.py"
     file.write_text(PRELABEL, encoding="utf-8")
-    # A worker imports nothing from the folder in which the script happens to be started.
+    # A worker imports nothing from the folder in which the script is started.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "corpora.py").write_text("raise SystemExit('not this one')", encoding="utf-8")

@@ -157,7 +157,7 @@ def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup(monke
     assert (shown.count("<tr>"), "posts: 12 rows, first 10 shown" in shown) == (11, True)
     table = of_dicts([{"text": "x"}], ["text"], "posts")
     assert repr(table) == "posts: 1 row\ntext\nx"
-    # Without pandas there is Arrow.
+    # Without pandas, the result is an Arrow table.
     monkeypatch.setattr(lazy_rows, "find_spec", lambda name: None)
     with pytest.raises(AssayError, match=r"pandas, which is not installed. Run pip install pandas"):
         table.to_pandas()
@@ -200,8 +200,8 @@ def measured(make_task, tmp_path):  # noqa: F811
         [(30, "de", "audited", "de", "de"), (10, "", "disputed", "en", "de"), (10, "", "disputed", "fr", "fr")]
     )
     path = tmp_path / "ours.tsv"
-    path.write_text("".join(f"{key}\t{label}\n" for key, label in world.said.items()), encoding="utf-8")
-    return folder, path, world.said
+    path.write_text("".join(f"{key}\t{label}\n" for key, label in world.predictions.items()), encoding="utf-8")
+    return folder, path, world.predictions
 
 
 def test_a_gold_set_has_rows_and_the_figures_of_the_command_whatever_the_predictions_come_as(measured, tmp_path):

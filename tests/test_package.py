@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 ROOT = Path(__file__).resolve().parents[1]
-# Writes down what a process of the environment opens or lists of the checkout, besides the packages that are needed.
+# Records what a process of the environment opens or lists of the checkout, besides the packages that are needed.
 WATCH = """
 import os, sys
 
@@ -131,7 +131,7 @@ def venv(wheel, tmp_path_factory):
     python("-m", "venv", "--without-pip", str(venv))
     python("-m", "pip", "--python", str(venv), "install", "--no-index", "--no-deps", str(wheel))
     [packages] = venv.glob("lib/python*/site-packages")
-    # What it needs is there already: nothing is fetched.
+    # The required packages are there already, so nothing is downloaded.
     needed = sysconfig.get_path("purelib")
     (packages / "needed.pth").write_text(f"{needed}\n")
     watch = WATCH.format(checkout=f"{ROOT}/", packages=os.path.realpath(needed), log=str(read_of_checkout(venv)))
@@ -157,7 +157,7 @@ def committed(*folders):
     return {name for name in listing.stdout.splitlines() if (ROOT / name).is_file()}
 
 
-# Of deploy/, what is for whoever has the source.
+# The parts of deploy/ that only a checkout has.
 FOR_THE_SOURCE = {"Containerfile", "Containerfile.dockerignore", "compose.yaml", "README.md", ".gitignore"}
 
 
@@ -220,7 +220,7 @@ def test_an_empty_installation_says_how_to_make_a_manager_who_can_then_log_in(in
 
 
 def test_the_demo_is_served_by_what_is_installed_and_nothing_of_the_checkout_is_read(installed):
-    # What lies in the folder is no part of the program.
+    # Files in the current folder are not part of the program.
     for name in ("deploy.py", "corpora.py", "gunicorn.conf.py"):
         (installed.folder / name).write_text("raise Exception('This is not the program.')\n")
     before = listing(installed.packages), listing(installed.folder)

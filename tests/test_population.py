@@ -23,10 +23,10 @@ from corpora.predictions.predictor_labels import find_predictor, predicted_label
 POSTS = 5_000
 SEEDS = [f"small-{number}" for number in range(6)]
 PREDICTOR = "fasttext"
-# An import makes a row.
+# An import creates a row.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SIZES = {"uniform": 400, "recall": 60, "precision": 60}
-# Rounded from what the benchmark says of the users of TweetLID.
+# Rounded from the benchmark's figures on the users of TweetLID.
 MODEL = AuthorModel(
     tail=3.0,
     scale=25.0,
@@ -90,7 +90,7 @@ def test_the_intervals_cover_what_is_true_of_the_frames_and_are_printed(made, co
     assert 0.92 <= covered <= 0.985
     others = [cell for cell in all_cells if not cell.plain]
     assert sum(cell.covers(cell.truth) for cell in others) / len(others) >= 0.93
-    # and an interval can fail: those of counts a sixth lower, as of a detector that is worse, do not cover
+    # an interval can fail: the intervals of a worse detector, with a sixth fewer hits, do not cover the truth
     worse = [cell._replace(hits=round(cell.hits * 5 / 6)) for cell in plain]
     assert sum(cell.covers(cell.truth) for cell in worse) / len(worse) < 0.75
     with pytest.raises(BenchmarkFailed, match="instead of 93%-97%"):
@@ -119,7 +119,7 @@ def test_the_recall_frame_holds_chosen_authors_posts_of_the_later_window_only(ma
     ]
     assert {row["id"] for row in sample.rows} == frame
     assert {by_id[key].label for key in frame} > {"es", "en", UND}
-    # A frame that is not the one worked out stops the benchmark.
+    # A frame that differs from the computed one stops the benchmark.
     places = made.drawn["recall", "es"]
     assert len(population_work.places_of(made.population, sample, places)) == len(frame)
     with pytest.raises(BenchmarkFailed, match="has a frame of"):

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
-# Each takes tens of megabytes or tenths of a second, and is for commands, or for few pages.
+# Each of these takes tens of megabytes or tenths of a second, and is needed by commands or few pages only.
 LATER = ["_duckdb", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "langid", "pycld2", "fasttext"]
 LOADED = """
 import json, sys
@@ -225,7 +225,7 @@ def test_every_image_is_named_by_its_digest_and_no_container_runs_as_root():
     assert services()["database"]["user"] == "postgres"
 
 
-# Writes down what a process opens for writing, makes or binds outside of some folders.
+# Records what a process opens for writing, creates or binds outside of some folders.
 WATCH = """
 import os, sys
 

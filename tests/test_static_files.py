@@ -92,7 +92,7 @@ def test_a_changed_file_has_another_name(tmp_path, monkeypatch):
 def test_styles_and_scripts_are_sent_without_comments_and_nothing_else_is_lost(path):
     sent = gzip.decompress(static_files.compressed(str(path), 0)).decode()
     assert not re.search(r"/\*|^\s|^//", sent, re.MULTILINE)
-    # What would be cut wrongly: a string of several lines, and a string with the start of a comment.
+    # Cases that would be cut wrongly: a string of several lines, and a string with the start of a comment.
     whole = path.read_text(encoding="utf-8")
     assert not [line for line in whole.splitlines() if line.count("`") % 2]
     assert not re.search(r"""(["'`])(?:(?!\1).)*/\*""", re.sub(r"/\*.*?\*/", "", whole, flags=re.DOTALL))

@@ -57,7 +57,7 @@ def test_the_intervals_of_two_reports_and_of_the_audit_cover_the_truth_and_nothi
     intervals = held(figures)
     assert len(intervals) > 100
     assert sum(figure.covers for figure in intervals) / len(intervals) >= 0.93
-    # And an interval can fail: if the stream were otherwise, fewer would cover.
+    # An interval can fail: if the truth differed, fewer would cover it.
     others = [figure._replace(truth=figure.truth - 0.5) for figure in intervals]
     assert sum(figure.covers for figure in others) / len(others) < 0.75
 
@@ -75,10 +75,10 @@ def test_the_audit_covers_the_error_of_agreement_and_the_naive_accuracy_flatters
     cells = report["languages"]
     assert len(cells) > 30
     assert sum(covered(row, "blind") for row in cells) / len(cells) >= 0.93
-    # Readers slip: their word alone finds errors where there are none.
+    # Readers make mistakes: on their own, they find errors where there are none.
     assert sum(covered(row, "not adjudicated") for row in cells) <= sum(covered(row, "blind") for row in cells)
     assert covered(report["overall"], "blind")
     for row in report["accuracy"].values():
         assert covered(row, "by stratum")
-        # Against its own labels a detector looks better than it is.
+        # Measured on its own labels, a detector looks better than it is.
         assert row["naive"]["value"] > row["by stratum"]["value"]

@@ -30,7 +30,7 @@ SEED = "2015"
 SLIP = 0.015
 IN_CORPUS, DRAWN = 260, 150
 NAME = "small"
-# A wrong post among a few is certainly (95%) more than this of its language.
+# One wrong post among a few proves, with 95% confidence, that the error in its language exceeds this.
 AUDIT = {"audit_share": 0.5, "audit_least": 2, "audit_limit": 0.01}
 
 
@@ -87,12 +87,12 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
     write_jsonl(posts, tmp_path / "posts.jsonl")
     call_command("import_corpus", NAME, str(tmp_path / "posts.jsonl"), licence="CC-BY-4.0", stdout=io.StringIO())
     call_command("prelabel", NAME, processes=1, stdout=io.StringIO(), stderr=io.StringIO())
-    # A lot by which one of the audits finds what is wrong.
+    # With this draw, one of the audits finds an error.
     with monkeypatch.context() as patch:
         patch.setattr(secrets, "token_hex", lambda size: f"{1:0{2 * size}x}")
         call_command("open_task", NAME, corpus=NAME, size=DRAWN, seed=SEED, **AUDIT, stdout=io.StringIO())
     reading, deciding = Log(), Log()
-    # A language that fails its audit goes to readers when the adjudicator has had the last word on it.
+    # A language that fails its audit goes to readers after the adjudicator has decided.
     while Unit.objects.filter(stage__in=[stages.QUEUED, stages.ADJUDICATION]).exists():
         let_read(live_server.url, NAME, readers, world.answer, reading, pause=0.2)
         assert [history(unit) for unit in Unit.objects.filter(stage=stages.QUEUED)] == []
@@ -101,7 +101,7 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
         browser.close()
     call_command("export_gold", NAME, out=tmp_path / "gold", stdout=io.StringIO())
 
-    # everything is finished, by every way there is
+    # everything is finished, in every possible way
     rows = tally.read_gold(tmp_path / "gold")
     outcomes = tally.outcomes(rows, world)
     assert len(outcomes) == DRAWN
@@ -111,23 +111,23 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(
     print(ways)
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["finished"]
-    # every answer that the server acknowledged is in the files, and no other
+    # the files contain every answer that the server acknowledged, and no others
     assert set(reading.statuses) == {200}
     assert set(deciding.statuses) == {200, 302}
     assert len(reading.acknowledged) + len(deciding.acknowledged) == Judgment.objects.count() > 0
     assert acknowledged(reading, deciding) == tally.exported_judgments(rows)
-    # what people were asked is right but for their slips
+    # units that people answered are right, except for their mistakes
     for strata in ({"disputed"}, {"audited", "contested"}):
         wrong, labelled = tally.errors(outcomes, lambda outcome, strata=strata: outcome.stratum in strata)
         assert labelled > 20
         assert wrong / labelled <= 0.1
-    # what they were not asked is as right as the votes are
+    # units that people did not answer are as right as the votes
     by_votes = {row["id"]: label for row in rows if (label := agreed_by_votes(row, manifest["task"])) is not None}
     assert {row["id"]: row["agreed"] for row in rows if row["agreed"]} == by_votes
     assert {row["id"] for row in rows if row["stratum"] != "disputed"} == set(by_votes)
     assert all(row["label"] == row["agreed"] for row in rows if row["stratum"] == "agreed" and not row["judged_as"])
     assert 0 < sum(label != world.truth[key] for key, label in by_votes.items()) < len(by_votes)
-    # some of it was audited in each language, and where that failed, everything was read
+    # some units in each language were audited, and where the audit failed, all were read
     counts = Counter((row["agreed"], row["stratum"]) for row in rows if row["agreed"])
     for row in manifest["audit"]["languages"]:
         language = row["language"]

@@ -28,7 +28,7 @@ def label_studio(folder: Path, form: str) -> Iterator[Answer]:
         assert interface.validate_task({"data": task["data"]}), task
         for annotation in task["annotations"]:
             assert interface.validate_annotation(annotation), annotation
-        # What the server adds.
+        # Fields that the server adds.
         stored = [{"id": n, "completed_by": 1} | annotation for n, annotation in enumerate(task["annotations"])]
         for result in converter.annotation_result_from_task(
             {"id": number, "annotations": stored, "data": task["data"]}

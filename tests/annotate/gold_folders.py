@@ -15,10 +15,10 @@ from tests.annotate.goldsets.acts import with_manifest
 
 
 class World:
-    """Finished tasks that are exported to folders. `said` contains a predictor's labels for all posts."""
+    """Finished tasks that are exported to folders. `predictions` contains a predictor's labels for all posts."""
 
     def __init__(self, make_task, folder):
-        self.make_task, self.folder, self.said = make_task, folder, {}
+        self.make_task, self.folder, self.predictions = make_task, folder, {}
         with_manifest()
 
     def uniform(self, table, name="stream"):
@@ -64,7 +64,7 @@ class World:
                 keys.append(key)
                 entries.append({"key": key, "votes": DISPUTED})
                 rows.append(row)
-                self.said[key] = predicted
+                self.predictions[key] = predicted
         for entry in entries:
             # Two posts with the same text would be copies.
             entry["text"] = f"a text that is long enough for agreement to count, {entry['key']}"
@@ -79,9 +79,9 @@ class World:
         export(task, folder)
         return folder
 
-    def subject(self, name="mine", version="1", said=None, mapping=None, built_in=False):
+    def subject(self, name="mine", version="1", changes=None, mapping=None, built_in=False):
         """Return a predictor with the labels in the tables, except for the given changes."""
-        labels = self.said | (said or {})
+        labels = self.predictions | (changes or {})
         predictor = Predictor(name, "" if built_in else version, mapping or {})
         return Subject(
             name=name,

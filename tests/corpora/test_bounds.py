@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 ROWS = 1000
-MEMORY = 300  # MB that reading may take, the program's own with it
+MEMORY = 300  # MB that reading may take, including the program's own memory
 COLUMNS = {"id": "id", "text": "text"}
 
 
@@ -97,7 +97,7 @@ def read(path):
             rows, last = rows + 1, row
     except CorpusError as error:
         sentence = str(error)
-    # Not ru_maxrss, which begins with what the process had that this one was made by.
+    # ru_maxrss would begin with the memory of the parent process.
     [most] = re.findall(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     return rows, last, sentence, int(most) >> 10
 
@@ -132,7 +132,7 @@ def test_a_text_that_is_too_long_is_rejected_without_being_written_out(tmp_path,
     assert (sentence, last) == ("", Fault("The text is longer than 1,048,576 characters."))
     assert rows == (ROWS if make is shared else 1)
     assert memory < MEMORY
-    # Parquet with texts of an ordinary size is read whole.
+    # Parquet files with texts of normal size are read whole.
     texts = [f"Post {number}: grüße an alle, {number * 7919 % 1000}" for number in range(300)]
     assert read(parquet(tmp_path / "posts.parquet", texts))[:3] == (300, {"id": "299", "text": texts[-1]}, "")
 

@@ -23,10 +23,10 @@ from tests.together import until
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ROWS = 2_000
-# The commands are of annotate, which has people and tokens.
+# The commands are in annotate, which has people and tokens.
 APPS = ["django.contrib.contenttypes", "django.contrib.auth", "axes", "knox", "corpora", "annotate"]
-# Kills itself before it does a thing for the {time}th time, as an event of Python's audit and the end of its path say,
-# and prints the ids of its children before.
+# Prints the ids of its children and kills itself at the {time}th audit event of Python with this name and ending of
+# the path.
 COMMAND = """
 import os, signal, sys
 from pathlib import Path
@@ -84,10 +84,10 @@ def files(write):
 @pytest.mark.parametrize(
     ("at", "imported"),
     [
-        (("open", "/a.jsonl", 9), 0),  # it is read to be staged
+        (("open", "/a.jsonl", 9), 0),  # it is read, to be staged
         (("os.mkdir", "/tmp", 1), 0),  # it is staged, and will be sorted
         (("open", "/parts/000001.parquet", 1), 0),  # it is written, and not yet safe on the disk
-        (("os.rename", "/manifest.draft", 1), 0),  # all is there, and nothing says so
+        (("os.rename", "/manifest.draft", 1), 0),  # everything is there, but not yet published
         (("open", "/b.jsonl", 9), 1),
         (("os.rename", "/manifest.draft", 2), 1),
     ],
@@ -148,7 +148,7 @@ def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        # The device of that name refuses every write as a full disk does.
+        # The device of that name refuses every write, like a full disk.
         patch.setattr(f"corpora.{step}.{name}", "/dev/full" if name == "_STAGING" else full)
         patch.setattr("corpora.storage.record_import.deduplicate", intake.deduplicate)
         with pytest.raises(CommandError, match=r"The disk is full: nothing was imported from .*b\.jsonl") as error:
@@ -174,7 +174,7 @@ def test_the_workers_of_a_prelabelling_that_was_killed_end_with_it(write, killed
 
 
 def test_duckdb_that_finds_no_room_to_spill_is_explained_as_a_full_disk_and_nothing_else_is(data_dir):
-    # DuckDB takes the room that there is as its limit, and reports a full disk as this limit.
+    # DuckDB takes the available space as its limit, and reports a full disk as this limit.
     config = {"memory_limit": "100MB", "temp_directory": str(data_dir)}
     with duckdb.connect(config=config) as connection:
         connection.execute("SET max_temp_directory_size = '5MB'")

@@ -67,7 +67,7 @@ def test_rows_are_inserted_as_django_inserts_them(corpus):
                 cursor.execute(f"SELECT {column}, typeof({column}) FROM corpora_item ORDER BY substr(key, 2), key")
                 rows = cursor.fetchall()
                 assert rows[::2] == rows[1::2]
-    # What is written as JSON already is kept as it stands.
+    # Values that are already JSON are stored unchanged.
     insert([Item(corpus=corpus, key="json", text="", votes=Json('{"langid": [["de", 1e-8]]}'), letters=0)])
     assert Item.objects.get(key="json").votes == {"langid": [["de", 1e-8]]}
 
@@ -191,7 +191,7 @@ def test_each_run_of_a_prepared_query_finds_the_rows_of_its_arguments(corpora, m
 
     monkeypatch.setattr(statements, "_Built", build)
     assert [item.key for item in items_of(b.pk, 1)] == ["b1", "b2"]
-    # A number that no key can be finds nothing.
+    # A number that cannot be a key finds nothing.
     assert [items_of(number, 0) for number in (a.pk + 10**6, 10**30, -(10**30))] == [[], [], []]
 
 

@@ -45,12 +45,12 @@ def test_each_answers_every_text_best_first_in_our_codes(detector):
         scores = [score for _, score in ranking]
         assert all(0 <= score <= 1 for score in scores)
         assert scores == sorted(scores, reverse=True)
-    # The first languages are in an array too.
+    # The first languages are also stored in an array.
     firsts = [CODES[place] if place >= 0 else None for place in answers.first()]
     assert firsts == [ranking[0][0] if ranking else None for ranking in rankings]
     assert [*DETECTORS[detector]([], 3)] == []
     assert first_codes(detector, "Justin Bieber Harry Styles Katy Perry", "Berlin Hamburg München Köln") == ["en", "de"]
-    if detector != "cld2":  # which may leave out what is improbable
+    if detector != "cld2":  # which may omit improbable languages
         for k in (1, 3, 10):
             assert [len(ranking) for ranking in DETECTORS[detector]([GERMAN, GERMAN * 20], k)] == [k, k]
 
@@ -76,19 +76,19 @@ def test_a_detector_that_knows_nothing_of_the_letters_has_no_vote(detector):
 
 
 def test_decisions_of_each_detector_that_are_easily_lost():
-    # CLD2's default is one language of those that are written in the script.
+    # CLD2's default is one of the languages written in the script.
     scripts = ["HAHAHAHA", "הההההההההה", "ሀሀሀሀሀሀሀሀሀ"]
     assert first_codes("cld2", *scripts, *(f"{text} {text}" for text in scripts)) == [None] * 6
     both_scripts = ["这是一个简单的句子，我们都可以看懂。", "這是一個簡單的句子，我們都可以看懂。"]
     assert first_codes("cld2", *both_scripts) == ["zh", "zh"]
-    # langid.py tells nb, nn and no apart; here they are one vote.
+    # langid.py separates nb, nn and no; here they share one vote.
     codes = [code for code, _ in next(iter(detect_langid(["Jeg vet ikke hva dette er, men det er fint."], 5)))]
     assert (codes[0], codes.count("no")) == ("no", 1)
-    # Where probabilities vanish, its own rank() gives zu and zh: the first two of the alphabet from behind.
+    # If probabilities underflow, its own rank() returns zu and zh, the last two in the alphabet.
     codes = [code for code, _ in next(iter(detect_langid([GERMAN * 20], 3)))]
     assert codes[0] == "de"
     assert not {"zu", "zh", "xh"} & set(codes)
-    # Egyptian Arabic is ar here too: asked for two, fastText names it beside ar, and another is taken.
+    # Egyptian Arabic is ar here too. Asked for two languages, fastText returns it next to ar, so another is taken.
     text = "انت عامل ايه النهارده يا صاحبي"
     assert {*fasttext.load_model(str(_fasttext_model())).predict(text, k=2)[0]} == {"__label__ar", "__label__arz"}
     codes = [code for code, _ in next(iter(detect_fasttext([text], 2)))]

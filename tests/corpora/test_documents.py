@@ -287,7 +287,7 @@ def test_a_story_has_headline_paragraphs_topics_language_date_and_the_id_of_the_
     assert (first["declared"], second["declared"]) == (["C15", "CCAT"], ["C15", "ECAT"])
     assert first["posted_at"].isoformat() == "1996-08-20T00:00:00+00:00"
     assert "with several labels: 2" in output
-    # A file alone has the id of its folder, and one in a folder of an archive too.
+    # A single file has the id of its folder, and so has one in a folder of an archive.
     folder = tmp_path / "19970308"
     folder.mkdir()
     (folder / "428849newsML.xml").write_bytes(STORY)

@@ -107,7 +107,7 @@ def test_the_lines_that_an_open_quote_took_are_read_anew(write, import_corpus, r
 
 
 def test_quotes_that_close_and_open_on_every_line_are_given_up_in_good_time(write, import_corpus):
-    # Each line alone opens a quote; after another it closes that one and opens the next.
+    # Each line alone opens a quote; after another one, it closes that quote and opens the next.
     rows = 20_000
     import_corpus("c", write("a.csv", "id,text\nfirst,fine\n" + 'a","b\n' * rows + "last,fine\n"))
     assert [reject["line"] for reject in rejects()] == list(range(3, rows + 3))

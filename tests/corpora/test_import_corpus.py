@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_imported_is_explained_and_leaves_what_was_there(
         import_corpus("c", bad, **options)
     assert sentence in str(error.value)
     assert ("iconv" in str(error.value)) == ("UTF-16" in sentence)
-    import_corpus("c", good)  # sweeps the list of rejects, which is left to be read
+    import_corpus("c", good)  # sweeps the list of rejects, which is kept for the user
     assert bytes_of() == before
 
 

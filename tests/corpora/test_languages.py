@@ -64,7 +64,7 @@ def test_every_code_of_a_detector_is_decided_and_its_coverage_follows_from_that(
     ours = {code: normalise(detector, code) for code in codes()[detector]}
     assert len(ours) == count
     assert [code for code, language in ours.items() if language is not None and language not in LANGUAGES] == []
-    # CLD2 lists codes that it never names.
+    # CLD2 lists codes that it never returns.
     named = NAMED_BY_CLD2 if detector == "cld2" else ours
     assert COVERAGE[detector] == {normalise(detector, code) for code in named} - {None}
     with pytest.raises(KeyError):
@@ -116,7 +116,7 @@ def test_what_is_confusable_are_labels_and_each_with_the_other():
     for code in LANGUAGES:
         assert code not in confusable_with(code)
         assert all(code in confusable_with(other) for other in confusable_with(code))
-    # A label has all that share a group with it.
+    # A label includes all labels that share a group with it.
     assert {"bs", "sr", "sl"} == confusable_with("hr")
     assert {"fa", "ar", "hi-Latn"} <= confusable_with("ur")
     assert confusable_with("ko") == confusable_with(UND) == frozenset()
@@ -384,7 +384,7 @@ def test_added_languages_have_names_come_after_the_listed_and_change_nothing_tha
     assert confusable_with("pcm") == frozenset()
     with pytest.raises(ValueError, match="is 'pcm', which is not a built-in code"):
         read_added({"fpe": {"name": "Pichi", "under": "pcm"}})
-    # Codes and labels of detectors are for listed languages alone.
+    # Codes and labels of detectors exist for listed languages only.
     add_names({"kri": Language("kri", "Krio", "Krio", "en", "en", "en", labels=("en",))})
     assert LANGUAGES["kri"] == Language("kri", "Krio", "Krio")
     with pytest.raises(ValueError, match="The language pt is built in as Portuguese"):

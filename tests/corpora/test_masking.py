@@ -176,7 +176,7 @@ def test_letters_alone_leave_out_signs_digits_and_emoji():
 # --- the characters that people see, compared with those that the package regex finds
 
 
-# Signs of many kinds: letters with signs, jamo, flags, joined emoji, tags, and characters that end a cluster.
+# Characters of many kinds: letters with marks, jamo, flags, joined emoji, tags, and ends of clusters.
 PIECES = [
     *"aकষद\u093f한국가\u1100\u1161\u11a8🇪🇸🇫🇷👩👧👍🏽\r\n\u0301\ufe0f\u20e3↔🙂\u200f\u0600\u0e33\U000e0067\U000e007f🏴",
     *("क\u094d", "র\u09cd", "ക\u0d4d", "క\u0c4d", "क\u093c\u094d", "🙂\u200d", "a\u200d", "a\u200c", "क\u094d\u200c"),

@@ -22,7 +22,7 @@ SENTENCES = {
 }
 
 
-# The models of the others take a second each to load.
+# The models of the others take one second each to load.
 SLOW = [pytest.param(voter, marks=pytest.mark.slow) for voter in PACKAGED if voter is not CLD3]
 
 

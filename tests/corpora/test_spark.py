@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 MAJORITY = find_predictor("", "majority")
 with open(ROOT / "fixtures" / "demo_posts.jsonl", encoding="utf-8") as file:
     TEXTS = [json.loads(line)["text"] for line in file]
-# Real sentences, of which each author writes in one language more than in others.
+# Real sentences. Each author writes mostly in one language.
 ROWS = [row | {"text": TEXTS[n % len(TEXTS)]} for n, row in enumerate(stream(posts=500))]
 UNREAD = {row["id"]: ("de", "en", "sh")[n % 3] for n, row in enumerate(ROWS) if n % 2 == 0}
 
@@ -46,7 +46,7 @@ def _spark():
         pytest.skip("no Java was found; install the Debian package openjdk-17-jre-headless")
     options = {
         "spark.sql.shuffle.partitions": "3",
-        # To compile each query, as for millions of rows, takes far longer than these queries do.
+        # Compiling a query, as for millions of rows, takes far longer than these queries do.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

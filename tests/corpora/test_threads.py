@@ -72,7 +72,7 @@ def test_messages_may_come_in_any_order_and_format_in_several_files_and_under_ot
     for name in ("csv", "two"):
         assert {(row["id"], row["message"], row["reply"]) for row in posts(name)} == pairs
     assert [source.accepted for source in manifest_of("two").sources] == [1, 1]
-    # Ids may be numbers, or names as Reddit writes them.
+    # Ids may be numbers, or names in Reddit's form.
     rows = [("1", "t3_post", ASKED), (2, "t1_1", SAID), ("t1_x", 2, SAID)]
     rows = [{"name": key, "reply_to": parent, "body": text} for key, parent, text in rows]
     importing(write("talk.jsonl", rows), name="reddit", column=["id=name", "parent_id=reply_to", "text=body"])
@@ -93,7 +93,7 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
         **{"short": "uncertain", "lost": "unknown_parent"},
     }
     rows = [
-        TALK[0] | {"parent_id": "nan", "thread": float("nan")},  # as pandas writes that there is none
+        TALK[0] | {"parent_id": "nan", "thread": float("nan")},  # as pandas writes missing values
         TALK[1] | {"score": 1},
         TALK[2],
         message("gone", "a", "A secret that somebody has taken back.", deleted=True, score=-4),
@@ -276,7 +276,7 @@ def test_the_languages_that_the_files_name_are_compared_and_a_wrong_folder_is_ca
     assert output.count(" pairs that the files name as ") == 1
     rows = {line.split()[0]: line.split() for line in output.splitlines() if line.strip()}
     assert rows["sv"][1:] == ["Swedish", "105", "22", "21.0%", "en", "83"]
-    # Chinese is said to be of Taiwan or of the mainland, and found to be Chinese.
+    # Chinese is declared as of Taiwan or of the mainland, and detected as Chinese.
     assert rows["zh-TW"][-1] == rows["zh-CN"][-1] == "100.0%"
 
 

@@ -11,12 +11,12 @@ from annotate.pages import start_page as home
 from tests.docs.markdown import PAGES
 from tests.looks import A4, faults, lay_on_paper, too_wide
 
-# A live server empties the database after each test; what the migrations put into it is put back for the next one.
+# A live server empties the database after each test, so the rows of the migrations are restored for the next one.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 760}
 LAPTOP = {"width": 1280, "height": 800}
-# Beside what stands around the text, all pages are made of what these have.
+# Apart from navigation, all pages consist of the elements on these.
 OF_EVERY_BUILD = ["/docs/", "/docs/tutorial/", "/docs/how-to/own-kind/", "/docs/reference/stages/", "/docs/glossary/"]
 OF_EVERY_BUILD += ["/docs/?q=audit", "/docs/?q=xyzzy", "/login/"]
 

@@ -21,7 +21,7 @@ from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text
 
 TEMPLATES = ROOT / "annotate" / "templates"
 LINKING = [*DOCUMENTS, ROOT / "deploy" / "README.md"]
-# One for all: each makes the whole chain of middleware anew.
+# One client for all, because each one builds the whole chain of middleware.
 CLIENT = Client()
 
 
@@ -167,7 +167,7 @@ OUTSIDE = "../settings.py %2e%2e/%2e%2e/manage.py reference/../index.md"
 def test_nothing_else_is_served(path):
     html = get(f"/docs/{path}", 404).text
     assert "There is no such page in the documentation" in html
-    assert html.count('href="/docs/reference/stages/"') >= 3  # in the contents of the page, besides those at its side
+    assert html.count('href="/docs/reference/stages/"') >= 3  # in the page's contents, besides those at its side
 
 
 def test_the_words_of_an_address_that_is_none_are_looked_for():
@@ -200,7 +200,7 @@ def test_a_page_can_only_be_read_and_is_not_sent_again_to_a_reader_who_has_it(pa
 
 
 def test_the_skip_link_leads_past_the_contents_and_a_page_needs_no_login():
-    # Without the fixture of the database, any statement would fail.
+    # Without the database fixture, any statement would fail.
     assert "Log in" in get("/docs/").text
     html = served("/docs/glossary/")
     link, contents_begin = html.index('href="#main"'), html.index('aria-label="Contents"')
@@ -247,7 +247,7 @@ def addresses_of(words):
     return [passage.address for passage in views.search(words).passages]
 
 
-# What people ask -> what must come first.
+# Search terms -> the page that must come first.
 ASKED = {
     "how do I add a language": "how-to/languages/#add-a-language",
     "what is a gold answer": "glossary/#gold-answer",
@@ -336,7 +336,7 @@ def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
     assert "/docs/glossary/#adjudication" in addresses_of("adjudi")
     assert addresses_of("queue adjudication")[0] in addresses_of("queue adjudi")[:3]
     assert addresses_of("adjudi xyzzy") == addresses_of("adj") == addresses_of("xyzzy") == []
-    # Where no passage has all words, those with some are found; a word that looks alike is another.
+    # If no passage has all words, those with some are found; a similar word does not count.
     assert addresses_of("rerouted xyzzy") == addresses_of("rerouted") != []
     snippets = [passage.snippet for passage in views.search("lease").passages]
     assert any("<mark>" in snippet for snippet in snippets)
@@ -447,7 +447,7 @@ def test_picture_and_list_of_the_stages_have_every_stage_and_every_arrow_with_it
         for end, events in re.findall(r"<dd>(.*?)<small>(.*?)</small></dd>", ends)
     }
     assert listed == {(start, end, ", ".join(events)) for (start, end), events in stages.arrows().items()}
-    # The diagram for code hosts is no text in the app.
+    # The diagram for code hosts is not text in the app.
     assert "stateDiagram" not in html
     assert "stateDiagram" in page_text("reference/stages")
 

@@ -160,7 +160,7 @@ def test_a_program_gets_each_of_the_other_codes(db, monkeypatch, settings):
     ]
     settings.API_RATE = 1
     requests = (Client().get(tasks, headers=token) for _ in itertools.count())
-    # A minute may just have begun anew.
+    # A new minute may just have begun.
     answers.append(next(answer for answer in requests if answer.status_code == 429))
     assert {answer.json()["code"]: answer.status_code for answer in answers} == {
         code: status for code, (status, _, _) in OTHER_CODES.items()
@@ -279,7 +279,7 @@ def test_every_command_line_that_is_shown_can_be_run(path):
             parse(line)
 
 
-# What a page has its reader add, as an example: page, option.
+# Options that a page tells its reader to add, as an example: page, option.
 INVENTED = {("develop.md", "--only")}
 # The page on design names the properties of the stylesheet, such as --t12.
 OF_OPTIONS = [path for path in DOCUMENTS if path.name != "design.md"]

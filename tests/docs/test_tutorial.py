@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 TASK = "language-small"
-# What Anna says to the posts, in the order of the file; None is a skip.
+# Anna's answers to the posts, in the order of the file; None is a skip.
 ANNA = [*["en"] * 6, *["de"] * 6, *["es"] * 6, "en", "und", "und", "de", "und", "und", None, "de"]
 
 

@@ -43,7 +43,7 @@ def test_nothing_of_a_folder_that_is_somebody_elses_is_touched(ended):
 
 # --- the same fault in every importer
 
-# Importer -> its command, a row that is right, and the status where rows are rejected.
+# Importer -> its command, a valid row, and the exit status if rows are rejected.
 IMPORTERS = {
     "posts": (corpora.corpus("tsv"), "id\ttext\n", "a\tHello\n", 3),
     "threads": (corpora.threads("tsv"), "id\tparent_id\ttext\n", "a\tb\tHello\n", 3),
@@ -89,7 +89,7 @@ def test_a_row_of_too_many_cells_and_a_header_nearly_right_are_refused_alike(end
     width = header.count("\t") + 1
     check(ended, (command, ragged, status, f"The row has {width + 1} fields, but the header has {width}"))
     check(ended, (command, (header.title() + row).encode(), 1, "has no columns? id.*Its columns are: Id, "))
-    # A mark of the byte order is no fault.
+    # A byte order mark is not a fault.
     result = ended(command, codecs.BOM_UTF8 + (header + row).encode())
     assert "column" not in result.output
     assert "UTF" not in result.output

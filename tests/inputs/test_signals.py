@@ -17,9 +17,9 @@ from tests.running import DATA, ROOT, assay, begin, install
 pytestmark = pytest.mark.slow
 
 
-HANGING = 3600  # seconds: nothing here takes as long, on any machine
+HANGING = 3600  # seconds: nothing here takes that long on any machine
 ROWS = 20_000  # of a file
-POSTS = 90_000  # of the corpus: nine pieces of votes, of which the first is waited for
+POSTS = 90_000  # of the corpus: nine pieces of votes; the test waits for the first one
 
 
 @pytest.fixture(scope="module")

@@ -49,9 +49,9 @@ def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_
                 splits.setdefault(sentence_of(key), set()).add(name.split(".")[0])
         assert set(sets["train.28"]) < set(sets["train.49"]) < set(sets["train.70"])
     assert all(len(names) == 1 for names in splits.values())
-    # Nobody is asked about a label that is declared.
+    # Declared labels need no answers.
     assert set(Unit.objects.values_list("stage", flat=True)) == {"AGREED"}
-    # The parts that the card names hold each document once, and what keeps it apart.
+    # The parts that the card names contain each document once, with its separation key.
     tables = {part: pq.read_table(gold / f"gold.{part}.parquet") for part in ("train", "dev", "test")}
     assert {part: table.num_rows for part, table in tables.items()} == {"train": 280, "dev": 56, "test": 140}
     in_parts = [row for table in tables.values() for row in table.to_pylist()]
@@ -108,7 +108,7 @@ def test_the_sets_of_published_lists_are_made_again_line_by_line(sentences, kind
     folder = tmp_path / "published"
     folder.mkdir()
     for number, path in enumerate(sorted((tmp_path / "gold/mldoc-indices").iterdir())):
-        # In an order of their own, as those of other people are.
+        # In their own order, like the lists of other people.
         lines = path.read_text().splitlines(keepends=True)
         (folder / path.name).write_text("".join(lines[number % 7 :] + lines[: number % 7]))
     output = opened("again", kind, from_indices=str(folder))
@@ -117,7 +117,7 @@ def test_the_sets_of_published_lists_are_made_again_line_by_line(sentences, kind
     exported("again", tmp_path / "again")
     made = {path.name: path.read_bytes() for path in (tmp_path / "again/mldoc-indices").iterdir()}
     assert made == {path.name: path.read_bytes() for path in folder.iterdir()}
-    # Lists of unknown languages are left alone where others are named.
+    # Lists of unknown languages are ignored if others are named.
     (folder / "spanish-latam.test").write_text("a\n")
     opened("some", kind, from_indices=str(folder), languages="de fr")
     assert Task.objects.get(name="some").languages == ["de", "fr"]
@@ -142,9 +142,9 @@ def test_the_faults_of_published_lists_are_reported(sentences, kind, tmp_path):
         assert f"Note: {fault}" in output
         assert f"- {fault}" in card
     assert {row["chance"] for row in rows} == {None}
-    # Of two sets the first has it in the rows, on every database.
+    # A document in two sets is in the first one in the rows, on every database.
     assert [row["set"] for row in rows if row["id"] in (keys[2], keys[4])] == ["test", "test"]
-    # An id that came twice is there once; otherwise the lists are as they were.
+    # A duplicate id occurs once; otherwise the lists are unchanged.
     sets = {"test": keys[2:5], "dev": keys[4:], "train.2": keys[:2], "train.4": keys[:3]}
     assert lists(gold, "german") == sets
     assert "as many documents of one class" not in card

@@ -28,7 +28,7 @@ def test_a_share_of_each_class_in_each_language_goes_to_people_who_do_not_know(s
     assert set(cells.values()) == {5}
     assert set(chosen.values_list("stage", "label", "redundancy")) == {("QUEUED", "", 3)}
     assert set(task.units.exclude(audited=True).values_list("stage", flat=True)) == {"AGREED"}
-    # Without an audit nobody has read the labels.
+    # Without an audit, nobody has read the labels.
     opened("unread", kind, languages="de", **SETS)
     assert declared_report(Task.objects.get(name="unread")) is None
     call_command("audit", "unread")
@@ -42,7 +42,7 @@ def test_the_majority_is_the_label_and_the_error_is_reported_by_class_language_a
     task = Task.objects.get()
 
     def say(reader, unit):
-        # One of three slips everywhere, and nothing of it is left; two find every travel to be sports.
+        # One of three makes mistakes everywhere, without effect. Two label all travel as sports.
         if reader == 0:
             return "health"
         return "sports" if unit.agreed_label == "travel" else unit.agreed_label
@@ -79,7 +79,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     def say(reader, unit):
         return TOPICS.split()[reader] if unit.agreed_label == "geography" else unit.agreed_label
 
-    # What waits for people was taken out by nobody.
+    # Nobody removed the units that wait for people.
     call_command("export_gold", "topics", out=str(tmp_path / "unfinished"), stdout=io.StringIO())
     german = manifest_of(tmp_path / "unfinished")["sets"]["languages"]["de"]
     assert (sum(german["sets"].values()), german["taken_out"]) == (140 - 28, 0)
@@ -99,7 +99,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     assert sum(map(len, files.values())) == len(rows) == 136
     words = "de: 4 documents that were drawn are in no set, because people found none of the classes in them"
     assert words in card_of(gold)
-    # What is known of the labels stands beside what is measured by them.
+    # The report shows the quality of the labels next to the figures that use them.
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/de-de.prediction").write_text("travel\n" * len(files["test"]))
     [warning] = evaluate(str(tmp_path / "mine"), [gold])["warnings"]

@@ -38,7 +38,7 @@ def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, ki
     cells = standing(task)
     assert [(cell["short"], cell["over"]) for cell in cells] == [(0, False)] * 6
     assert all(cell["right"] <= NEEDED for cell in cells)
-    # Each reserve that was drawn is a unit, and nothing was drawn in vain.
+    # Each drawn reserve is a unit, and no draw was wasted.
     assert task.units.count() + task.reserve.count() == sum(
         sum(draw.parameters["frame"].values()) for draw in task.draws.all()
     )

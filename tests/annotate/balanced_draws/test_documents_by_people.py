@@ -29,7 +29,7 @@ from tests.annotate.balanced_draws.acts import (
 from tests.annotate.evaluation.figures import figures
 from tests.annotate.secrecy.test_hidden import all_an_annotator_sees
 
-# What is drawn after an answer is drawn in a transaction of its own.
+# The draw after an answer runs in a separate transaction.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 CLASSES = "sports health travel"
@@ -85,18 +85,18 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     output = opened("topics", kind, labels=CLASSES, **SETS)
     assert "48 documents in 2 languages for people to label, 8 of each class as predicted by mine@1." in output
     task = Task.objects.get()
-    # Whatever came with a document, people are asked about it.
+    # People are asked about every document, whatever label came with it.
     assert set(task.units.values_list("stage", "label", "agreed_label")) == {("QUEUED", "", "")}
     assert task.units.count() == 48
     read_all(task, readers[:2], say_truth)
-    # Two of three readers are through: nothing is settled, so nothing is drawn.
+    # Only two of three readers have answered: nothing is settled, so nothing is drawn.
     assert task.units.count() == 48
     read_all(task, readers[2:], say_truth)
     read_all(task, readers * 9, say_truth)
     cells = standing(task)
     assert [(cell["short"], cell["over"], cell["waiting"]) for cell in cells] == [(0, False, 0)] * 6
     assert all(cell["labelled"] >= NEEDED for cell in cells)
-    # More than needed of a class only since some were found among those predicted to be of another.
+    # A class has more than needed only if documents predicted as another class turned out to belong to it.
     for cell in cells:
         of = task.units.filter(item__language=cell["language"], label=cell["class"])
         assert of.filter(predicted=cell["class"]).count() <= NEEDED
@@ -116,7 +116,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
     assert manifest["sets"]["standing"] == cells
     assert manifest["finished"] is True
-    # What people could answer besides is no class that a classifier could name.
+    # The additional answer of people is not a class that a classifier could predict.
     (tmp_path / "mine").mkdir()
     predicted = [rows[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"]]
     (tmp_path / "mine/de-en.prediction").write_text("".join(f"{label}\n" for label in predicted))
@@ -190,9 +190,9 @@ def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_w
         lease = take(reader, task)
         judge(reader, lease.pk, Answer("none"))
         counts.append(task.units.count())
-    # 23, 22 and 21 wait after the first answers; of what waits then, three are more than a tenth.
+    # After the first answers, 23, 22 and 21 wait. Three of the remaining ones are more than a tenth.
     assert counts == [24, 24, 27, 27]
-    # What is taken back is with people again, and is not short.
+    # A document whose answer is undone goes back to people, and does not count as missing.
     lease = undo(reader, task)
     judge(reader, lease.pk, Answer(lease.unit.predicted))
     assert task.units.count() == 27
@@ -234,11 +234,11 @@ def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicte
         call_command("import_predictions", name, str(guesses), name="mine", version="1")
         opened(name, kind, corpus=name, labels="sports health", test=2, **drawn)
         task = Task.objects.get(name=name)
-        # The next one has a lease of its own.
+        # The next one has a separate lease.
         pages = all_an_annotator_sees(task, ann, "health")
         seen.append([re.sub(r'name="lease" value="\d+"', "", page).replace(f" of {name}.", ".") for page in pages])
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for page, *others in zip(*seen, strict=True):
         assert [page] * 3 == others
-    # This kind has no guidelines, so nothing leads to them.
+    # This kind has no guidelines, so there are no links to them.
     assert "/guidelines/" not in "".join(seen[0])

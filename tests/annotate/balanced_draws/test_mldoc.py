@@ -27,7 +27,7 @@ from tests.annotate.balanced_draws.acts import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 
-# Topics of the fixtures -> topics as Reuters has them, so that stories can be made of real sentences.
+# Topics of the fixtures -> topics of Reuters, for stories made of real sentences.
 CODES = {"science/technology": "CCAT", "travel": "ECAT", "politics": "GCAT", "sports": "MCAT"}
 CLASSES = " ".join(CODES.values())
 SIZES = {"test": 20, "dev": 8, "train": "12 24 40"}

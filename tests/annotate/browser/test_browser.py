@@ -55,7 +55,7 @@ def test_a_key_held_down_or_meant_for_the_item_before_does_not_answer_the_next(a
     page = hands.page
     stop_clock(page)
     hands.press_and_wait("Digit1")
-    # While keys are not heard, they look dim.
+    # While keys are ignored, they look dim.
     dim = page.locator(".guarded .languages kbd").first
     dim.wait_for()
     assert dim.evaluate("key => getComputedStyle(key).opacity") == "0.35"
@@ -80,7 +80,7 @@ def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, per
     hands.press("KeyW")
     hands.page.keyboard.type("changed my mind")
     hands.press("Escape")
-    # "de" is one that she reads, and has a button for.
+    # She reads "de", and has a button for it.
     for query in ("german", "עבר", "he"):
         let_guard_pass(hands.page)
         hands.press("KeyW")
@@ -138,7 +138,7 @@ def test_on_a_phone_items_are_large_buttons_fit_a_thumb_and_the_comment_is_not_c
     tap(page, "summary:has-text('Undefined')")
     let_guard_pass(page)
     tap(page, "button:has-text('not on the list')")
-    tap(page, "[name=comment]")  # fails where something lies over it
+    tap(page, "[name=comment]")  # this fails if something covers it
     page.keyboard.type("Wolof")
     page.keyboard.press("Enter")
     page.wait_for_selector("#work:has-text('1 answered')")
@@ -190,7 +190,7 @@ def test_idle_time_does_not_count(at_work, make_task, person):
     ann = person("ann", "de")
     task = make_task([DISPUTED])
     page_at_work = at_work(task, ann)
-    # An hour goes by for the server and for the page, without a sign of life.
+    # An hour passes for the server and for the page, without activity.
     page = page_at_work.page
     ann.leases.update(opened_at=timezone.now() - timezone.timedelta(hours=1))
     stop_clock(page)
@@ -274,7 +274,7 @@ def test_no_page_is_wider_than_the_screen_for_one_long_word(new_page, make_task,
         page.goto("/tasks/task/answers/")
         assert_fits(page, width)
         assert page.locator(".clamped").bounding_box()["height"] < 100
-        # Ordinary words are not broken for it, nor is the text squeezed.
+        # Ordinary words are not broken for this, and the text is not squeezed.
         assert page.locator("td.text").bounding_box()["width"] > width / 4
         assert page.locator("text=Take back").bounding_box()["height"] < 30
 
@@ -302,5 +302,5 @@ def test_enter_is_heard_at_once_where_there_is_nothing_yet_to_answer(new_page, m
     assert page.locator(".guarded").count() == 0
     page.keyboard.press("Enter")
     page.wait_for_selector("#post")
-    # The post that came has a guard.
+    # The new post has a guard.
     assert page.locator(".guarded").count() == 1

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
-APART_MS = (50, 200, 310, 450, 600)  # how far apart the two taps are
+APART_MS = (50, 200, 310, 450, 600)  # time between the two taps
 on_both = pytest.mark.parametrize("options", [PHONE, DESKTOP], ids=["phone", "desktop"])
 
 

@@ -16,12 +16,12 @@ from tests.annotate.access.addresses import ADMIN, PAGES
 from tests.annotate.access.world import World
 from tests.looks import MOST_COVERED, covered, faults, set_look, sticks_out, under
 
-# A live server empties the database after each test; what the migrations put into it is put back for the next one.
+# A live server empties the database after each test, so the rows of the migrations are restored for the next one.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 DESK, PHONE, ZOOMED = (1280, 800), (320, 568), (640, 400)
 LOOKS = [(DESK, "light", "none"), (PHONE, "dark", "none"), (ZOOMED, "light", "active")]
-# Of Django's own templates, which ours cannot mend: their headings begin with the second, and what stands around them
+# Faults of Django's own templates, which we cannot mend: their headings begin at level 2, and the content around them
 # is in no region.
 OF_DJANGO = ("heading-order", "region", "landmark-unique", "empty-table-header", "page-has-heading-one")
 
@@ -43,7 +43,7 @@ def asked_for(address: str) -> Callable:
     return act
 
 
-# What is a part of a page, and what a browser saves instead of showing it.
+# Fragments of pages, and files that a browser saves instead of showing them.
 NO_PAGES = (
     "manage-now",
     "manage-foreseen",
@@ -53,8 +53,8 @@ NO_PAGES = (
     "manage-job-packed",
     "manage-job-file",
 )
-# Who opens which pages of the access matrix; and states beside them: name -> the page, if the act does not go to one
-# itself, and the act that leads there.
+# The pages of the access matrix that each person opens, and further states: name -> the page, unless the action opens
+# one itself, and the action that leads there.
 GETS = {
     "nobody": ["docs", "docs-page"],
     "guest": ["home", "preferences"],
@@ -135,14 +135,14 @@ def wrong(page, *, but=(), in_forced=()):
     page.wait_for_load_state()
     page.locator(".guarded").wait_for(state="detached")
     problems = [] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} headings of the first level"]
-    # The next page is looked at the other way round, and begins with the look that this one ends with.
+    # The next page is checked in reverse order, and begins with the look with which this one ends.
     for look in LOOKS if page.viewport_size["width"] == DESK[0] else reversed(LOOKS):
         set_look(page, look)
         left_out = {*but, *(in_forced if look[2] == "active" else ())}
         problems += [f"{look}: {fault}" for fault in faults(page, but=left_out)]
         if sticks_out(page):
             problems.append(f"{look}: wider than the window")
-        # What a person has opened themselves may lie over what they read.
+        # Elements that a person has opened may cover the text.
         if page.locator("details[open]:not(.finder)").count():
             continue
         if (share := covered(page)) > MOST_COVERED:
@@ -176,7 +176,7 @@ def test_the_admin_is_as_far_as_its_styles_are_ours(world, new_page):
     for name, answers in ADMIN.items():
         if answers[-1] == 200:
             page.goto(world.address(name))
-            # In the system's own colours, Django's header has what axe-core takes for none.
+            # In forced colours, axe-core mistakes Django's header for one without contrast.
             problems[name] = wrong(page, but=OF_DJANGO, in_forced=["color-contrast"])
     assert {name: faults for name, faults in problems.items() if faults} == {}
 
@@ -203,7 +203,7 @@ def set_password(page, password=NEW, again=None):
 def lock(page, console_errors, name="ann"):
     for _ in range(5):
         log_in(page, name, "wrong")
-    # The browser notes an answer that is no success.
+    # The browser logs every response that is not a success.
     assert [error for error in console_errors if "429" not in error] == []
     assert len(console_errors) == 1
     console_errors.clear()

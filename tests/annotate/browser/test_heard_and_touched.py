@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TOUCH = 44  # pixels
 ANN_READS = "de en fr"
-# What is pressed and shown, but for links within sentences and what a label holds.
+# Buttons and links, except for links within sentences and elements inside a label.
 SMALL = """least => [...document.querySelectorAll("a, button, summary, textarea, input:not([type=hidden])")]
   .filter(each => each.checkVisibility() && !each.closest("label, .prose, .unseen") && !each.matches("p > a"))
   .map(each => [each, each.getBoundingClientRect()])

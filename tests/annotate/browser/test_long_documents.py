@@ -15,11 +15,11 @@ from annotate.work.queue import take
 from tests.annotate.hands import FRENCH, Hands, answers_of, let_guard_pass, worst_contrast
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
-# A window of the same laptop beside another one, and one at a zoom of 200%.
+# A window of the same laptop next to another one, and one at a zoom of 200%.
 NARROW = {"viewport": {"width": 700, "height": 800}}
 ZOOMED = {"viewport": {"width": 640, "height": 400}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-# A laptop's window is made narrower where it stands; a phone is another thing.
+# A laptop's window can be narrowed in place; a phone is a separate device.
 ANN_READS = "en he ja"
 SIZES = pytest.mark.parametrize("sizes", [(DESK, NARROW), (PHONE,)], ids=["laptop", "phone"])
 
@@ -50,7 +50,7 @@ code = "{}"
 name = "{}"
 meaning = "an article about {}"
 """
-# What MasakhaNEWS has, from its shortest article to its longest of 3,307 words.
+# The lengths of MasakhaNEWS, from its shortest article to its longest of 3,307 words.
 WORDS = [100 + round((3307 - 100) * (number / 9) ** 2) for number in range(10)]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -251,7 +251,7 @@ def test_beside_the_text_nothing_moves_while_it_scrolls_and_guidelines_cover_nei
 def test_page_down_space_and_arrows_scroll_without_a_click_and_leave_out_no_line(at_work, open_articles, ann):
     hands = at_work(open_articles(LONG), ann, FRENCH, **DESK)
     page = hands.page
-    page.reload()  # as somebody who comes back to an open document
+    page.reload()  # like a person who returns to an open document
     for _ in in_turn(page, (DESK, NARROW, ZOOMED)):
         for key in ("PageDown", "Space"):
             step = press_and_scroll(page, key)

@@ -100,14 +100,14 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_fourteen_clicks(at_work, n
     page.fill("[name=licence]", "CC-BY-4.0")
     hand.click("main button.primary")
     assert current_step(page) in ("Columns and rights", "Detectors")  # depends on whether the corpus exists already
-    page.wait_for_url("**/new-task/**")  # the page of the job leads on when the job ends
+    page.wait_for_url("**/new-task/**")  # the job's page continues when the job ends
     assert "200 posts from 1 new file; 1 duplicate dropped, 1 row rejected." in page.inner_text(".notice")
     assert "200 posts have votes" in page.inner_text(".notice")
     with page.expect_download() as rejects:
         page.click(".stepper >> text=Detectors")
         page.click("text=Rejected rows")
     assert "text" in json.loads(Path(rejects.value.path()).read_text())["reason"]
-    page.goto("/manage/")  # whoever left the set-up goes on from the first page
+    page.goto("/manage/")  # a person who left the set-up resumes it from the first page
     page.click("main a.primary:has-text('Choose a question')")
 
     hand.click("main h2:has-text('Uniform')")
@@ -140,13 +140,13 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_fourteen_clicks(at_work, n
             hands.press_and_wait("Digit1")
     assert Counter(Judgment.objects.values_list("annotator__user__username", flat=True)) == {"ann": 3, "bea": 3}
 
-    # The rest of their work, as they would do it.
+    # The rest of their work, done directly.
     reader = Annotator.objects.get(user__username="ann")
     truth = dict(line.split("\t") for line in TRUTH.read_text(encoding="utf-8").splitlines())
     while lease := take(reader, task):
         label = truth[lease.unit.item.key]
         judge(reader, lease.pk, Answer(label) if label in task.labels else Answer("und", "gibberish"))
-    # What the other has open is given back.
+    # The other person's open unit is returned.
     release_all(Annotator.objects.get(user__username="bea"), task)
     while lease := take(reader, task):
         judge(reader, lease.pk, Answer("und", "gibberish"))

@@ -28,7 +28,7 @@ def agree(page, task):
     page.goto(f"/tasks/{task.name}/")
     page.click("a:has-text('Read the warning')")
     warning = page.inner_text("main")
-    # In a language that the person reads, if the kind has it in one.
+    # In a language that the person reads, if the kind has it.
     assert any(words.splitlines()[0] in warning for words in task.kind.sensitive.warnings.values())
     page.click("button:has-text('I agree')")
 
@@ -57,7 +57,7 @@ def test_a_day_of_such_work_by_keys_ends_and_can_be_undone(at_veil):
         assert not field.is_visible()
         assert not page.locator("button[value=toxic]").is_visible()
         let_guard_pass(page)
-        hands.press("Digit1")  # what has not been read is not answered
+        hands.press("Digit1")  # a text that has not been read cannot be answered
         assert Judgment.objects.count() == number
         hands.press("KeyV")
         page.wait_for_selector("#veil[open]")

@@ -173,7 +173,7 @@ def test_an_audit_is_decided_blind_with_languages_of_its_adjudicator_and_of_most
         assert [value for value in buttons(pages[0]) if len(value) == 1 or value == "und"] == ["und", "1"]
         assert offered(pages[0])[:3] == first
         assert len(offered(pages[0])) == 9
-    # What becomes of one case does not change what the others offer.
+    # The outcome of one case does not change the choices in the others.
     client.post(f"/tasks/task0/adjudication/{cases[0].pk}/", {"label": "ar", "reason": "I read it"})
     assert [dossier(client, unit) for unit in cases[1:]] == pages[1:]
 
@@ -209,7 +209,7 @@ def test_the_list_shows_an_audit_without_its_queue_and_no_language_finds_it(doub
     assert "?language=de" not in page
     assert 'href="?case=blind">checked blind <small>1</small>' in page
     assert "the same text" not in client.get("/tasks/task/adjudication/?language=de").text
-    # who works through the French list is not led to it
+    # a reader of the French list does not get there
     disputed = unit.task.units.exclude(pk=unit.pk).get()
     after = client.post(
         f"/tasks/task/adjudication/{disputed.pk}/?language=fr", {"label": "fr", "reason": "I read the language"}
@@ -227,7 +227,7 @@ def test_what_is_not_an_audit_is_shown_with_all_that_is_known(make_task, ann, ad
         page = dossier(client, unit)
         assert "checked blind" not in page
         assert all(word in page for word in ("langid", "Votes", "Judgments", "History"))
-        # The history is told in words, not in those of the database.
+        # The history uses words, not the database's codes.
         assert "sent to readers of German, round 1" in page
         assert f"<bdi>No reader left.</bdi> <bdi>Skipped by {ann.pseudonym} (German).</bdi>" in page
         assert not any(word in page for word in ("QUEUED", "ADJUDICATION", "exhausted"))
@@ -269,7 +269,7 @@ def test_the_question_and_its_buttons_fit_the_screen(at_work, make_task, ann, op
     for width in widths:
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        # however long the post is, what is asked and the answers are in sight
+        # however long the post is, the question and the answers are visible
         for name in ("#asked", "[value=de]", "[value=not-de]", "#undefined"):
             box = page.locator(name).bounding_box()
             assert box["y"] >= 0

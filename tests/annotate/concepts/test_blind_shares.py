@@ -33,7 +33,7 @@ def lots(task):
     """Return whether each of 20 people is blind on each of 50 documents: 1,000 pairs."""
     task.secret = "secret 3"
     units = task.units.select_related("item").order_by("position")[:DOCUMENTS]
-    # Pseudonyms are made by chance; with these the same lots fall in every run.
+    # Pseudonyms are random; with these, the draws are the same in every run.
     people = [Annotator(pseudonym=f"person-{number}") for number in range(PEOPLE)]
     return [[is_blind(annotator.pseudonym, task, unit.item.key) for unit in units] for annotator in people]
 
@@ -47,12 +47,12 @@ def holds(hits, total, share):
 def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots):
     assert len(lots) * len(lots[0]) == 1000
     assert holds(sum(map(sum, lots)), 1000, BLIND_SHARE)
-    # No person and no document is blind always or never, and whether one person is says nothing of another.
+    # No person or document is always or never blind, and people are blind independently of each other.
     for row in (*lots, *zip(*lots, strict=True)):
         assert 0 < sum(row) < len(row)
     both = sum(sum(map(min, first, second)) for first, second in combinations(lots, 2))
     pairs = PEOPLE * (PEOPLE - 1) // 2 * DOCUMENTS
-    # A lot is in 19 pairs, so they are worth no more than the 1,000 lots.
+    # Each draw is in 19 pairs, so the pairs are worth no more than the 1,000 draws.
     assert holds(both / pairs * 1000, 1000, 0.2**2)
     for share, blind in ((0.0, False), (1.0, True)):
         task.blind_share = share

@@ -158,7 +158,7 @@ def test_a_key_is_heard_by_what_htmx_has_put_in_but_not_yet_settled(new_page, ta
     page = new_page(user=disputed.user, **DESK)
     page.goto(f"/tasks/{task.name}/adjudication/{task.units.get().pk}/")
     move_clock(page, 1000)
-    # Pressed as soon as the first answer is in the page; the reason, which must be given, is still empty.
+    # Pressed as soon as the page has the first answer; the required reason is still empty.
     page.evaluate(
         """() => document.addEventListener("htmx:afterRequest", () => {
           document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "2", code: "Digit2", bubbles: true }));
@@ -171,7 +171,7 @@ def test_a_key_is_heard_by_what_htmx_has_put_in_but_not_yet_settled(new_page, ta
 def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, readers):
     page = at_work(task, readers[0], FRENCH, **DESK).page
     let_guard_pass(page)
-    # Typed and entered before any answer can have come.
+    # Typed and entered before any response can have arrived.
     page.evaluate(
         """() => {
           const field = document.querySelector("#typed");
@@ -233,7 +233,7 @@ def test_what_is_chosen_and_the_buttons_are_always_in_sight(at_work, task, reade
     page = at_work(task, readers[0], FRENCH, **size).page
     let_guard_pass(page)
     if size is PHONE:
-        # Reading comes first there.
+        # Here, the text comes first.
         assert not page.is_visible("#typed")
         page.click(".finder summary")
     page.click("#found [data-row] >> nth=0")

@@ -66,7 +66,7 @@ def read_as_published(folder, split, descriptors):
     """Return the text and concepts of each act with the steps of the published reader (lmtc-eurlex57k)."""
     acts = {}
     for path in sorted((folder / split).glob("*.json")):
-        # It names no encoding; ASCII is read in any.
+        # The reader specifies no encoding; ASCII can be read in any.
         data = json.loads(path.read_bytes().decode("ascii"))
         sections = [data["header"], data["recitals"], *data["main_body"], *data["attachments"]]
         terms = [descriptors[concept]["label"] for concept in data["concepts"]]
@@ -98,7 +98,7 @@ def test_the_published_reader_loads_every_act_and_a_set_with_a_changed_or_anothe
     schemes = str(EUROVOC / "schemes.json")
     output = command("import_vocabulary", "eurovoc", folder / "EURLEX57K.json", schemes=schemes)
     assert "the files are equal to version 1, so nothing was changed." in output
-    # Imported and exported again, the folders are the same to the byte; and so is another export.
+    # After another import and export, the folders are identical byte for byte; so is a repeated export.
     import_acts("again", [folder / split for split in SPLITS])
     exported(task_of("again", corpus="again", reuse=True), tmp_path / "again")
     first = contents(out)
@@ -191,7 +191,7 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(reu
     assert all(key in published["buckets"][bucket] for key, *_, bucket in lines)
     descriptors = json.loads((EUROVOC / "concepts.json").read_text(encoding="utf-8"))
     assert all(label == descriptors[key]["label"].strip() for key, label, *_ in lines)
-    # The card counts labels by split and bucket, and names the most frequent alone.
+    # The card counts labels by split and bucket, and names only the most frequent.
     card = (out / "README.md").read_text(encoding="utf-8")
     concepts = manifest_in(out)["concepts"]
     mean = sum(len(act["concepts"]) for act in acts["train"]) / 20

@@ -71,7 +71,7 @@ def test_alpha_of_two_coders_is_that_of_nltk_and_command_and_page_name_distances
     assert {key: row["units"] for key, row in rows.items()} == units
     assert all(row["name"] == task.kind.name(key) != key for key, row in rows.items())
     assert max(rows.values(), key=lambda row: row["alpha"]["value"])["label"] == keys["l1"]
-    # No model of one true label is made of sets.
+    # Models of a single true label do not apply to sets.
     assert [whole[key] for key in ("dawid_skene", "ac1", "few_others", "gold")] == [None] * 4
     assert not second_opinions(fitted(task), [unit.pk for unit in task.units.all()]).any()
     output = command("agreement", task.name)
@@ -97,7 +97,7 @@ def test_of_many_concepts_the_most_frequent_are_reported(task, readers):
 
 def test_true_sets_measure_what_most_people_chose_by_its_mean_f1(task, coded, keys, tmp_path):
     file = tmp_path / "gold.jsonl"
-    # Of the first both chose l1 alone; on the seventh no concept has two votes.
+    # Both chose only l1 for the first; on the seventh, no concept has two votes.
     true = {coded[0]: ["l1", "l2"], coded[1]: ["l2", "l1"], coded[6]: ["l2"], "elsewhere": ["l1"]}
     rows = [{"task": item, "label": [keys[label] for label in labels]} for item, labels in true.items()]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -178,7 +178,7 @@ def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_
         return counts
 
     statements()  # reads the names of concepts, once in a process
-    choose(readers[1], task, concepts[0])  # the report of agreement is kept until the next answer
+    choose(readers[1], task, concepts[0])  # the agreement report is cached until the next answer
     few = statements()
     for start in range(5):
         for reader in readers[:2]:

@@ -83,7 +83,7 @@ def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, gold_answ
 def test_a_gold_answer_that_nobody_could_give_is_refused_with_its_document(gold_file, plain, four):
     with pytest.raises(CommandError, match=f"^The gold answer of {ACTS[0]['celex_id']}: 'unheard-of' is not a concept"):
         opened("acts", gold=gold_file([["unheard-of"]]), **TESTED)
-    # Hidden gold answers that differ are refused too, if one answer would pass them all.
+    # Different hidden gold answers are refused too, if a single answer would pass them all.
     near = [[*four[:3], other] for other in plain[10:18]]
     with pytest.raises(CommandError, match=r"In en, 8 of the 8 .* or similar enough to be right, so a person who"):
         opened("acts", gold=gold_file([four] * 5 + near), **TESTED)
@@ -158,7 +158,7 @@ def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, gold_answ
 
 @pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
 def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, gold_answers, plain, ann, name):
-    # Nobody is blind, who would be shown no suggestions, whatever the document.
+    # Nobody is blind, because blind people would see no suggestions on any document.
     task = task_of(gold=gold_file(gold_answers), gold_share="50%", test_items="0")
     suggesting(task, 0.0)
     way = attacks.Way(name, ann, task, labels=plain[:3])
@@ -170,7 +170,7 @@ def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, g
     task = task_of(gold=gold_file(gold_answers), gold_share="50%", test_items="0", redundancy="3")
     suggesting(task, 0.0)
     client.force_login(ann.user)
-    client.get("/docs/")  # the first page of a session reads what the person has set
+    client.get("/docs/")  # the first page of a session reads the person's settings
     seen = {True: set(), False: set()}
     for _ in range(8):
         lease = take(ann, task)

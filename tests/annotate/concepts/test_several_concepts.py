@@ -46,7 +46,7 @@ def test_a_concept_stays_that_two_of_three_chose_and_else_an_adjudicator_settles
 def create_chosen(**fields):
     with transaction.atomic():
         ChosenConcept.objects.create(**fields)
-        # Databases make sure of references at the end of a transaction, which a test never comes to.
+        # Databases check references at the end of a transaction, which a test never reaches.
         transaction.get_connection().check_constraints()
 
 
@@ -165,7 +165,7 @@ def test_the_page_begins_with_what_was_chosen_and_what_is_sent_stands_with_what_
     assert address in client.get("/tasks/acts/answers/").text
     form = client.get(address).text
     assert (values_of(form, "answer"), values_of(form, "way")) == ([one, two], [f"{one} browsed", f"{two} "])
-    # What changes nothing stays on the page.
+    # A change without effect stays on the page.
     refused = client.post(address, {"answer": [one, two], "comment": "still"})
     assert (refused.status_code, values_of(refused.text, "answer")) == (400, [one, two])
     assert "still" in refused.text

@@ -45,7 +45,7 @@ def test_twenty_labels_of_a_system_are_kept_and_a_hidden_gold_answer_has_suggest
     task = task_of(suggest=["mine@1"], gold=[str(gold)], gold_share=0.1)
     assert task.units.filter(honeypot=True).count() == 8
     for unit in task.units.filter(copy_of=None).select_related("item"):
-        # Of the last document the system says nothing.
+        # The system has no suggestions for the last document.
         lists = [suggestion.ranked for suggestion in unit.suggestions.all()]
         assert lists == ([] if unit.item.key == last else [concepts[:DEPTH]])
 

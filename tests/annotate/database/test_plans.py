@@ -21,7 +21,7 @@ from deploy.settings import database
 from tests.annotate.conftest import AGREED, DISPUTED
 
 HTMX = {"HX-Request": "true"}
-# Of SQLite's plan: what is read whole, of what the database stores. The routes of languages are few.
+# In SQLite's plan: full scans of stored tables. The language routes are few.
 SCAN = re.compile(r"SCAN ((?:annotate|corpora|auth|django)_\w+|unit|lease|judgment|own|said|U\d+|T\d+)\b")
 FEW = {LanguageRoute._meta.db_table, Task._meta.db_table}
 LARGE = [model._meta.db_table for model in (Item, Judgment, Lease, Transition, Unit)]
@@ -74,7 +74,7 @@ def test_an_answer_scans_no_table(statements):
         for sql, params in statements:
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
             scanned = {name for row in cursor.fetchall() for name in SCAN.findall(row[-1])}
-            # The routes are read in a subquery too.
+            # The routes are also read in a subquery.
             routes = {"U0"} if f'"{LanguageRoute._meta.db_table}" U0' in sql else set()
             assert scanned <= FEW | routes, sql
 

@@ -150,15 +150,15 @@ def test_the_home_page_takes_17_statements_at_most_however_many_tasks_there_are(
             make_task([DISPUTED] * 4, name=f"t{number}")
     ann = person("ann", "de en fr")
     client.force_login(ann.user)
-    client.get("/docs/")  # the first request of a session reads the person's preferences, and keeps them
+    client.get("/docs/")  # the first request of a session reads and caches the person's preferences
     taken = []
     for _ in range(2):
         with CaptureQueriesContext(connection) as queries:
             assert client.get("/").text.count('<article class="task') == tasks
         taken.append(len(queries.captured_queries))
-    # What waits is counted and kept, and counted again where nothing does, as before a test is passed. A test asks for
-    # its guidelines, who has passed, and the tries. Two ask for replies and for notes, and two tell what the person
-    # did, by the index of their own answers.
+    # The count of waiting units is cached, but a zero is counted again, as before a test is passed. A test reads its
+    # guidelines, its qualifications and its tries. Two statements read replies and notes, and two read the person's
+    # own answers by an index.
     assert taken == ([15, 10] if tasks == 1 else [17, 16])
 
 

@@ -69,7 +69,7 @@ def outcome(answer):
 def test_pages_and_programs_are_told_that_nothing_can_be_saved(ann, faulty):
     client, other = browser(ann.user), browser()
     kind = faulty()
-    # On a full disk, what still fits into the pages of the database is saved.
+    # On a full disk, answers that still fit into the database's pages are saved.
     allowed = {(507, True)} if kind == "read-only" else {(507, True), (200, False), (302, False)}
     for path in ("/", "/history/", "/tasks/task/"):
         answer = client.get(path)
@@ -189,8 +189,8 @@ NOTEBOOK = "import assay\ntry:\n    assay.tasks()\nexcept assay.AssayError as er
 def test_without_its_database_file_an_installation_refuses_every_command_and_loses_no_answer(installed, tmp_path):
     data = installed / DATA
     path, away = data / DATABASE, tmp_path / "away.sqlite3"
-    assert assay(installed, "add_manager", "ann").returncode == 0  # which makes the keys, too
-    # A server that is there keeps what it was told in the -wal.
+    assert assay(installed, "add_manager", "ann").returncode == 0  # which also creates the keys
+    # A running server keeps its writes in the -wal file.
     with closing(sqlite3.connect(path)) as server:
         server.execute("PRAGMA journal_mode=WAL")
         server.execute("PRAGMA wal_autocheckpoint=0")
@@ -239,7 +239,7 @@ def test_no_database_is_made_where_anything_else_of_an_installation_is(tmp_path,
 
 # --- the tables of a new installation, made by a process that is killed
 
-# Kills itself before the {time}th migration.
+# Kills itself before migration number {time}.
 MAKER = """
 import os, signal, sys
 from django.db.migrations.executor import MigrationExecutor

@@ -42,7 +42,7 @@ def judged(world, tmp_path):
             pq.write_table(pa.table({"id": ids}), parts / name)
         entries = (Part("1.parquet", 2 * len(keys), "0"), Part("2.parquet", 1, "0"))
         write_manifest("corpus", replace(manifest_of("corpus"), parts=entries))
-        labels = [world.said[key] for key in keys]
+        labels = [world.predictions[key] for key in keys]
         return gold, written(tmp_path / "judge.tsv", zip([*keys, *others], labels * 2, strict=True))
 
     return make

@@ -180,7 +180,7 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
     lost.update(stage=stages.DISCARDED, label="")
     shutil.rmtree(folder)
     folder = world.export(lost[0].task)
-    predictions = written(tmp_path / "mine.tsv", [(key, world.said[key]) for key in world.said])
+    predictions = written(tmp_path / "mine.tsv", [(key, world.predictions[key]) for key in world.predictions])
 
     def report(**options):
         return evaluate(str(predictions), [folder], **options)

@@ -210,7 +210,7 @@ def test_a_report_on_another_predictor_warns_and_counts_its_triggers_that_nobody
     labels = {"stream-60": "de", "stream-79": "de"}
     first = world.subject("cld2", built_in=True)
     monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
-    report = run(world.subject("mine", "2", said=labels), stream, folder)
+    report = run(world.subject("mine", "2", changes=labels), stream, folder)
     assert report["words"]["unseen"][0].endswith("counted in the uniform set.")
     assert never_shown(report) == {"de": (68, 30, close("30/68"), 2)}
     assert report["names"]["de"] == "German"
@@ -279,7 +279,7 @@ def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_on
     wrong_now = dict.fromkeys(["stream-0", "stream-1"], "nl")
     right_now = dict.fromkeys([f"recall-de-{n}" for n in range(6)] + ["stream-86", "stream-87"], "de")
     never_read = {"stream-30": "nl"}
-    first, other = world.subject("mine", "1"), world.subject("mine", "2", said=wrong_now | right_now | never_read)
+    first, other = world.subject("mine", "1"), world.subject("mine", "2", changes=wrong_now | right_now | never_read)
     report = run(first, stream, folder, against=other)
     comparison = report["comparison"]
     assert comparison["other"]["spelled"] == "mine@2"
@@ -300,7 +300,7 @@ def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_on
 
 def test_a_recall_set_alone_shows_whose_recall_is_better(world):
     folder, _ = world.verify("recall", "de", [(60, "de", "nl"), (60, "de", "de")])
-    other = world.subject("mine", "2", said={f"recall-de-{n}": "de" for n in range(60)})
+    other = world.subject("mine", "2", changes={f"recall-de-{n}": "de" for n in range(60)})
     comparison = run(world.subject("mine", "1"), folder, against=other)["comparison"]
     recall = by_label(comparison, "recall")["de"]
     assert (recall["value"], recall["units"], recall["better"]) == (-0.5, 120, "second")
@@ -311,7 +311,7 @@ def test_a_recall_set_alone_shows_whose_recall_is_better(world):
 
 def test_where_people_have_read_all_the_plain_test_stands_beside(world):
     folder, _ = world.uniform([(40, "", "disputed", "de", "de"), (40, "", "disputed", "en", "en")])
-    other = world.subject("other", said={f"stream-{n}": "nl" for n in range(9)} | {"stream-79": "nl"})
+    other = world.subject("other", changes={f"stream-{n}": "nl" for n in range(9)} | {"stream-79": "nl"})
     comparison = run(world.subject(), folder, against=other)["comparison"]
     assert accuracy(comparison)["p"] == accuracy(comparison)["p_holm"] == mcnemar(10, 0)
     assert accuracy(comparison)["note"] == "of 80 posts, only A is right on 10 and only B on 0"
@@ -321,7 +321,7 @@ def test_where_people_have_read_all_the_plain_test_stands_beside(world):
 
 def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
     folder, _ = world.uniform([(5, "", "disputed", "zh-TW", "zh-TW"), (5, "", "disputed", "zh-CN", "zh-TW")])
-    coarse = world.subject("coarse", said=dict.fromkeys(world.said, "zh"), mapping={"zh": ("zh-CN", "zh-TW")})
+    coarse = world.subject("coarse", changes=dict.fromkeys(world.predictions, "zh"), mapping={"zh": ("zh-CN", "zh-TW")})
     report = run(world.subject("fine"), folder, against=coarse)
     assert values(report, "recall") == {"zh-CN": 0, "zh-TW": 1}
     row = accuracy(report["comparison"])

@@ -205,7 +205,7 @@ def test_a_coarse_code_in_a_balanced_stream_is_taken_for_any_of_its_labels(world
 
 def test_a_comparison_takes_labels_together_for_itself_alone_and_says_so(world, southern):
     stream, _ = southern
-    coarse = world.subject("coarse", said=dict.fromkeys(world.said, "sh"), mapping={"sh": ("bs", "hr", "sr")})
+    coarse = world.subject("coarse", changes=dict.fromkeys(world.predictions, "sh"), mapping={"sh": ("bs", "hr", "sr")})
     alone, both = run(world.subject(), stream), run(world.subject(), stream, against=coarse)
     assert both["rows"] == alone["rows"]
     assert both["comparison"]["together"] == {"sh": ["bs", "hr", "sr"]}

@@ -151,7 +151,7 @@ def read_and_settled(make_task, person, votes, **options):
 def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task, person):
     """No check can be added to them, so a report names what widens their part less: audits."""
     task = read_and_settled(make_task, person, [AGREED] * 60, audit_share=0.5, audit_recheck=0.3)
-    world.said |= {f"post-{n}": "nl" if n % 10 == 0 else "de" for n in range(60)}
+    world.predictions |= {f"post-{n}": "nl" if n % 10 == 0 else "de" for n in range(60)}
     report = run(world.subject(), world.export(task))
     notes = {row["of"]["source"]: row["note"] for row in report["rows"] if row["measure"] == "width_share"}
     assert notes.keys() == {DRAW, UNREAD, RECHECKS}
@@ -170,7 +170,7 @@ def test_accuracy_counts_the_checks_of_confirmations_by_two_readers(world, make_
     ada = person("ada", adjudicates=True)
     for number, unit in enumerate(list(to_adjudicate(task, ada))):
         settle(ada, unit.pk, Answer("en" if number % 2 else "de", "I read it"))
-    world.said |= {f"post-{n}": "de" for n in range(60)}
+    world.predictions |= {f"post-{n}": "de" for n in range(60)}
     error = audit_report.report(task)["overall"]["value"]
     assert error > 0.3
     assert accuracy_in(run(world.subject(), world.export(task)))["value"] == pytest.approx(1 - error, abs=0.01)
@@ -210,7 +210,7 @@ def test_the_options_are_named_by_which_such_labels_would_be_checked(
 ):
     checks = {"audit_share": 1.0, "audit_recheck": audit_recheck, "check_share": check_share}
     task = read_and_settled(make_task, person, [AGREED, DISPUTED] * 5, **checks)
-    world.said |= {f"post-{n}": "de" for n in range(10)}
+    world.predictions |= {f"post-{n}": "de" for n in range(10)}
     report = run(world.subject(), world.export(task))
     assert [warning for warning in report["warnings"] if "single reader" in warning and "--" not in warning]
     assert any(f"open the next task with {options}, and name" in note for note in report["words"]["commands"])
@@ -226,7 +226,7 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
         for adjudicator in (ada, eve):
             for unit in list(to_adjudicate(task, adjudicator)):
                 settle(adjudicator, unit.pk, Answer("de", "I read it"))
-        world.said |= {f"{name}-{n}": "nl" if n == 0 else "de" for n in range(40)}
+        world.predictions |= {f"{name}-{n}": "nl" if n == 0 else "de" for n in range(40)}
         return run(world.subject(), world.export(task))
 
     unsure = report("unchecked", check_share=0.0)

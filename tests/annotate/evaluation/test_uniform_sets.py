@@ -238,7 +238,7 @@ def test_a_predictor_that_did_not_vote_has_naive_figures_alone_where_too_little_
     assert "the gold set stream uses their labels" in warning
     assert "de (4 of 54)" in warning
     # A comparison on naive figures names no winner.
-    worse = world.subject("worse", said=dict.fromkeys(world.said, "nl"))
+    worse = world.subject("worse", changes=dict.fromkeys(world.predictions, "nl"))
     rows = run(world.subject(), folder, against=worse)["comparison"]["rows"]
     assert {row["better"] for row in rows} == {None}
     assert all(row["note"].startswith("naive") for row in rows)
@@ -308,7 +308,7 @@ def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_bounds(wo
 
     def measured(keys):
         path = tmp_path / "mine.tsv"
-        path.write_text("".join(f"{key}\t{world.said[key]}\n" for key in keys))
+        path.write_text("".join(f"{key}\t{world.predictions[key]}\n" for key in keys))
         report = run(of_file(path, {}, sets=sets), folder)
         assert not [warning for warning in report["warnings"] if "outside the gold sets" in warning]
         return accuracy(report)
@@ -330,7 +330,7 @@ def test_a_recall_with_too_many_possible_misses_elsewhere_has_no_interval(world)
 
 
 def test_a_predictor_that_names_nothing_has_a_recall_of_0_and_no_precision(world, stream):
-    nothing = world.subject(said=dict.fromkeys(world.said, "und"))
+    nothing = world.subject(changes=dict.fromkeys(world.predictions, "und"))
     report = run(nothing, stream)
     assert values(report, "recall") == {"de": 0, "en": 0, "und": 1}
     assert values(report, "precision").keys() == {"und"}

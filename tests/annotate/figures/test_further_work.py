@@ -105,8 +105,8 @@ def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task,
     votes = [FRENCH] * 200 + [AGREED] * 120 + [DISPUTED] * 20
     entries = [{"key": f"post-{n}", "votes": vote} for n, vote in enumerate(votes)]
     truth = {f"post-{n}": "fr" for n in range(200, 320, 4)}
-    world.said = {f"post-{n}": "fr" if n < 200 else "de" for n in range(340)} | truth
-    world.said |= {f"post-{n}": "nl" for n in range(0, 340, 20)}
+    world.predictions = {f"post-{n}": "fr" if n < 200 else "de" for n in range(340)} | truth
+    world.predictions |= {f"post-{n}": "nl" for n in range(0, 340, 20)}
     options = {"audit_share": 0.3, "audit_least": 5, "audit_recheck": 0.2, "audit_limit": 0.15}
     task = make_task(entries, **options, check_share=0.3)
     people = person("ann", "de fr"), person("ada", adjudicates=True)

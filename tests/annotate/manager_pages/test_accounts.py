@@ -211,7 +211,7 @@ def test_many_are_invited_by_a_table_of_which_nothing_stays_in_the_inbox(desk, p
 @pytest.mark.parametrize(
     ("content", "sentences"),
     [
-        # The faults of tables are all in test_people.py.
+        # The faults of tables are tested in test_people.py.
         (
             HEADER + "old,Old,en:5\nb b,Bob,de:5\ncleo,Cleo,xx\n",
             ("Line 3:", "Line 4:", "Nothing was changed."),

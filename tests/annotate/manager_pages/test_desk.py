@@ -70,7 +70,7 @@ def test_forecasts_are_shown_for_all_tasks_and_each_unless_nobody_reads_a_langua
     for name in ("ann", "ben", "cem"):
         person(name, "de")
     first = statements(desk, task_page)
-    assert statements(desk, task_page) < first  # a forecast is kept while nothing changes
+    assert statements(desk, task_page) < first  # a forecast is cached while nothing changes
     page = desk.get(task_page).text
     for text in (table(desk.get(dates).text, "dates"), table(page, "forecast")):
         assert ("German" in text, "earlier" in text) == (True, True)
@@ -93,7 +93,7 @@ def test_a_person_s_own_days_take_the_place_of_what_is_assumed(make_task, person
     after = forecast_of(task)
     assert after["assumed"] is None
     assert after["measured"] == 1
-    # A minute of work a day, for 32 answers of a minute each.
+    # One minute of work per day, for 32 answers of one minute each.
     assert after["queues"][0]["days"]["middle"] > 10 > before["queues"][0]["days"]["middle"]
 
 
@@ -140,7 +140,7 @@ def test_the_first_page_fetches_the_dates_and_asks_for_the_live_counts_again(new
     page = new_page(user=manager)
     page.clock.install()
     page.goto("/manage/")
-    # The dates come after the page, each into the row of its task.
+    # The dates arrive after the page, each in its task's row.
     page.locator("#finish-task", has_text="not foreseeable").wait_for()
     with page.expect_response("**/manage/now/") as response:
         page.clock.fast_forward(21_000)

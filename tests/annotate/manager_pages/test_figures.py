@@ -191,7 +191,7 @@ def test_a_pause_is_new_until_it_is_lifted_a_manager_has_said_why_it_stays_or_th
 ):
     monkeypatch.setattr(pause_rule, "LEAST", 2)
     task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5)
-    pause(person("eve", "en"), task, by=manager, reason="a break")  # by a manager, so no news
+    pause(person("eve", "en"), task, by=manager, reason="a break")  # by a manager, so it is not news
     people = [person(name, "en") for name in ("ann", "bea", "cem", "dan")]
     for annotator in people:
         work_through(annotator, task, lambda lease: "0" if lease.unit.known_answer == "1" else "1")

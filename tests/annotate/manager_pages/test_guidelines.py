@@ -41,7 +41,7 @@ def test_each_language_of_a_task_has_its_own_version_which_begins_with_the_one_t
         page = desk.get(PAGE, {"language": language})
         assert (typed(page), "<em>twice</em>" in page.text) == ("Read *twice*.", True)
     assert "This draft starts from the current version 1.1." in words(page)
-    # Where labels are the languages, guidelines may be in any.
+    # If labels are languages, the guidelines may be in any language.
     make_task([("de",) * 3], name="labels")
     of_labels = PAGE.replace("crowd", "labels")
     for language, name in (("uk", "Ukrainian"), ("xx", "English")):
@@ -92,7 +92,7 @@ def test_a_version_that_cannot_be_is_refused_and_what_was_typed_stays(desk, task
 def test_of_two_who_write_at_once_the_second_is_told_and_loses_nothing(desk, task):
     began = current(task, "en").pk
     assert "Version 1.1 is now in effect" in words(add(desk, task, text="Mine.", after=began))
-    # Neither a preview nor another refusal hides from them that the text began with an earlier one.
+    # Neither a preview nor another refusal hides that the text is based on an earlier version.
     previewed = desk.post(f"{PAGE}preview/", {"language": "en", "text": "Theirs.", "after": began})
     for shown in (previewed, add(desk, task, text="Theirs.", after=began, change="")):
         assert f'name="after" value="{began}"' in shown.text
@@ -128,7 +128,7 @@ def test_the_preview_follows_what_is_typed(new_page, manager, task):
     page = new_page(user=manager)
     page.goto(PAGE)
     page.fill("#text", "Read it **aloud**.")
-    # As a key does, which htmx hears.
+    # Like a key press, which htmx listens to.
     page.type("#text", "!")
     page.wait_for_selector("#preview strong >> text=aloud")
     page.check("[value=minor]")

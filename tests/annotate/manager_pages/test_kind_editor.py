@@ -230,7 +230,7 @@ def test_a_sentiment_task_with_four_answers_in_two_languages_is_made_in_the_brow
         page.locator("[name=name-de]").nth(row).fill(name)
     page.select_option("[name=shown]", "de")
     preview.locator(".options button", has_text="Gemischt").wait_for()
-    # An error stands beside its field, and the last preview stays.
+    # An error is next to its field, and the last preview stays.
     page.locator("[name=code]").nth(1).fill("positive")
     page.locator("#error-answer-1", has_text="two answers have the code positive").wait_for()
     assert preview.locator(".options button").count() == 4

@@ -42,7 +42,7 @@ def crowd(make_records_task, person, judged, monkeypatch, tried):
             tried(annotator, task, language, right=4)
     for number, unit in enumerate(task.units.all()):
         truth = unit.known_answer or "10"[unit.pk % 2]
-        # In each language some have three answers, some two, some none.
+        # In each language, some units have three answers, some two, and some none.
         for annotator in people[: (3, 2, 3, 0)[number % 4]]:
             label = ("0" if truth == "1" else "1") if annotator == people[2] else truth
             judgment = judged(annotator, unit, label, active_seconds=3.0 + number % 5)
@@ -70,7 +70,7 @@ def test_every_page_shows_a_crowd_task_by_few_queries_with_sound_plots_and_no_ma
     crowd, desk, django_assert_max_num_queries, data_dir
 ):
     User.objects.filter(username="ann").update(first_name='<b onload="x">')
-    desk.get("/docs/")  # what the manager wants of pages is read once
+    desk.get("/docs/")  # the manager's page settings are read once
     plots = []
     for page in PAGES:
         # The first page of a task forecasts its end, which asks about people and their days, and shows controls.
@@ -144,7 +144,7 @@ def test_a_task_that_has_just_been_opened_has_pages_too(make_records_task, make_
         for page in PAGES:
             reply = desk.get(address(task, page))
             assert reply.status_code == 200, (task.name, page)
-            # Nobody takes a test or is paused in them.
+            # They have no test and no pauses.
             assert task.name in ("empty", "fresh") or ">Pause rule</a>" not in reply.text, (task.name, page)
 
 
@@ -228,7 +228,7 @@ def test_many_entries_are_listed_in_pages_and_all_counted_in_the_badge(make_reco
 def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
     assert 'href="/manage/"' in desk.get("/admin/").text
     assert f'href="{address(crowd, "settings/")}"' in desk.get(address(crowd)).text
-    act(desk, crowd, max_, "pause", reason="talked to him")  # who is left paused is no news any more
+    act(desk, crowd, max_, "pause", reason="talked to him")  # a person who stays paused is no longer news
     assert "newly paused" not in words(desk.get("/manage/"))
     assert "talked to him" in desk.get(address(crowd, "people/")).text
     assert "Max can continue." in words(act(desk, crowd, max_, "lift"))

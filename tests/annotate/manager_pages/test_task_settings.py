@@ -225,7 +225,7 @@ def test_a_refused_form_has_an_address_of_its_own_in_its_session_alone(make_task
     assert "accepted" not in sent.cookies
     shown = desk.get(sent["Location"])
     assert "title" in words(shown)
-    # Pages that are no longer kept lead to the page with the form.
+    # Pages that no longer exist redirect to the page with the form.
     for number in range(3):
         desk.post(
             "/manage/do/delete/",

@@ -54,7 +54,7 @@ def test_a_question_stands_before_the_manager_with_its_text_its_answers_and_wher
     assert '/manage/questions/"' in refused
     assert desk.get("/manage/questions/").text.count("Show the text") == 0
     disturbing = flag(person("bea", "de"), task, "disturbing", "")
-    page = desk.get("/manage/questions/").text  # whose text is folded
+    page = desk.get("/manage/questions/").text  # its text is folded
     assert f'<details><summary>Show the text</summary><blockquote dir="auto"><p>{disturbing.unit.item.text}' in page
     assert "bea found it disturbing" in page
 
@@ -153,7 +153,7 @@ def test_a_note_says_something_is_for_somebody_and_is_not_repeated_with_each_ans
         flags.withdraw_note(task, other.pk)
     flags.write_note(task, "To all.", by=manager)
     assert "To all." not in as_(ann).post("/tasks/task/start/", headers={"HX-Request": "true"}).text
-    # An adjudicator who reads no language of the task is told what is for everybody.
+    # An adjudicator who reads no language of the task sees only notes for everybody.
     for annotator, texts in ((person("ada", adjudicates=True), ["To all."]), (person("bea", "nl"), [])):
         assert [str(note.text) for note in flags.notes_to_read(permits(annotator, [task]))] == texts
 

@@ -161,7 +161,7 @@ def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested,
 
 
 def test_what_is_behind_a_test_is_told_no_more_once_it_is_passed(tested, as_ann, ann):
-    assert BEHIND_ENGLISH in words(as_ann.get("/"))  # what waits is counted again although it was told just now
+    assert BEHIND_ENGLISH in words(as_ann.get("/"))  # counted again, although just shown
     take_test(ann, tested, "practice")
     take_test(ann, tested, right=True)
     page = words(as_ann.get("/"))
@@ -181,7 +181,7 @@ def test_tasks_with_work_come_first_and_those_of_one_title_are_told_apart_by_nam
     ]
     assert "<bdi>Which language?</bdi> · <bdi>first</bdi> · " in signed_in(ann).get("/tasks/first/answers/").text
     assert str(tasks[0]) == "Which language? (first)"
-    # What its one reader skips goes to an adjudicator.
+    # A unit that its only reader skips goes to an adjudicator.
     skip(ann, take(ann, tasks[1]).pk)
     page = signed_in(person("ada", adjudicates=True)).get("/").text
     assert re.findall("<small>([a-z]+)</small></h[23]>", page)[0] == "second"

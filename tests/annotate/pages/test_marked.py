@@ -14,7 +14,7 @@ from tests.running import ROOT
 
 PRODUCT = ROOT / "annotate"
 TEMPLATES = PRODUCT / "templates"
-# Of reports and cards, and what only a shell shows: in English, whoever reads them.
+# Reports, cards and shell output are in English for everybody.
 IN_ENGLISH = {
     "_report_end.html",
     "_report_head.html",
@@ -31,7 +31,7 @@ SEEN = [
     *sorted((TEMPLATES / "annotate").glob("*.txt")),
 ]
 SPOKEN = ("alt", "aria-label", "placeholder", "title")  # attributes that people read or hear
-# What stands for itself in all languages.
+# Words that are the same in all languages.
 NAMES = {"Assay"}
 MARKED = re.compile(r"{% blocktrans(?:late)?\b.*?{% endblocktrans(?:late)? %}|{#.*?#}|{% block body_class %}\w+", re.S)
 TAG = re.compile(r"{%.*?%}|{{.*?}}", re.S)
@@ -94,22 +94,22 @@ def test_words_that_are_not_marked_are_found():
 
 # --- modules
 
-# Whose refusals and words reach annotators, and what of these rooms does not: managers, programs and files of theirs;
-# by its room where another room has one of that name which does.
+# Packages whose messages reach annotators, and their modules that only address managers and programs. These have the
+# package's name if a module of that name in another package addresses annotators.
 ROOMS = ("work", "quality", "figures", "pages")
 OF_OTHERS = {
     # work/: opening and importing, accounts of others
     *("judgment_import", "task_creation", "task_settings", "unit_entry", "people_file"),
     *("interventions", "routes", "routing", "closure", "job_store"),
     *("webhook_address", "webhook_outbox", "webhook_sender"),
-    # quality/: what managers are told
+    # quality/: reports for managers
     *("agreement_statistics", "answer_models", "guideline_versions", "preference_statistics"),
     *("agreement_report", "preference_report"),
-    # figures/: what managers see of progress
+    # figures/: progress for managers
     *("annotator_statistics", "draw_plan", "figure_cache", "finish_forecast", "finish_simulation", "further_work"),
     *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
     *("task_overview", "task_statistics"),
-    # pages/: what managers see of a kind of their own
+    # pages/: previews for managers
     "kind_preview",
 }
 KINDS = (
@@ -127,9 +127,9 @@ MODULES = [
     *(PRODUCT / "kinds" / f"{name}.py" for name in KINDS),
     *(PRODUCT / "controls" / f"{name}.py" for name in CONTROLS),
 ]
-# Names of exceptions whose sentence is for whoever wrote a program, or a kind's file (`fault`), and none of ours.
+# Exceptions whose messages are for authors of programs or of a kind's file (`fault`), and exceptions of others.
 OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist", "fault"}
-# Functions in modules of annotators by which managers act, or that address who wrote a package.
+# Functions for managers, or for authors of packages, in modules that otherwise address annotators.
 OF_MANAGERS = {
     *("check_may_change", "check_grant", "check_system"),
     # of members
@@ -141,7 +141,7 @@ OF_MANAGERS = {
     # of packages
     "_checked_label",
 }
-# Functions by whose words people are told something.
+# Functions whose return values are shown to people.
 TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision"}
 
 
@@ -170,7 +170,7 @@ def unmarked(tree: ast.AST) -> list[str]:
     for node in of_annotators(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             name = getattr(node.exc.func, "id", "") or getattr(node.exc.func, "attr", "")
-            # Wrong takes a sentence and what fills its gaps, and is translated where it is shown.
+            # Wrong takes a sentence and the values of its gaps, and is translated when it is shown.
             if name not in OF_PROGRAMS | {"Wrong"}:
                 sentences += [ast.unparse(part) for part in node.exc.args if is_sentence(part)]
             if name == "Wrong":
@@ -227,7 +227,7 @@ STYLES = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("assay
 TOKENS, RULES = STYLES.split("/* # Elements */")
 HEX = r"#[0-9a-f]{3,8}\b"
 GROUNDS = ("paper", "raised", "hover")
-# Letters -> grounds on which they are set.
+# Text colours -> the backgrounds on which they are used.
 PAIRS = {
     "ink": (*GROUNDS, "notice", "good", "bad"),
     "quiet": GROUNDS,
@@ -266,7 +266,7 @@ def test_type_and_spacing_are_those_of_the_scales():
     fluid = r"clamp\(var\(--t20\), [^,]+, var\(--t28\)\)"
     assert [size for size in sizes if re.search(r"\d(rem|px)", size) and not re.fullmatch(fluid, size)] == []
     spaced = re.findall(r"(?:[{;] ?|^ *)(?:padding|margin|gap)[a-z-]*: ([^;}]*\d(?:rem|px)[^;}]*)", RULES, re.MULTILINE)
-    # Room for the panel of guidelines and for the drawn glass of a search.
+    # Space for the guidelines panel and for the icon of a search.
     allowed = r"-?1px|clamp\(.*\)|\.2rem .*|30rem|3rem var\(--s24\)"
     assert [value for value in spaced if not re.fullmatch(allowed, value)] == []
 

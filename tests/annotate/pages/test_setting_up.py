@@ -251,7 +251,7 @@ def test_a_file_that_cannot_be_read_is_forecast_anything_is_begun(desk, name, co
     lay(name, content)
     response = desk.get(NEW, {"file": name})
     assert (response.status_code, why in words(response)) == (400, True)
-    # Where it lies is of no use to anybody, and where the data are is nobody's business.
+    # Nobody needs the file's path, and it must not reveal the data folder.
     assert str(inbox.folder()) not in words(response)
 
 
@@ -426,9 +426,9 @@ def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, na
     assert response.status_code == 200
     job_form, action = action_forms.job_form_named(name)
     for option in action.options:
-        # Of what may be chosen, an empty list shows nothing but the name.
+        # A list without choices shows only its name.
         is_shown = f'name="{option.name}"' in response.text or f"help-{option.name}" in response.text
-        # The selects for columns appear with the file that was chosen.
+        # The column selects appear with the chosen file.
         expected = option.name not in job_form.hidden and not (option.name == "column" and name in corpus_setup.FILES)
         assert is_shown is expected, option.name
     assert {*job_form.first, *job_form.hidden} <= {option.name for option in action.options}

@@ -63,7 +63,7 @@ def test_a_catalog_is_complete_compiled_and_keeps_the_gaps_and_marks_of_each_sen
     assert (catalogs.folder(code) / "django.mo").read_bytes() == entries.to_binary()
     for entry in entries:
         if entry.msgid_plural:
-            # A form for one number alone may spell it.
+            # A plural form for one number alone may spell it out.
             assert all(gaps(form) <= gaps(entry.msgid_plural) for form in entry.msgstr_plural.values()), entry.msgid
             assert gaps(entry.msgstr_plural[max(entry.msgstr_plural)]) == gaps(entry.msgid_plural), entry.msgid
         else:

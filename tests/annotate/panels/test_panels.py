@@ -296,7 +296,7 @@ def test_a_record_of_the_audit_looks_like_one_on_which_the_voters_disagree(make_
     assert seen[0] == seen[1]
 
 
-# Modules of which a task without a panel must not run anything when somebody answers.
+# Modules that must not run when somebody answers in a task without a panel.
 OF_PANELS = ("panel_kind.py", "panels.py", "voters.py", "agreement_audit.py", "audit_report.py")
 
 

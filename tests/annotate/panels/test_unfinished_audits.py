@@ -17,7 +17,7 @@ def test_an_audit_with_a_label_stands_for_its_stratum_and_others_for_a_stratum_w
         audits.add(stratum, 10.0, missing)
     assert (audits.read, audits.missing, audits.unread) == (2, Counter(closed=3), [TWO])
     shares = audits.shares()
-    # The label of ONE stands for all 40 items in German, and the one in English for itself.
+    # ONE's label stands for all 40 items in German, and the English one for itself.
     assert {stratum: 10 / share for stratum, share in shares.items()} == pytest.approx({ONE: 40, OTHER: 10})
 
 

@@ -29,7 +29,7 @@ def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_
     record = running(ann, watched)
     assert (record.right, record.asked, record.by, record.reason) == (0, 3, None, "")
     assert take(ann, watched) is None
-    # in that task only, and nobody else
+    # only in that task, and only this person
     assert take(ann, make_records_task(count=2, name="other"))
     assert len(work(person("bea", "en"), watched)) == 20
 
@@ -102,7 +102,7 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager,
     bea = person("bea", "en")
     work(bea, watched, wrong)
     lift(running(bea, watched), by=manager)
-    assert gold_count(work(bea, watched)) >= 5  # right answers let one work to the end
+    assert gold_count(work(bea, watched)) >= 5  # with right answers, a person can work to the end
     assert running(bea, watched) is None
     lift(running(ann, watched), by=manager)
     assert running(ann, watched) is None
@@ -111,7 +111,7 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager,
     assert len(before) < len({judgment.unit_id for judgment in before + after}) == len(before) + len(after)
     newest, first = Pause.objects.filter(annotator=ann)
     assert [(record.right, record.asked) for record in (newest, first)] == [(0, 3), (0, 3)]
-    lift(first, by=django_user_model.objects.create_superuser("other"))  # a pause names who lifted it first
+    lift(first, by=django_user_model.objects.create_superuser("other"))  # a pause names the first person who lifted it
     first.refresh_from_db()
     assert first.lifted_by == manager
 
@@ -176,7 +176,7 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == units
     assert Judgment.objects.get(kind="skip").voided_by == manager
     assert Unit.objects.get(pk=skipped.unit_id).stage == stages.LABELLED
-    # What was taken back stays so, and the other task is left alone.
+    # Undone answers stay undone, and the other task is unchanged.
     assert Judgment.objects.filter(annotator=ann, voided_by=None).exclude(voided_at=None).count() == 1
     assert set(other.units.values_list("stage", flat=True)) == {stages.LABELLED}
     assert running(ann, other) is None

@@ -61,7 +61,7 @@ def test_a_row_has_the_message_both_sets_the_majority_and_who_stood_first_for_wh
     assert row["preferred"] == [{"label": "bert", "votes": 1}, {"label": "mt5", "votes": 2}]
     assert [judgment["label"] for judgment in row["judgments"]] == ["mt5", "mt5", "bert"]
     assert {judgment["first"] for other in rows.values() for judgment in other["judgments"]} == {"bert", "mt5"}
-    # Equal sets are ties that nobody judged.
+    # Equal sets are ties without judgments.
     row = rows["en-5"]
     assert (row["label"], row["stage"], row["preferred"], row["judgments"]) == ("tie", "AGREED", [], [])
     folder = tmp_path / "gold"

@@ -53,7 +53,7 @@ def test_twenty_preferences_by_keys_alone(at_work, compare, reader, size, langua
     assert sides == [{"Digit1": "first", "Digit2": "second", "Digit3": "tie"}[key] for key in pressed]
     shown = {name: reply({"id": ""})[0] for name, reply in replies.items()}
     assert seen == [shown[first[unit]] for unit, _ in judgments]
-    # Undo brings the last one back as it stood, and skipping passes it over.
+    # Undo shows the last pair again in the same order, and skipping moves past it.
     hands.press_and_wait("KeyZ")
     assert hands.page.inner_text(".set:first-child li:first-child") == seen[-1]
     hands.press_and_wait("Space")
@@ -78,12 +78,12 @@ def test_message_sets_and_answers_are_all_in_view_and_have_contrast(at_work, com
         assert first["y"] + first["height"] <= second["y"]
         assert second["x"] == first["x"]
     else:
-        # The first is on the left whatever the language, as key 1 is left of key 2.
+        # The first set is on the left in every language, as key 1 is left of key 2.
         assert first["x"] + first["width"] <= second["x"]
         assert first["y"] == second["y"]
     assert max(box["y"] + box["height"] for box in boxes) <= min(box["y"] for box in bar)
     assert max(box["y"] + box["height"] for box in bar) <= size["viewport"]["height"]
-    # Beside messages in Arabic the answers are in Arabic, too.
+    # With messages in Arabic, the answers are in Arabic too.
     called = [task.kind.answers[label].name(language) for label in task.kind.answers]
     assert [answers.nth(number).inner_text().split("\n")[-1] for number in range(3)] == called
     assert ("Set 1" in called) is (language == "en")

@@ -74,7 +74,7 @@ def go_through(annotator, task, kind, wrong=0):
 def test_a_person_passes_who_prefers_the_right_systems_wherever_they_stand(world, person):
     task = world(gold_share=0.25)
     assert task.gold_answers.count() == 28
-    # Known answers are never work.
+    # Items with gold answers are never work.
     assert [task.units.filter(honeypot=hidden).count() for hidden in (True, False)] == [12, 12]
     assert all(unit.comparison.systems == ("bert", "mt5") for unit in task.units.all())
     practised = task.gold_answers.exclude(purpose="queue")

@@ -103,7 +103,7 @@ def test_of_three_systems_each_two_are_compared_on_each_message(talk, capsys):
     pairs = Counter(Comparison.objects.values_list("system_a", "system_b"))
     assert pairs == {("bert", "mt5"): 4, ("bert", "seq2seq"): 4, ("mt5", "seq2seq"): 4}
     assert set(Counter(task.units.values_list("item", flat=True)).values()) == {3}
-    # The order in which they are handed out does not show which pair is asked about.
+    # The order of the units does not reveal the pair.
     order = list(task.units.order_by("position").values_list("pair", flat=True))
     assert [tuple(order[n : n + 3]) for n in range(0, 12, 3)] != [(1, 2, 3)] * 4
     assert (
@@ -146,7 +146,7 @@ def test_the_size_is_of_different_messages_which_are_counted_on_card_and_manifes
     assert len(drawn) == 4
     records = sum(int(number) + 1 for number in drawn)
     comparisons = sum(1 if number == "0" else 2 for number in drawn)
-    # What looks the same to a reader is asked once.
+    # Pairs that look the same to a reader are asked once.
     stage_counts = Counter(task.units.values_list("stage", flat=True))
     assert stage_counts == {stages.QUEUED: comparisons, stages.COPIED: records - comparisons}
     assert "4 messages drawn (en 4)" in output_of(capsys)

@@ -44,7 +44,7 @@ def test_of_hundreds_handed_out_either_system_stands_first_in_half_and_it_is_wha
             judge(somebody, lease.pk, Answer("first"))
     assert firsts.total() == Side.objects.count() == 300
     assert even(firsts)
-    # Whoever always takes the first prefers either system in half, and that is what is stored.
+    # A person who always chooses the first side prefers either system half of the time, and this is stored.
     assert Counter(Judgment.objects.values_list("label", flat=True)) == firsts
 
 
@@ -77,7 +77,7 @@ def test_the_order_stays_through_a_reload_a_return_a_skip_and_an_undo(compare, a
         assert again.unit_id == lease.unit_id
         assert sides_of(ann, again.unit).first == first
         judge(ann, again.pk, Answer("second"))
-    # What was kept holds even if the lot would fall otherwise.
+    # A stored side is kept even if a new draw would differ.
     lease = take(ann, task)
     other = "mt5" if sides_of(ann, lease.unit).first == "bert" else "bert"
     Side.objects.filter(unit=lease.unit).update(first=other)
@@ -104,7 +104,7 @@ def test_what_is_sent_as_a_side_is_stored_as_the_system_that_stood_there_and_no_
     sides = sides_of(ann, lease.unit)
     judgment = judge(ann, lease.pk, Answer(side))
     assert judgment.label == {"first": sides.first, "second": sides.second, "tie": "tie"}[side]
-    # The same answer again is a retry, and another is refused in terms of sides.
+    # Repeating the answer is a retry, and another answer is refused in terms of sides.
     assert judge(ann, lease.pk, Answer(side)) == judgment
     name = {"first": "Set 1", "second": "Set 2", "tie": "No difference"}[side]
     with pytest.raises(AlreadyAnswered, match=rf"^You have already answered {name}\. To change"):
@@ -147,7 +147,7 @@ def test_where_no_system_has_a_majority_an_adjudicator_decides_by_sides_of_their
     sides = Side.objects.filter(annotator=ada)
     assert dict(sides.values_list("unit", "first")) == dict(task.units.values_list("pk", "label"))
     assert {"mt5", "bert"} == set(sides.values_list("first", flat=True))
-    # A decision can be made again.
+    # A decision can be changed.
     unit = task.units.first()
     decision = adjudication.settle(ada, unit.pk, Answer("first", reason="The guidelines say so"))
     adjudication.unsettle(ada, unit.pk)
@@ -155,15 +155,15 @@ def test_where_no_system_has_a_majority_an_adjudicator_decides_by_sides_of_their
     assert decision.label == sides_of(ada, unit).first != second.label
 
 
-# --- nobody who answers or adjudicates learns whose a set is, whatever they try of the pages and of the API
+# --- no annotator or adjudicator can find out the system of a set with pages or the API
 
-# Two tasks differ in one thing: which system suggested which replies. Where the same replies stand first in both, all
-# that somebody is told must be the same, byte for byte: then nothing in it depends on whose a set is.
+# Two tasks differ only in which system suggested which replies. If the same replies come first in both, all responses
+# must be the same byte for byte, so nothing in them depends on the system of a set.
 
 SYSTEMS = ("mt5", "bert")
 HTMX = {"HX-Request": "true"}
 JSON = "application/json"
-# What differs from one task to the next, and from one moment to the next.
+# Parts that differ between tasks and over time.
 VARYING = (
     (r'(csrfmiddlewaretoken" value="|X-CSRFToken": ")\w+', r"\1"),
     (r'(name="(?:lease|judgment|question)" value=")\d+', r"\1"),
@@ -179,7 +179,7 @@ def plain(reply) -> str:
     """Return a reply with its headers, without the varying parts."""
     text = "\n".join([str(reply.status_code), *(f"{k}: {v}" for k, v in sorted(reply.items())), reply.content.decode()])
     text = re.sub(r"(?m)^(?:Content-Security-Policy|X-Request-ID|Content-Length): .*$", "", text)
-    # What the first page counts of the day goes over both tasks.
+    # The first page counts the day's work in both tasks.
     text = re.sub(r'(?s)<section class="own-work".*?</section>', "", text)
     text = re.sub(r"(?m)^\s*\n", "", text)
     for pattern, instead in VARYING:
@@ -232,7 +232,7 @@ def everything_tried(client, task, side) -> list:
     tried += [client.get(f"{path}/guidelines/"), client.post(f"{path}/start/", headers=HTMX)]
     lease = re.search(r'name="lease" value="(\d+)"', tried[-1].text)[1]
     tried += [client.get(f"{path}/"), client.post(f"{api}/next/"), client.get(f"{path}/answers/")]
-    # What a person may not send: names of systems, those of others, and several at once.
+    # Answers that a person may not send: names of systems, other people's answers, and several at once.
     tried += [judged(sent) for sent in (*SYSTEMS, "none", "gpt", "", ["first", "second"])]
     tried += [client.post(f"/api/v1/leases/{lease}/judge/", {"label": sent}, content_type=JSON) for sent in SYSTEMS]
     tried += [client.post(f"{path}/judge/", {"lease": lease, "skip": "1"}, headers=HTMX)]
@@ -245,7 +245,7 @@ def everything_tried(client, task, side) -> list:
     lease = re.search(r'name="lease" value="(\d+)"', tried[-1].text)[1]
     tried += [client.post(f"/api/v1/leases/{lease}/judge/", {"label": side}, content_type=JSON)]
     tried += [client.post(f"/api/v1/leases/{lease}/skip/", {}, content_type=JSON), client.get(f"{path}/")]
-    # What is for others.
+    # Pages for other people.
     unit = task.units.get().pk
     for address in (f"{path}/adjudication/", f"{path}/adjudication/{unit}/", f"{api}/adjudication/{unit}/"):
         tried.append(client.get(address))
@@ -259,7 +259,7 @@ def test_nothing_that_pages_and_api_show_an_annotator_depends_on_whose_a_set_is(
     client.force_login(ann.user)
     replies = []
     for task in two(ann):
-        # One at a time, since the first page lists all that are open.
+        # One task at a time, because the first page lists all open ones.
         Task.objects.update(is_open=False)
         Task.objects.filter(pk=task.pk).update(is_open=True)
         replies.append([plain(reply) for reply in everything_tried(client, task, side)])

@@ -50,7 +50,7 @@ def task(db, tmp_path, person):
 
         def answer(lease, is_ben=annotator.user.username == "ben"):
             _, truth, number = lease.unit.item.key.split(":")
-            # They differ on a few records, so that there is something to measure and to decide.
+            # They differ on a few records, so that there is something to measure and decide.
             return LABELS[LABELS.index(truth) - (is_ben and number == "0")]
 
         work_through(annotator, task, answer)

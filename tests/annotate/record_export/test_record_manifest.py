@@ -110,7 +110,7 @@ def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
 # --- what people typed stands in the card as they typed it, and is no markup there
 
 
-# HTML as a card may have it: more than the house's own Markdown lets through.
+# HTML that a card may contain: more than our own Markdown allows.
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 NO_TEST = {"test_items": 0, "gold_share": 0}
 HOSTILE = (

@@ -179,7 +179,7 @@ def test_what_an_adjudicator_discarded_is_there_with_the_words(opened, answered,
     task = opened("web_ranking", on_conflict="ADJUDICATION")
     answered(task, lambda place, unit: GRADES[place] if unit.item.key == "en8" else label_of(unit))
     unit = task.units.get(item__key="en8")
-    # Nobody is told of it while it waits.
+    # Nobody is notified while it waits.
     assert (rows_left_out(task, out), export(task, out)["counts"]["left_out"]) == ([], {"unfinished": 1})
     discard(person("judge", "en", adjudicates=True), unit.pk, "no page at all")
     assert rows_left_out(task, out) == [("en8", "adjudicator", "no page at all")]

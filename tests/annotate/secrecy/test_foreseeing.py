@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 PEOPLE, RECORDS, BLOCK = 5, 120, 5
 POSTS, AUDITED = 600, 120
 CANDIDATES = 20_000
-KNOWN = 9  # places that somebody has found out
+KNOWN = 9  # places that an attacker has found out
 
 
 class Public(NamedTuple):
@@ -201,7 +201,7 @@ def test_nobody_foresees_more_places_of_gold_answers_than_by_chance(facts, attac
     predicted, right, units = found_by((ON_PLACES | SEARCHES)[attack], facts)
     print_row(attack, predicted, right, predicted / BLOCK)
     assert sum(map(len, facts.is_gold.values())) >= 600
-    assert units >= 400  # a search leaves out what it knows
+    assert units >= 400  # a search makes no predictions for the places that it knows
     low, high = binom.interval(0.999, predicted, 1 / BLOCK)
     assert low <= right <= high
 

@@ -25,7 +25,7 @@ from tests.annotate.told_sets import manifest_of, of_lots, settle_all, tell, ver
 
 
 def without_what_may_differ(html, lease):
-    # What the person did today and this week grows from task to task.
+    # The person's work today and this week grows from task to task.
     html = re.sub(r'<section class="own-work".*?</section>', "", html, flags=re.DOTALL)
     html = re.sub(r'(csrfmiddlewaretoken" value="|X-CSRFToken": ")\w+', r"\1", html)
     return html.replace(f'name="lease" value="{lease}"', 'name="lease" value=""')
@@ -81,7 +81,7 @@ PLAIN = {"votes": DISPUTED, "text": "the same text", "letters": 40}
 def seen_alone(make_task, annotator, entry, answer, **fields):
     """Return the unit of a new task, and all views of it: until the answer, after undoing it, and on a sheet."""
     name = f"task{Task.objects.count()}"
-    # Nobody is given a hidden unit with a text that they have seen.
+    # Nobody gets a hidden unit with a text that they have seen.
     text = f"{entry['text']} of {name}"
     task = make_task([{"key": name, **entry, "text": text}], name=name, **fields)
     pages = all_an_annotator_sees(task, annotator, answer)
@@ -159,7 +159,7 @@ def two_records(make_records_task, annotator, *, hidden):
         lease = take(annotator, task)
         if lease.unit.honeypot == hidden:
             break
-        # By the lot of its name, the honeypot would come second.
+        # With the draw of this name, the gold answer would come second.
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for unit, text in zip([lease.unit, *task.units.exclude(pk=lease.unit_id)], ("first", "second"), strict=True):
         unit.item.fields = {"question": f"the {text}?", "passage": f"the {text}."}
@@ -176,7 +176,7 @@ def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
         judge(bea, take(bea, task).pk, Answer("0", comment="a comment of Bea's"))
         pages = all_an_annotator_sees(task, ann, answer)
         client = signed_in(ann)
-        # taken back, then skipped, then gone through to the end
+        # undone, then skipped, then all answered
         for address, fields in (("undo", {}), ("judge", {"skip": "1"}), ("judge", {"answer": "1"})):
             lease = ann.leases.filter(unit__task=task, closed_at=None).first()
             page = client.post(

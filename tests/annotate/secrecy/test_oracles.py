@@ -213,7 +213,7 @@ def test_a_person_cannot_have_what_waits_counted_anew(crowd):
         ("api", "taken back", {"redundancy": 2}),
         ("page", "skip taken back", {"redundancy": 2}),
         ("api", "skip taken back", {}),
-        # Where others take what disturbs, and where nobody does, so that the work goes to an adjudicator.
+        # With and without people who accept disturbing work; without any, the work goes to an adjudicator.
         ("page", "handed on", {"takers": 0}),
         ("api", "handed on", {"takers": 5}),
         ("page", "handing on taken back", {"takers": 5}),
@@ -242,19 +242,19 @@ def test_a_gold_answer_runs_the_same_statements_as_work_and_says_the_same(crowd,
 
 
 SOME_AUDITED = [DISPUTED, AGREED, AGREED, DISPUTED] * 9
-# Answers that name the queue's language or none, and answers that another person must confirm.
+# Answers with the queue's language or no language, and answers that another person must confirm.
 OWN, OTHERS = ("de", "und"), ("en", "fr")
 
 
-# An answer that is taken back is given before.
+# An answer must be given before it can be undone.
 @pytest.mark.parametrize(
     ("name", "trick"), [("page", "taken back"), ("api", "taken back"), ("page", "skip taken back")]
 )
 @pytest.mark.parametrize(
     ("posts", "fields", "hidden", "labels"),
     [
-        # So many that something is left, though each answer that is taken back gives another unit back; not in turn,
-        # or else these would all be of one sort.
+        # Enough units that some are left, although each undone answer returns another unit. They do not alternate,
+        # because the returned ones would all be of one sort.
         (SOME_AUDITED, {"audit_least": 16, "audit_recheck": 0.5}, attacks.is_audited, OWN),
         (SOME_AUDITED, {"audit_least": 16, "audit_recheck": 0.5}, attacks.is_audited, OTHERS),
         ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck, OWN),
@@ -305,8 +305,8 @@ def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_a
     if name == "api":
         address, sent = "/api/v1/tasks/task/adjudication/{}/settle/", {"label": "de", "reason": "I read it"}
         how = {"content_type": "application/json"}
-    *units, _ = task.units.filter(stage="ADJUDICATION")  # the last has none after it
-    # The last audited one ends the audit, and all that it found is looked at.
+    *units, _ = task.units.filter(stage="ADJUDICATION")  # nothing follows the last one
+    # The last audited unit ends the audit, and all its errors are reviewed.
     units.remove([unit for unit in units if attacks.is_audited(unit)][-1])
     seen = {True: set(), False: set()}
     for unit in units:
@@ -346,10 +346,10 @@ def test_two_who_take_back_the_last_gold_answer_each_have_it_open(crowd):
 # --- pairs of acts. Pair by pair, on more units, it is the benchmark benchmarks/oracle_pairs.py.
 
 UNITS = 56
-# How many pages are looked at around a unit.
+# The number of pages to read around a unit.
 VIEWS = 3
 FEWEST = 7
-# Some thousand features are looked at.
+# The tests compare some thousand features.
 SURE = 0.9999
 
 

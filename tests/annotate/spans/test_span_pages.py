@@ -142,7 +142,7 @@ def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(marking
     page.keyboard.press("Delete")
     assert marks_on(page) == []
     assert page.inner_text("#span-said") == "Removed"
-    # A drag ends within a word, whose last letter has an accent; what is marked are whole characters.
+    # The drag ends within a word whose last letter has an accent. Whole characters are marked.
     drag(page, "Noe", "Alt")
     page.wait_for_function(f"words => ({CHOSEN})() === words", arg="Noe\u0308")
     page.keyboard.press("Digit1")
@@ -151,7 +151,7 @@ def test_marks_are_changed_removed_undone_and_announced_and_move_no_word(marking
     assert marks_on(page) == ["Ada:PER", "Noe\u0308:PER"]
     assert page.evaluate(at) == before
     assert worst_contrast(page) >= 4.5
-    page.reload()  # what was marked is kept
+    page.reload()  # the mark is kept
     page.wait_for_function("() => document.querySelectorAll('.markable mark').length === 2")
     let_guard_pass(page)
     page.keyboard.press("Enter")
@@ -219,7 +219,7 @@ def test_the_mouse_chooses_words_or_with_alt_their_parts_and_replaced_marks_are_
     )
     page.click("button:has-text('Done')")
     page.wait_for_selector("#work > .empty")
-    assert Judgment.objects.get().label == "1:19:MISC"  # without the mark of direction before the first word
+    assert Judgment.objects.get().label == "1:19:MISC"  # without the direction mark before the first word
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_an_adjudicator_sees_each_persons_marks_on_the_text_and_decides_with_mar
     page.wait_for_url("**/adjudication/**")
     assert task.units.get().label == "0:3:PER 16:20:LOC"
     assert "“Ada”\u2069 \u2068Person" in page.inner_text(".toast")
-    page.click(".toast button")  # what was decided is marked again after Undo
+    page.click(".toast button")  # the decision is marked again after Undo
     page.wait_for_selector("#settle")
     assert marks_on(page) == ["Ada:PER", "Rome:LOC"]
 

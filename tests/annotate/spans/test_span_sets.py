@@ -224,7 +224,7 @@ def test_seqeval_gives_the_same_f1_for_all_spans_and_for_each_label(large_set, t
             assert value_of(report, measure, label=label) == pytest.approx(by_label[label][name], abs=1e-12)
     [main] = [row for row in report["rows"] if (row["measure"], row["of"]) == ("span_f1", {})]
     assert main["low"] < main["value"] < main["high"]
-    # The same predictions as CoNLL files have the same figures, and are compared with perfect ones.
+    # The same predictions as CoNLL files have the same figures. They are also compared with perfect ones.
     for name, tagged in (("system", predicted_tags), ("perfect", gold)):
         (tmp_path / name).mkdir()
         words = [row["sentence"].split() for row in rows.values()]

@@ -134,11 +134,11 @@ def test_over_1000_pairs_of_person_and_document_the_share_without_suggestions_is
     task = Task(secret="secret 1", kind_slug="topic", options={"blind_share": BLIND_SHARE})
     lots = [[is_blind(f"person-{person}", task, f"document-{key}") for key in documents] for person in people]
     assert holds(sum(map(sum, lots)), 1000, BLIND_SHARE)
-    # No person and no document is blind always or never, and whether one person is says nothing of another.
+    # No person or document is always or never blind, and people are blind independently of each other.
     for row in (*lots, *zip(*lots, strict=True)):
         assert 0 < sum(row) < len(row)
     pairs = [one and other for first, second in combinations(lots, 2) for one, other in zip(first, second, strict=True)]
-    # A lot is in 19 pairs, so they are worth no more than the 1,000 lots.
+    # Each draw is in 19 pairs, so the pairs are worth no more than the 1,000 draws.
     assert holds(sum(pairs) / len(pairs) * 1000, 1000, 0.2**2)
     for share, blind in ((0.0, False), (1.0, True)):
         task.blind_share = share

@@ -32,7 +32,7 @@ def test_a_text_is_written_reviewed_and_decided_on_with_the_keyboard_alone(opene
     task = opened(size="2")
     wim, ria, rob = (person(name, "en") for name in ("wim", "ria", "rob"))
     page = at_work(new_page(user=wim.user))
-    # The field has the focus, and what was typed survives a reload.
+    # The field has the focus, and typed text survives a reload.
     page.keyboard.type("  How many  strings ")
     page.reload()
     page.wait_for_selector("#answers")
@@ -84,7 +84,7 @@ def test_a_refused_text_stays_in_its_field_and_obeys_the_policy_of_the_page(open
     opened(size="1")
     page = at_work(new_page(user=person("wim", "en").user))
     page.fill("#text", "Why?")
-    page.evaluate("document.querySelector('#text').style.height = '9rem'")  # as if its corner was dragged
+    page.evaluate("document.querySelector('#text').style.height = '9rem'")  # as if its corner were dragged
     page.click("#save")
     page.wait_for_function("() => document.querySelector('#notice').innerText.includes('needs at least 8')")
     assert page.input_value("#text") == "Why?"

@@ -221,7 +221,7 @@ def test_a_draw_is_for_labels_that_the_predictor_has(make, write):
         sample_recall(corpus, [], size=5, seed="s", predictor=MINE)
     (zh,) = sample_precision(corpus, ["zh"], size=5, seed="s", predictor=cld2)
     assert (zh.language, zh.predictor) == ("zh", "cld2")
-    # fastText knows Croatian, though it also has a coarse class for it
+    # fastText has a code for Croatian, and also a coarse class that contains it
     assert sample_precision(corpus, ["hr"], size=5, seed="s", predictor=find_predictor("c", "fasttext"))
     assert "und" not in {s.language for s in sample_precision(corpus, None, size=5, seed="s", predictor=majority)}
     (sample,) = sample_precision(corpus, ["sh"], size=500, seed="s", predictor=coarse)

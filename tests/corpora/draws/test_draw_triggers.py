@@ -10,7 +10,7 @@ from tests.corpora.draws.test_draw_by_language import MINE, corpus_of, in_order,
 pytestmark = pytest.mark.django_db
 
 ROWS = [row | {"label": "hr"} if n % 11 == 0 else row for n, row in enumerate(stream())]
-# What the detectors are taken to agree on; hr is one of the labels that sh stands for.
+# The labels on which the detectors agree. sh also stands for hr.
 UNREAD = {row["id"]: ("de", "en", "sh")[n % 3] for n, row in enumerate(ROWS) if n % 2 == 0}
 
 

@@ -164,7 +164,7 @@ def test_late_and_busy_endpoints_are_asked_again_and_a_pause_that_they_ask_for_i
         again = {place_of(prompt): times for prompt, times in server.times.items() if times > 1}
         assert again == {3: 2, 4: 2, 7: 3, 9: 2}
         until(lambda: server.now == 0)
-        # What the two late ones and the busy one cost is not known, so their upper bounds count.
+        # The costs of the two late requests and the busy one are unknown, so their upper bounds count.
         assert server.used < manifest_of("c").predictions[0].asked.tokens < server.used + 5 * 400
     assert labels() == right(0, 40)
 
@@ -408,7 +408,7 @@ def test_a_command_that_was_killed_continues_without_asking_twice_or_losing_anyt
         second = assay(tmp_path, *words, ASSAY_ENDPOINT_KEY=KEY)
         assert (second.returncode, second.stderr) == (0, "")
         assert path.read_bytes().startswith(content)
-        # Only those whose answers had not arrived are asked again: at most four were on their way.
+        # Only requests without a response are repeated: at most four were on their way.
         assert set(server.times.values()) <= {1, 2}
         assert len(server.asked) - 120 <= min(4, 120 - answered)
         assert "0 new answers" in assay(tmp_path, *words, ASSAY_ENDPOINT_KEY=KEY).stdout

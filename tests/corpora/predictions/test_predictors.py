@@ -255,7 +255,7 @@ def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_vot
         predictor = find_predictor("c", name)
         with pytest.raises(CorpusError, match=sentence):
             triggers("c", predictor)
-        # The labels of the posts that were there are known all the same.
+        # The labels of the existing posts still count.
         assert set(predicted_labels("c", predictor, LABELS)) == set(LABELS)
         with pytest.raises(CorpusError, match=sentence):
             predicted_labels("c", predictor, ["1", "7"])

@@ -46,7 +46,7 @@ def test_every_post_gets_the_votes_that_the_detectors_give_and_the_manifest_name
         assert stored == [*detect(cleaned, 3).from_score(VOTERS[detector].min_score)]
     assert [row["fasttext"][0]["language"] for row in rows[:4]] == ["de", "en", "fr", "ru"]
     assert rows[4]["letters"] == 4
-    # Mentions and addresses are no text.
+    # Mentions and URLs do not count as text.
     assert rows[5] == {"id": "6", "letters": 0, "langid": [], "cld2": [], "fasttext": []}
     assert "Corpus c: 6 posts have votes; for 4 (66.7%), all three detectors agree on the language." in output
     (part,) = manifest_of("c").votes

@@ -50,7 +50,7 @@ def test_a_pair_has_the_greater_score_of_its_sides_and_is_dropped_above_the_thre
         "3 scores from s.csv; 1 pair dropped, with scores above 0.5. In total, the scorers keep 1 of 2 pairs" in output
     )
     assert "Note: these ids were ignored, because no pair of corpus talk has such a message: 1 id: z." in output
-    # The threshold itself is not above it.
+    # A score equal to the threshold is not above it.
     assert scores_of() == {("b", "detoxify"): (0.9, False, True), ("c", "detoxify"): (0.5, False, False)}
 
 
@@ -69,7 +69,7 @@ def test_a_score_that_is_lacking_is_never_taken_for_0(scoring):
     scoring('{"id": "a", "score": null}\n{"id": "c", "score": 0.7}\n', name="other", file="scores.jsonl")
     scores = scores_of()
     assert scores["b", "other"] == (None, True, False)
-    # The side that has a score is enough to drop the pair.
+    # One scored side is enough to drop the pair.
     assert scores["c", "other"] == (0.7, True, True)
     assert filter_counts("talk") == {"pairs": 2, "dropped": 1, "lacking": 2}
 

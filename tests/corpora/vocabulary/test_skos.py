@@ -89,7 +89,7 @@ def test_deprecated_concepts_are_reported_and_kept_and_neither_found_nor_browsed
     assert [hit.concept.key for hit in find(vocabulary, "wire", "en")] == ["e", "c"]
     assert names_in(vocabulary, "en")["a"].text == "wire"
     assert tree_of(vocabulary).narrower.get("b", 0) == 0
-    # What is below a deprecated concept is a top concept of its scheme.
+    # A concept below a deprecated one becomes a top concept of its scheme.
     assert [top.key for top in tops_of(vocabulary.schemes.get())] == ["c"]
     call_command("import_vocabulary", "w", str(write("w.ttl", PREFIXES + OLD)), dry_run=True)
     sentence = (
@@ -151,7 +151,7 @@ RDF = (
 @pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1252", "utf-16", "utf-8-sig"])
 def test_rdf_xml_is_read_in_the_encoding_that_it_declares(write, encoding):
     declaration = f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?>'
-    # UTF-16 is known by its first bytes.
+    # UTF-16 is recognized by its first bytes.
     text = ("" if encoding == "utf-16" else declaration) + RDF.format("it")
     import_vocabulary("v", [write("v.rdf", text.encode(encoding))])
     assert names_in(vocabulary_named("v"), "fr")["a"].text == "été"

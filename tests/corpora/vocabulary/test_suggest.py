@@ -82,9 +82,9 @@ def test_labels_in_regional_and_general_tags_are_found_in_records_of_their_langu
 
 def test_concepts_are_ranked_by_how_often_their_labels_stand_in_a_record_and_how_rare_they_are(corpus, suggested):
     suggested()
-    # The longer label counts and not those within it; in "licences" the final s does not.
+    # The longer label counts, and not the labels within it; in "licences", the final s is ignored.
     assert of("label-match", "a", "b", "c", "e") == {"a": ["2", "4"], "b": ["5"], "c": ["4", "3"], "e": []}
-    # Labels of the record's own language are looked for, and its title counts more.
+    # Labels in the record's own language are searched, and its title counts more.
     assert of("label-match", "d") == {"d": ["3", "1", "2"]}
     suggested(depth=1)
     best = str([predictor for predictor in manifest_of("acts").predictions if predictor.name == "label-match"][-1])
@@ -101,7 +101,7 @@ def test_the_labels_of_the_records_most_alike_are_ranked_and_never_a_record_s_ow
 
 def test_only_those_are_learned_from_that_are_named_and_their_field_is_not_read_as_text(corpus, suggested):
     suggested(learn_from="split=dev")
-    # Without the field, d, which is in German, has nothing in common with e.
+    # Without the field, d, which is in German, shares no words with e.
     assert of("nearest", "a", "d", "e") == {"a": ["1"], "d": [], "e": []}
     assert [predictor.source for predictor in manifest_of("acts").predictions] == [
         "law, version 1",
@@ -132,7 +132,7 @@ def test_on_acts_that_were_not_learned_from_both_find_concepts_and_together_more
     gold = {row["id"]: frozenset(row["declared"]) for row in rows if row["split"] != "train"}
     match, near = (ranked_for("acts", name, gold) for name in ("label-match", "nearest"))
     both = {key: joined([match[key], near[key]]) for key in gold}
-    # The same for each act: how many of train have a label.
+    # The number of acts in train with a label is the same for each act.
     often = ranked(Counter(label for row in rows if row["split"] == "train" for label in row["declared"]))
     assert right_in_five(dict.fromkeys(gold, often), gold) < 0.2
     assert right_in_five(match, gold) > 0.37
@@ -228,7 +228,7 @@ def test_the_scores_are_those_that_the_module_states():
         {"1": pytest.approx(often, abs=1e-6), "3": pytest.approx(often, abs=1e-6)},
         {},
     ]
-    # Three documents: each of two words has the weight ln(4/3), and the third word none, as it is in all.
+    # Three documents: two words have the weight ln(4/3) each, and the third has none, because it is in all documents.
     counts = counted(([], "abx"), ([], "ax"), ([], "bx"))
     done = []
     assert list(nearest(counts, [["1"], ["2"], []], ["0", "1", "2"], done.append)) == [

@@ -48,7 +48,7 @@ def in_skos(format, *, with_other_labels=True):
             graph.add((node, SKOS.broader, place[parent]))
         for other in row["related"]:
             graph.add((node, SKOS.related, place[other]))
-        # The published one says of each concept that it is in EuroVoc, too.
+        # The published one also states that each concept is in EuroVoc.
         for scheme in [*schemes["in_scheme"][key], "100141"]:
             graph.add((node, SKOS.inScheme, place[scheme]))
     return graph.serialize(format=format, encoding="utf-8")

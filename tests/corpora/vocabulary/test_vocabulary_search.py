@@ -59,7 +59,7 @@ def test_words_are_found_by_their_beginnings_in_any_order_in_the_language_or_in_
         ("inte in", "en", ["3"]),  # two typed words take two words of a label
         ("in inte", "en", ["3"]),
         ("inte", "en", ["2", "3"]),
-        # Signs beside letters stand for themselves and not for any letters.
+        # Punctuation matches itself, not any letters.
         *((typed, "en", []) for typed in ("w%l", "w_l", "wo\0l", "' OR 1=1", "\ufdfa" * 200, "ﷺ", "z" * 200)),
         ("100%", "en", ["4"]),
         ("\u0301" * 100 + "wool", "en", ["4"]),
@@ -67,7 +67,7 @@ def test_words_are_found_by_their_beginnings_in_any_order_in_the_language_or_in_
     ):
         assert search(typed, language) == ids, typed
     assert [hit.concept.key for hit in find(vocabulary_named("v", 1), "law", "en")] == ["1"]
-    # Where neither language is there, any label counts.
+    # If a concept has neither language, any label counts.
     assert searching({"1": {"label_de": "Recht"}, "2": {"label_it": "diritto"}})("rec", "fr") == ["1"]
 
 
