@@ -287,7 +287,7 @@ def verify_lots_action(values: Values, progress: Progress) -> Outcome:
     return Outcome([*sentences, verdict(result)], data=result, status=1 if result["differ"] or result["unknown"] else 0)
 
 
-# --- What the documents of sets say of their project
+# --- Facts about a project for the documents of its sets
 
 
 @action(

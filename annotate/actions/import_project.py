@@ -153,6 +153,6 @@ def _steps(project: Project, folder: Path, name: str, values: Values) -> list[tu
     kind = {"kind": str(folder / f"{name}.toml"), "design": "records", "languages": "all", "seed": name}
     steps.append(("open_task", {"name": name, "corpus": name, **kind, "redundancy": values["redundancy"]}))
     if project.judgments:
-        # Items with the same text get one label, so that the answers to the others have no place.
+        # Items with the same text share one label, so the answers to all but one of them are rejected.
         steps.append(("import_judgments", {"task": name, "file": folder / JUDGMENTS, "max_rejects": "100%"}))
     return steps

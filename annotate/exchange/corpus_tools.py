@@ -153,7 +153,7 @@ POTATO = Tool("Potato", _is_potato, _of_potato)
 
 
 CURATOR, NOBODY = "CURATION_USER", "INITIAL_CAS"
-# Types that describe the document or its tokens, and are no answers.
+# Types that describe the document or its tokens, and are not answers.
 _OF_DOCUMENTS = ("Sofa", "DocumentAnnotation", "DocumentMetaData", "CASMetadata", "TagsetDescription")
 _OF_TEXTS = ("Token", "Sentence", "StringArray", "FSArray")
 _OWN = ("sofa", "begin", "end", "_type", "identifier")

@@ -67,9 +67,9 @@ def person_of(named: Any) -> str:
 
 
 def item_in(by_key: dict[str, Item], key: str, texts: Mapping[str, Any]) -> Item:
-    """Return the item with a key, of which an export may have several rows.
+    """Return the item with a key. An export may have several rows for it.
 
-    Raise ProjectError if an earlier row has other texts.
+    Raise ProjectError if an earlier row has different texts.
     """
     item = by_key.setdefault(key, Item(key, texts))
     if any(as_text(item.texts[name]) != as_text(texts[name]) for name in item.texts.keys() & texts.keys()):

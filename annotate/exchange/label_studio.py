@@ -75,7 +75,7 @@ def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str
 def _identified(task: Object, number: int, taken: Collection[str]) -> tuple[str, Object]:
     """Return the id of a task, and its data without the id.
 
-    The data's own id is the one that other files have, because Label Studio numbers its tasks anew in each project.
+    The id in the data is preferred. Other files use it too, whereas Label Studio renumbers tasks in each project.
 
     taken: ids in the data of earlier tasks. A task that repeats one of them is identified by its number.
     """

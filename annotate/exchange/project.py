@@ -154,13 +154,13 @@ def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str], questions:
 def _check(item: Item) -> None:
     """Raise TypeError or ProjectError if the values of an item have the wrong type or no meaning."""
     if not isinstance(item.texts, Mapping):
-        raise TypeError(f"the data of item {item.key} is no object")
+        raise TypeError(f"the data of item {item.key} is not an object")
     for answer in [*item.answers, *item.predictions]:
         for label in answer.labels:
             if isinstance(label, Span) and not 0 <= label.start < label.end:
                 raise ProjectError(f"Item {item.key} has a span from {label.start} to {label.end}. Correct it.")
             if not isinstance(label.label if isinstance(label, Span) else label, str):
-                raise TypeError(f"a label of item {item.key} is no text")
+                raise TypeError(f"a label of item {item.key} is not a text")
             checked("label", _named(label))
 
 

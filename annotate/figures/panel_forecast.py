@@ -85,7 +85,7 @@ def forecast_of(
     voters, agree: the panel
     items, agreed: number of items, and number on which the voters agree
     unused: number of posts on which the voters agree but the task does not use the agreement
-    invalid: the voters' labels that are no answers, see invalid_votes
+    invalid: the voters' labels that are not answers, see `invalid_votes`
     known, wrong: number of agreed items whose true label is known, and number of these on which the label is wrong
     error: error of the agreement on these items, see Estimate.as_dict
     earlier: error expected from earlier audits, see `_expected_error`; None if there is no such audit

@@ -69,7 +69,7 @@ def _as_answer(ranking: Sequence[Sequence[str | float]], task: Task) -> list[lis
         return []
 
 
-# --- Votes that are no answers
+# --- Votes that are not answers
 
 
 def invalid_votes(votes: Iterable[tuple[Votes, int]], task: Task) -> dict[str, dict[str, int]]:

@@ -163,7 +163,7 @@ def build_beside() -> None:
 
 
 def build(is_wanted: Callable[[], bool] = lambda: True) -> None:
-    """Create the tasks that do not exist yet, export their gold sets and measure on them, as long as it is wanted."""
+    """Create missing tasks, export their gold sets and measure on them. Stop once `is_wanted` returns False."""
     tasks = contents()[1]
     for number, demo in enumerate(tasks):
         if not is_wanted():

@@ -209,8 +209,7 @@ class Pause(models.Model):
 class Comparison(models.Model):
     """Two systems that people compare, and the replies of each to a message.
 
-    The message is that of a unit or, in practice and tests, where there are no units, that of a gold answer. Systems a
-    and b are in alphabetical order.
+    The message belongs to a unit or, in practice and tests, to a gold answer. System a precedes b alphabetically.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, null=True, blank=True, related_name="comparison")

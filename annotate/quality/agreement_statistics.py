@@ -261,7 +261,7 @@ def _first(responses: Responses, number: int | None) -> Responses:
     """
     if number is None:
         return responses
-    # The answers to a unit stand together, so an answer is too late if the one that many places before is to its unit.
+    # The answers to a unit are adjacent. An answer is surplus if the one `number` places before it is to the same unit.
     unit, later = responses.unit, np.zeros(len(responses), dtype=np.bool_)
     later[number:] = unit[number:] == unit[:-number]
     return responses.where(~later)

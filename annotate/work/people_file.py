@@ -94,7 +94,7 @@ def _check_columns(columns: Sequence[str]) -> None:
 
 
 def _cell(value: object) -> str | None:
-    """Return a value as it would stand in a CSV file. None means that it is missing."""
+    """Return a value as it would appear in a CSV file. None means that it is missing."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):

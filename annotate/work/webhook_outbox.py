@@ -1,7 +1,7 @@
 """Webhooks: managers register addresses, and events become notifications. webhook_sender.py sends them.
 
 Events are read from what the database keeps anyway: transitions, flags and jobs. Answers therefore cost nothing more,
-and a rolled-back answer is no event. The sender's process collects events every few seconds.
+and a rolled-back answer is not an event. The sender's process collects events every few seconds.
 
 Ids and times are assigned before a transaction is committed, so a row may become visible after later rows. The last ten
 minutes are therefore read again, and the key of a notification ensures that each event is stored only once.

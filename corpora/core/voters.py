@@ -227,7 +227,7 @@ def _cld3() -> Any:
 class CLD3(PackagedVoter):
     """Google's Compact Language Detector 3, a small neural network. It returns one language with its probability.
 
-    It removes repeated words first, and returns Japanese with 0.78 if nothing is left. This is no vote.
+    It removes repeated words first, and returns Japanese with 0.78 if nothing is left. This is not a vote.
     """
 
     name, title, package, module, min_score = "cld3", "CLD3", "cld3-py", "gcld3", 0.5

@@ -2,7 +2,7 @@
 
 Items are asked in order, several at once, and items with the same prompt are asked once. Threads send the requests, and
 the main thread stores the answers (model_answers.py), so a run that was stopped or killed continues where it was. An
-item without a valid answer gets the label und, which is no vote, and is listed with the reason.
+item without a valid answer gets the label und, which is not a vote, and is listed with the reason.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Parquet and Arrow files: the rows of the needed columns, in batches so that a file need not fit into memory.
 
 Arrow files are IPC files (.arrow, .feather) or IPC streams. They are mapped into memory rather than read. Of an Excel
-workbook, the rows of the first sheet are read, with cells as they would stand in a CSV file.
+workbook, the rows of the first sheet are read, with cells as they would appear in a CSV file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
