@@ -29,10 +29,10 @@ def run(tmp_path):
     an input file.
     """
 
-    def run(name, *arguments, **options):
-        run.names.add(name)
+    def run(command, *arguments, **options):
+        run.names.add(command)
         out, err = io.StringIO(), io.StringIO()
-        call_command(name, *map(str, arguments), json=True, stdout=out, stderr=err, **options)
+        call_command(command, *map(str, arguments), json=True, stdout=out, stderr=err, **options)
         run.err = err.getvalue()
         return json.loads(out.getvalue())
 
