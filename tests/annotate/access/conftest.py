@@ -10,15 +10,15 @@ def begin_world(make_world):
     begin, already = make_world(World), {}
 
     def again(data_dir):
-        made = begin(data_dir)
-        made.already = already
-        return made
+        copy = begin(data_dir)
+        copy.already = already
+        return copy
 
     return again
 
 
 @pytest.fixture
 def world(begin_world, data_dir, db):
-    made = begin_world(data_dir)
-    made.as_if_just_made()
-    return made
+    world = begin_world(data_dir)
+    world.as_if_just_made()
+    return world

@@ -69,10 +69,10 @@ def test_a_method_that_an_address_does_not_take_is_answered_by_a_page_with_a_way
             assert "/" in ways, (method, name)
             with transaction.atomic():
                 for way in ways:
-                    led = client.get(unescape(way))
-                    assert led.status_code in (200, 302, 403, 404), (method, name, way)
-                    if led.streaming:
-                        b"".join(led.streaming_content)  # at its end the file is closed
+                    target = client.get(unescape(way))
+                    assert target.status_code in (200, 302, 403, 404), (method, name, way)
+                    if target.streaming:
+                        b"".join(target.streaming_content)  # at its end the file is closed
                 transaction.set_rollback(True)
             tried.add(method)
     assert tried == {"GET", "POST"}

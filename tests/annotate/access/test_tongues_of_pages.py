@@ -57,15 +57,17 @@ def invented(tmp_path, settings, monkeypatch):
     """A language whose translations are the English sentences in brackets."""
     folder = tmp_path / INVENTED / "LC_MESSAGES"
     folder.mkdir(parents=True)
-    made = polib.POFile()
-    made.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
+    catalog = polib.POFile()
+    catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
     for message in catalogs.messages():
         if message.context:
             continue
         forms = {0: f"⟦{message.words}⟧", 1: f"⟦{message.plural}⟧"} if message.plural else {}
         words = "" if forms else f"⟦{message.words}⟧"
-        made.append(polib.POEntry(msgid=message.words, msgid_plural=message.plural, msgstr=words, msgstr_plural=forms))
-    made.save_as_mofile(str(folder / "django.mo"))
+        catalog.append(
+            polib.POEntry(msgid=message.words, msgid_plural=message.plural, msgstr=words, msgstr_plural=forms)
+        )
+    catalog.save_as_mofile(str(folder / "django.mo"))
     settings.LANGUAGES = [*settings.LANGUAGES, (INVENTED, "Invented")]
     settings.LOCALE_PATHS = [str(tmp_path)]
     monkeypatch.setitem(LANG_INFO, INVENTED, LANG_INFO["en"] | {"code": INVENTED})

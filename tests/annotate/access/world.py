@@ -244,10 +244,10 @@ class World:
 
     def send(self, client, method, name):
         if method in ("GET", "HEAD"):
-            got = client.generic(method, self.address(name))
-            if got.streaming:
-                b"".join(got.streaming_content)  # reading to the end closes the file
-            return got
+            response = client.generic(method, self.address(name))
+            if response.streaming:
+                b"".join(response.streaming_content)  # reading to the end closes the file
+            return response
         json = {"content_type": "application/json"} if name.startswith("api-") else {}
         return client.post(self.address(name), self.fields.get(name, {}), **json)
 

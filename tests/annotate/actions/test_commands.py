@@ -334,5 +334,5 @@ def test_a_wrong_setting_is_one_sentence_and_no_traceback_unless_somebody_asks_f
 
 @pytest.mark.slow
 def test_a_slash_at_the_end_of_the_sites_address_is_not_doubled(installed):
-    made = assay(installed, "add_manager", "meg", ASSAY_SITE="https://assay.example.org/")
-    assert "Log in at https://assay.example.org/ with the password" in made.stdout
+    run = assay(installed, "add_manager", "meg", ASSAY_SITE="https://assay.example.org/")
+    assert "Log in at https://assay.example.org/ with the password" in run.stdout

@@ -202,8 +202,8 @@ def label_of(system, number):
 def reviews(tmp_path):
     """The corpus with the predictions of two systems."""
     rows = [(f"r{n}", "en" if n % 2 else "de", f"Review {n} of it.") for n in range(NUMBER)]
-    made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
-    call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
+    path = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
+    call_command("import_corpus", "reviews", path, fields="review", licence="CC0-1.0", source="made", verbosity=0)
     for system in ("first", "second", "same"):
         labels = [(f"r{n}", label_of(system.replace("same", "first"), n)) for n in range(NUMBER)]
         predict(tmp_path, system, [("id", "label"), *labels])

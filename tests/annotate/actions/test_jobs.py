@@ -107,9 +107,9 @@ def test_two_jobs_of_one_corpus_wait_for_each_other_and_another_corpus_does_not_
     job, lock = job_store.claim()
     with lock:
         assert job == first
-        also, other_lock = job_store.claim()
+        other_job, other_lock = job_store.claim()
         with other_lock:
-            assert also == other
+            assert other_job == other
             assert job_store.claim() is None
     assert state(second) == Job.WAITING
 

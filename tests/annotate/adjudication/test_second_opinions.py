@@ -151,8 +151,8 @@ def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(seconde
 
 def test_the_first_cannot_decide_twice(seconded, ada, eve):
     _, (unit,) = seconded()
-    made = settle(ada, unit.pk, Answer("de", "I read it"))
-    assert settle(ada, unit.pk, Answer("de", "I read it")) == made
+    decision = settle(ada, unit.pk, Answer("de", "I read it"))
+    assert settle(ada, unit.pk, Answer("de", "I read it")) == decision
     with pytest.raises(NotAllowed, match="To change your decision, undo it first"):
         settle(ada, unit.pk, Answer("fr", "I read it"))
     settle(eve, unit.pk, Answer("de", "I read it"))

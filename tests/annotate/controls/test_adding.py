@@ -66,8 +66,8 @@ def drawn(task, number, purpose):
 def exported(task, *columns):
     """Return the rows of an export of the task."""
     counts = Counts(task.kind, has_masks=False, tallies={})
-    made = batches(Export(task, "", ""), columns_of(task, with_text=False), counts)
-    return [row for _, rows in made for row in rows.select(columns).to_pylist()]
+    record_batches = batches(Export(task, "", ""), columns_of(task, with_text=False), counts)
+    return [row for _, rows in record_batches for row in rows.select(columns).to_pylist()]
 
 
 # --- how many by language

@@ -263,8 +263,8 @@ def test_plan_and_a_dry_run_say_the_same_widths_of_a_draw(demo_corpus):
     planned = json.loads(out.getvalue())
     out = io.StringIO()
     call_command("open_task", "t", corpus=NAME, size=600, seed="7", dry_run=True, json=True, stdout=out)
-    foretold = json.loads(out.getvalue())["widths"]
-    assert foretold == {name: planned[name] for name in foretold}
+    widths = json.loads(out.getvalue())["widths"]
+    assert widths == {name: planned[name] for name in widths}
     out = io.StringIO()
     call_command("plan", NAME, size=600, width="20", stdout=out)
     assert re.search(r"^language +name +posts +audits +recall +precision +error$", out.getvalue(), re.M)

@@ -18,13 +18,13 @@ TITLE = """What's "this": a test?"""
 
 def make_people():
     """Return three readers of almost all languages and two adjudicators, with unique names."""
-    made = []
+    readers = []
     for number, (first, last) in enumerate([("Quirina", "Zxu"), ("Xerxqes", "Vaq"), ("Wqillow", "Kqx")]):
         annotator = make_person(f"reader_qzx{number}", "en de fr es ru it pt nl pl tr ar")
-        made.append(annotator)
+        readers.append(annotator)
         annotator.user.first_name, annotator.user.last_name = first, last
         annotator.user.save()
-    return made, [make_person("judge_qzx1", adjudicates=True), make_person("judge_qzx2", adjudicates=True)]
+    return readers, [make_person("judge_qzx1", adjudicates=True), make_person("judge_qzx2", adjudicates=True)]
 
 
 def open_small(corpus):

@@ -327,5 +327,5 @@ def test_two_tabs_that_finish_a_test_at_once_pass_it_once(task, ann, manager, at
 
 @at_the_same_time(1)
 def test_two_managers_who_write_at_once_get_a_version_each(task, attempt):
-    made = at_once(*[lambda: new_version(task, "en", "Anew.", major=False)] * 4)
-    assert sorted(guideline.version for guideline in made) == ["1.1", "1.2", "1.3", "1.4"]
+    guidelines = at_once(*[lambda: new_version(task, "en", "Anew.", major=False)] * 4)
+    assert sorted(guideline.version for guideline in guidelines) == ["1.1", "1.2", "1.3", "1.4"]

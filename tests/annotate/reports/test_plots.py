@@ -228,16 +228,16 @@ def test_numbers_are_written_so_that_they_say_neither_too_much_nor_too_little():
     ],
 )
 def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages(label, shown):
-    made = forest([Row(label, "", (Mark(0.5, 0.4, 0.6),))], title="Recall")
-    heads = re.findall('<text[^>]*font-weight="600"[^>]*>([^<]+)</text>', made)
+    plot = forest([Row(label, "", (Mark(0.5, 0.4, 0.6),))], title="Recall")
+    heads = re.findall('<text[^>]*font-weight="600"[^>]*>([^<]+)</text>', plot)
     assert heads == shown
     assert [len(words) <= most for words, most in zip(shown, (24, 11), strict=False)] == [True] * len(shown)
     # Without a style sheet, only one of them shows.
-    assert len(heads) - made.count('display="none"') == 1
+    assert len(heads) - plot.count('display="none"') == 1
     # Rows whose names begin and end alike stay distinct on a phone.
     names = ["with und all labels", "without und all labels", "with und 30+ posts", "without und 30+ posts"]
-    made = forest([Row(name, "", (Mark(0.5, 0.4, 0.6),)) for name in names], title="Means")
-    narrow = [words for words in re.findall('class="plot-narrow"[^>]*>([^<]+)<', made) if "…" in words]
+    plot = forest([Row(name, "", (Mark(0.5, 0.4, 0.6),)) for name in names], title="Means")
+    narrow = [words for words in re.findall('class="plot-narrow"[^>]*>([^<]+)<', plot) if "…" in words]
     assert len({*narrow}) == len(names)
     assert all(len(words) <= 11 for words in narrow)
 

@@ -336,10 +336,10 @@ def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_whi
     with pytest.raises(WrongStage, match="Reply first"):
         flags.make_example(question.pk, by=manager)
     flags.reply(question.pk, "# Yes", by=manager)
-    made = flags.make_example(question.pk, by=manager)
-    assert flags.make_example(question.pk, by=manager) == made == current(question.unit.task)
-    assert (made.language, made.version) == ("en", "1.1")
-    assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
+    guideline = flags.make_example(question.pk, by=manager)
+    assert flags.make_example(question.pk, by=manager) == guideline == current(question.unit.task)
+    assert (guideline.language, guideline.version) == ("en", "1.1")
+    assert guideline.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
 
 
 # --- what the database refuses
