@@ -161,8 +161,12 @@ def run(arguments: list[str]) -> None:
         case ["django", *rest]:
             ManagementUtility(["assay django", *rest]).execute()
         case [name, *rest] if name in MODULES:
+            gc.disable()
             django.setup()
-            command_named(name).run_from_argv(["assay", name, *rest])
+            command = command_named(name)
+            gc.freeze()  # Collections skip what was loaded, because it is used until the end.
+            gc.enable()
+            command.run_from_argv(["assay", name, *rest])
         case [name, *_]:
             raise CommandError(unknown_command(name), returncode=exit_status.CALLED_WRONGLY)
 

@@ -3,7 +3,9 @@
 This module defines the exception for problems that users can fix, and loads plug-ins from installed packages.
 """
 
+import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 # --- The error class, and the formatting of lists of faults.
@@ -55,12 +57,21 @@ def counted(counts: Mapping[str, int]) -> str:
 GROUPS = ("assay.controls", "assay.formats", "assay.forms", "assay.voters")
 
 
+@cache
+def _entry_points(path: tuple[str, ...]) -> Any:
+    """Return the entry points of all groups. They are read once, because each read opens a file of every package.
+
+    path: the folders with packages, `sys.path`
+    """
+    from importlib.metadata import entry_points  # here, because it makes `assay --version` slow
+
+    return entry_points()
+
+
 def package_of(plug_in: object) -> str:
     """Return a phrase that names a plug-in's package in messages, or its module if no installed package has it."""
-    from importlib.metadata import entry_points
-
     module = type(plug_in).__module__
-    for entry in (entry for group in GROUPS for entry in entry_points(group=group)):
+    for entry in (entry for group in GROUPS for entry in _entry_points((*sys.path,)).select(group=group)):
         if entry.dist and entry.module.partition(".")[0] == module.partition(".")[0]:
             return f"The package {entry.dist.name}"
     return f"The module {module}"
@@ -71,9 +82,7 @@ def install(group: str, register: Callable[[Any], object]) -> None:
 
     If an object cannot be loaded or registered, raise CorpusError with the name of the package.
     """
-    from importlib.metadata import entry_points  # here, because it makes `assay --version` slow
-
-    for entry in entry_points(group=group):
+    for entry in _entry_points((*sys.path,)).select(group=group):
         try:
             register(entry.load())
         except Exception as error:
