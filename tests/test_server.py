@@ -29,6 +29,7 @@ TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
 # Each of these takes tens of megabytes or tenths of a second, and is needed by commands or few pages only.
 LATER = ["_duckdb", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "langid", "pycld2", "fasttext"]
+LATER += ["pyarrow.compute", "pyarrow.parquet"]
 LOADED = """
 import json, sys
 import deploy.wsgi

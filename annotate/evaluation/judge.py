@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from annotate.core.aggregation import answer_table as people
 from annotate.core.agreement.judge_agreement import (
@@ -32,6 +31,7 @@ from annotate.evaluation.subjects import EvaluationError, Subject
 from annotate.goldsets.gold_set import GoldSet, objects_in
 from annotate.kinds.designs import STREAM
 from annotate.reports.evaluation_report import texts
+from corpora.core.arrow import pq
 from corpora.predictions.prediction_rows import EVERY_LABEL
 from corpora.storage.layout import corpus_dir, fetched_manifest
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from annotate.exchange.items import FILE_NAME, GOLD, Answer, Item, Object, ProjectError, Tool
+from corpora.core.arrow import pq
 from corpora.sources.compression import format_of
 
 CARD, INFOS = "README.md", ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")

@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.proportions import SLACK
@@ -20,6 +19,7 @@ from annotate.goldsets.export import Source
 from annotate.goldsets.unit_rows import or_none
 from annotate.models import Task
 from annotate.quality.answer_models import pairs_that_agree, second_opinions, vote_shares
+from corpora.core.arrow import pc
 from corpora.database.bulk_rows import map_rows
 from corpora.engines import votes_in
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from django.template.loader import render_to_string
 
 from annotate.exchange.row_files import write_lines, write_table
 from annotate.goldsets.card import head_of
 from annotate.goldsets.set_folder import FORMAT, VERSIONS, ExportError, replacing, write_with_card
+from corpora.core.arrow import pc, pq
 from corpora.core.languages import UND
 from corpora.core.records import columns_of
 from corpora.core.values import is_empty

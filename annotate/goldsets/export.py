@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from django.db.models import Count
 from django.db.models.functions import Coalesce
 
@@ -46,6 +45,7 @@ from annotate.models import Annotator, Judgment, Side, Task
 from annotate.quality import answer_models
 from annotate.quality.agreement_strata import contested_strata
 from annotate.reports.numbers import percent
+from corpora.core.arrow import pc
 from corpora.core.languages import UND
 from corpora.database.bulk_rows import map_rows
 from corpora.draws import part_draws

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from django.db import connection, transaction
 from django.template.loader import render_to_string
 
@@ -40,6 +38,7 @@ from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from annotate.quality.answer_models import values_of
+from corpora.core.arrow import pc, pq
 from corpora.core.masking import MASK
 from corpora.database.bulk_rows import CACHE_KIB, map_rows
 from corpora.storage.layout import manifest_of
@@ -333,7 +332,7 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
     content of the files does not depend on how the rows are split into batches.
     """
     waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
-    writers: dict[str, pq.ParquetWriter] = {}
+    writers: dict[str, Any] = {}
     with ExitStack() as files:
 
         def write(part: str, rows: pa.RecordBatch, *, is_last: bool = False) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from annotate.controls.chosen_concepts import buckets
 from annotate.core import stages
@@ -22,6 +21,7 @@ from annotate.kinds.kind import DOCUMENT
 from annotate.models import Judgment
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, numbers, table
+from corpora.core.arrow import pc
 from corpora.core.values import word_count
 from corpora.database.bulk_rows import map_rows
 from corpora.models import Vocabulary

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import tomlkit
 from django.conf import settings
 from django.template.loader import render_to_string
 
 from annotate.kinds.interface_language import label_name
 from annotate.reports.tables import many
+from corpora.core.arrow import pq
 from corpora.core.voters import VOTERS
 from corpora.system import VERSION
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from corpora.core.arrow import pq
 from corpora.core.languages import learn
 from corpora.storage.layout import digest_of, sync
 from corpora.system import VERSION, release

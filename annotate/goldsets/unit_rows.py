@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from django.db.models import Model
 from numpy.typing import NDArray
 
 from annotate.models import Judgment, Task, Transition, Unit
+from corpora.core.arrow import pc
 from corpora.database.bulk_rows import TIME, all_fetched, fetched, listed
 
 Places = NDArray[np.intp]

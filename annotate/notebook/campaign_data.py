@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from annotate import models
 from annotate.actions.action import Action, Cancelled, Encoder, Outcome, Progress, task_named
@@ -19,6 +18,7 @@ from annotate.figures import task_statistics
 from annotate.notebook.installation import AssayError, check_installed, own_keys
 from annotate.notebook.lazy_rows import Rows, database, of_dicts, of_files, outside_loop, readable_errors
 from corpora.core import CorpusError
+from corpora.core.arrow import pq
 from corpora.storage.layout import (
     Manifest,
     corpora_dir,

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
-from pyarrow.parquet import ParquetFile
 
 from annotate.actions.action import ActionError, Outcome, action
 from annotate.controls.pair_order import sets
@@ -21,6 +20,7 @@ from annotate.quality.guideline_versions import in_language
 from annotate.work.backlog import Progress
 from annotate.work.permit import Permit, Reading
 from annotate.work.routes import Routes
+from corpora.core.arrow import pq
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 from corpora.storage.layout import corpus_dir, fetched_manifest, write_whole
@@ -141,7 +141,7 @@ def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
     names = ["text", "language", *kind.fields] if manifest.fields else ["text"]
     rows: list[dict[str, Any]] = []
     for part in manifest.parts[:FEW_PARTS]:
-        batches = ParquetFile(corpus_dir(corpus) / "parts" / part.name).iter_batches(FEW_ROWS, columns=names)
+        batches = pq.ParquetFile(corpus_dir(corpus) / "parts" / part.name).iter_batches(FEW_ROWS, columns=names)
         rows += next(batches).to_pylist()
     row = next((row for row in rows if row.get("language") == language), rows[0])
     fields = {name: row[name] or "" for name in kind.fields}

@@ -49,7 +49,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from annotate.core.aggregation.answer_table import Answers, Ints, at_first, winners
 from annotate.core.agreement import coefficients
@@ -68,6 +67,7 @@ from annotate.quality.answer_models import (
     tabled,
     values_of,
 )
+from corpora.core.arrow import pc
 
 # If answers are label sets, at most this many units are measured, chosen at random. Nearly every answer is then a
 # different set, and a distance is computed for each pair of sets. For example, 500 units with three answers each have

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from annotate.core.aggregation import annotator_models
@@ -25,6 +24,7 @@ from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, proportion
 from annotate.core.measures import classification
 from annotate.models import Judgment, Task, Transition
+from corpora.core.arrow import pc
 from corpora.core.values import matching
 from corpora.database.bulk_rows import all_fetched, map_rows
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from django.conf import settings
 from django.db import connection, transaction
 
 from corpora.core import CorpusError
 from corpora.core import listed as listing
+from corpora.core.arrow import pc
 from corpora.core.voters import DEFAULT, Panel
 from corpora.database.bulk_rows import batched, insert, listed, plain, update
 from corpora.database.statements import Json

@@ -16,9 +16,8 @@ from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-import pyarrow.parquet as pq
-
 from corpora.core import CorpusError, TooManyRejected, listed
+from corpora.core.arrow import pq
 from corpora.core.languages import UND
 from corpora.engines import full_disk_explained
 from corpora.predictions.chat_endpoint import Endpoint, NoLogProbabilities, NoReply, Reply

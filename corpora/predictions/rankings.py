@@ -14,9 +14,9 @@ from math import fsum, isfinite
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from corpora.core import CorpusError, listed
+from corpora.core.arrow import pq
 from corpora.core.records import RecordError, read_number
 from corpora.engines import asking, full_disk_explained, texts
 from corpora.predictions.predictor_labels import check_name, find_imported

@@ -14,10 +14,9 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
+from corpora.core.arrow import pc, pq
 from corpora.sources.compression import ARROW_FILE, BAD_ZIP, FEATHER_1, Bound, Progress, unpacked_file
 from corpora.sources.text import NOT_UTF8, Cells, Fault
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from django.conf import settings
 
 from corpora.core import NAMED, CorpusError, TooManyRejected, listed
+from corpora.core.arrow import pq
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.sources.compression import BINARY, Progress, damage_explained

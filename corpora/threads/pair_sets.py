@@ -18,10 +18,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import scipy  # scipy loads its module `sparse` when it is first used.
 
 from corpora.core import CorpusError
+from corpora.core.arrow import pq
 from corpora.core.languages import LANGUAGES, code_of, published_code
 from corpora.engines import Store, texts
 from corpora.storage.intake import faulty, text_lines

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
+from corpora.core.arrow import pc, pq
 from corpora.core.records import RecordError, read_number, read_string
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Draw

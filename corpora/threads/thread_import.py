@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from django.conf import settings
 
 from corpora.core import CorpusError
+from corpora.core.arrow import pq
 from corpora.core.languages import UND, code_of
 from corpora.core.values import is_empty
 from corpora.core.voters import VOTERS

@@ -22,11 +22,10 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpora import system
 from corpora.core import CorpusError
+from corpora.core.arrow import pc, pq
 from corpora.core.voters import VOTERS, Voter, voter_versions, voters_with
 from corpora.engines import full_disk_explained, spread
 from corpora.storage import layout

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from annotate.controls import chosen_concepts
 from annotate.goldsets import form_extras
@@ -18,6 +16,7 @@ from annotate.goldsets.set_folder import SUMS
 from annotate.goldsets.unit_rows import content
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 from annotate.kinds.concept_kind import version_of
+from corpora.core.arrow import pc, pq
 from corpora.core.languages import published_code
 from corpora.sources import eurlex
 
