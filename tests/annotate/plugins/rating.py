@@ -21,7 +21,7 @@ class Measures(choice.Measures):
         yield from super().rows()
 
 
-def middle(answers, order=(), asked=0):
+def middle(answers, order=(), people=0):
     """Return the median. Return None if two people differ widely, so that an adjudicator decides."""
     numbers = sorted(map(int, answers))
     return str(numbers[len(numbers) // 2]) if numbers and numbers[-1] - numbers[0] <= NEAR else None
