@@ -33,26 +33,26 @@ ROWS = [{"name": name, "count": number} for name, number in CELLS]
     ],
 )
 def test_the_address_sorts_a_table_and_unknown_values_come_last(order, expected):
-    letters = table("letters", HEADS, ROWS, slug="t", asked=order)
+    letters = table("letters", HEADS, ROWS, slug="t", sort=order)
     assert "".join(row[0].shown for row in letters.rows) == expected
 
 
 def test_totals_stay_below_the_rows_and_a_pickled_table_has_its_rows_and_is_sorted():
     below = {"name": Cell("all", "A"), "count": Cell("1,020", 1020)}
-    letters = table("letters", HEADS, ROWS, total=[below], slug="t", asked="t.-count")
+    letters = table("letters", HEADS, ROWS, total=[below], slug="t", sort="t.-count")
     assert [row[0].shown for row in letters.rows] == ["b", "c", "a", "all"]
-    plain = table("letters", HEADS, ROWS, asked=".name")
+    plain = table("letters", HEADS, ROWS, sort=".name")
     assert [row[0].shown for row in plain.rows] == ["b", "a", "c"]
     assert {(head.sort, head.aria) for head in plain.headings} == {("", "")}
     heads = [HEADS[0], Column("count", "how many", NUMBER, lambda row: row["count"])]
-    restored = pickle.loads(pickle.dumps(table("letters", heads, ROWS, slug="t", asked="t.-count")))
+    restored = pickle.loads(pickle.dumps(table("letters", heads, ROWS, slug="t", sort="t.-count")))
     assert [row[0].shown for row in restored.rows] == ["b", "c", "a"]
     assert [head.aria for head in restored.headings] == ["", "descending"]
 
 
 def test_a_heading_links_to_its_order_and_then_to_the_reverse():
     def links(order):
-        letters = table("letters", HEADS, ROWS, slug="t", asked=order)
+        letters = table("letters", HEADS, ROWS, slug="t", sort=order)
         return [(head.sort, head.aria) for head in letters.headings]
 
     assert links("") == [("t.name", ""), ("t.-count", "")]
