@@ -197,7 +197,7 @@ print(json.dumps([dataset.metadata.issues.report(), labels]))
 
 def test_the_validator_of_croissant_accepts_a_set_and_reads_its_rows(export):
     program = [sys.executable, "-c", VALIDATION, export() / "croissant.json"]
-    report = subprocess.run(program, capture_output=True, check=True).stdout
+    report = subprocess.run(program, stdout=subprocess.PIPE, check=True).stdout
     assert json.loads(report.splitlines()[-1]) == ["", ["bad", "good"]]
 
 
