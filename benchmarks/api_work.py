@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from contextlib import redirect_stdout
 
 import django
 
@@ -17,7 +18,9 @@ from tests.annotate.access.world import World  # noqa: E402
 @transaction.atomic
 def main(cases: int) -> None:
     logging.disable(logging.WARNING)  # of each request that is refused
-    for operation in api_cases.run(World(), cases):
+    with redirect_stdout(sys.stderr):
+        world = World()
+    for operation in api_cases.run(world, cases):
         missed = operation.statuses[404]
         row = {
             "operation": operation.operation,

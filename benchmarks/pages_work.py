@@ -127,12 +127,7 @@ def pages() -> None:
         "tests": ("manager", reverse("manage-tests", args=[NAME])),
         "agreement, beforehand": ("manager", reverse("manage-agreement", args=[NAME])),
         "agreement": ("manager", reverse("manage-agreement", args=[NAME]) + "?show=1"),
-        "admin: units": ("manager", reverse("admin:annotate_unit_changelist")),
-        "admin: judgments": ("manager", reverse("admin:annotate_judgment_changelist")),
-        "admin: a unit": ("manager", reverse("admin:annotate_unit_change", args=[waiting.pk])),
         "admin: annotators": ("manager", reverse("admin:annotate_annotator_changelist")),
-        "admin: tasks": ("manager", reverse("admin:annotate_task_changelist")),
-        "admin: a task": ("manager", reverse("admin:annotate_task_change", args=[task.pk])),
     }
     times = {}
     for name, (username, address) in addresses.items():
