@@ -248,7 +248,7 @@ class Task(_Options, LoadedRow):
 
     @cached_property
     def hooks(self) -> Mapping[str, list[QualityControl]]:
-        """For each hook for annotation, the quality controls that have it and that the task's options switch on."""
+        """Map each annotation hook to the quality controls that implement it and are enabled in the task's options."""
         hooks: dict[str, list[QualityControl]] = defaultdict(list)
         has = self.options.get
         for control in self.kind.quality_controls:

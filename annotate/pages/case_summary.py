@@ -169,7 +169,8 @@ def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
 # --- The order of the cases that wait for an adjudicator.
 #
 # Sorting tens of thousands of cases takes longer than showing one of them. Each process therefore keeps the order of a
-# few long lists. Before it is used, the cases that have moved since are found by their transitions, and placed again.
+# few long lists. Before using a cached order, it looks up the cases whose stage has changed since then, by their
+# transitions, and sorts only those again.
 
 
 LONG = 1_000  # minimum number of cases in a list that is kept

@@ -271,7 +271,7 @@ class NewPasswordEndsTheRest:
 
 
 def wrong_passwords(username: str) -> int:
-    """Return the total number of wrong passwords that were entered recently for a user name, from all addresses."""
+    """Return the number of recent failed logins for a user name, across all IP addresses."""
     attempts = AccessAttempt.objects.filter(username=username)
     return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
 

@@ -53,8 +53,9 @@ def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     queues have changed. If the new count cannot be stored because a different process is writing to the database, the
     old count is returned.
 
-    Annotators must not be able to trigger an earlier count. While they are stopped, the number is 0, but the cached row
-    is kept. Otherwise, they could obtain an exact count by withdrawing their consent and giving it again.
+    Annotators must not be able to force a recount before the cached count expires. While they are stopped, the number
+    is 0, but the cached row is kept. Otherwise, they could obtain an exact count by withdrawing their consent and
+    giving it again.
     """
     if not permits:
         return []

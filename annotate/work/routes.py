@@ -255,7 +255,7 @@ PAUSED, FULL = "paused", "full"  # a person is paused in a task; replaces the ro
 
 
 def _standing(tasks: Iterable[Task]) -> tuple[dict[int, set[int]], dict[int, dict[int, str]]]:
-    """Return two mappings by task: the people who are paused, and the role of each member."""
+    """Return two dicts keyed by task: the people who are paused, and the role of each member."""
     is_full = When(quota__lte=F("answered"), then=Value(FULL))
     paused = Pause.objects.filter(task__in=tasks, lifted_at=None).order_by()
     answers = Judgment.objects.live().answers().filter(annotator=OuterRef("annotator"), unit__task=OuterRef("task"))

@@ -62,9 +62,9 @@ class ValueFault(ValueError):
 
 
 def tidy(text: str) -> str:
-    """Return the text in NFC, with single plain spaces and none at the start or end.
+    """Return the text in NFC, with whitespace collapsed to single spaces and stripped from both ends.
 
-    Zero-width spaces and marks of the byte order, which nobody can see, are removed.
+    Zero-width spaces and byte order marks are removed, because they are invisible.
     """
     if text.isascii():
         return text.strip() if "  " not in text else _SPACES.sub(" ", text).strip()

@@ -160,7 +160,7 @@ def _has_one_value_per_line(start: bytes) -> bool:
 # The characters that matter outside of a string and inside of one.
 _MARK = re.compile(rb'["{}\[\]\n]')
 _IN_STRING = re.compile(rb'["\\\n]')
-# An object without nested objects and lists. The quantifiers are possessive, so that a match takes linear time.
+# An object with no nested objects or lists. The quantifiers are possessive, so matching takes linear time.
 _FLAT = re.compile(rb'\{[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+\}', re.DOTALL)
 
 

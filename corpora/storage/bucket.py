@@ -72,7 +72,7 @@ def _published(name: str) -> bytes | None:
 
 
 def _kept(directory: Path) -> bytes | None:
-    """Return the JSON object whose files are in the folder of a corpus."""
+    """Return the published JSON whose files are already in the folder of a corpus; None if there is none."""
     with suppress(FileNotFoundError):
         return (directory / PUBLISHED).read_bytes()
     return None

@@ -76,12 +76,11 @@ def join(store: Store, staged: Path) -> None:
 
 
 def find_circles(store: Store) -> None:
-    """Create the table `circles` of the messages that answer each other in a cycle.
+    """Create the table `circles` of the messages whose replies form a cycle.
 
-    In each round, every link is replaced with one that reaches twice as far, and links that pass the start of a thread
-    are removed. A thread of 100,000 messages therefore takes 17 rounds. If a round removes no link, all remaining links
-    lead into cycles. As soon as the links reach at least as many messages as there are links, each of them ends on a
-    cycle.
+    Each round doubles the length of every link and removes the links that run past the start of a thread. A thread of
+    100,000 messages therefore takes 17 rounds. If a round removes no link, all remaining links lead into cycles. Once
+    their length is at least the number of remaining links, every link ends inside a cycle.
     """
     store.keep("links", "messages_linked")
     distance, previous = 1, -1

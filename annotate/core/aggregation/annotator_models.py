@@ -265,7 +265,8 @@ def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Float
 
 
 def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
-    """Run EM for up to `rounds` rounds, or until three rounds change no start's log-likelihood by more than `enough`.
+    """Run EM for up to `rounds` rounds. Stop early once no start's log-likelihood has changed by more than `enough`
+    over the last three rounds.
 
     Without `heat`, every third round takes an accelerated step. The posterior of `now` is overwritten rather than
     copied, because it is large if there are millions of answers.

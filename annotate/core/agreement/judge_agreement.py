@@ -159,11 +159,11 @@ class AlternativeAnnotatorTest:
 def alternative_annotator_test(answers: Answers, judge: Ints, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
     """Test whether the judge can replace an annotator.
 
-    The judge may be worse than an annotator by epsilon, because it saves work. The score of an answer is the share of
-    the others' answers that are the same. On each unit, W_f is 1 if the judge's score is at least as high as that of
-    the annotator who is left out, and 0 if not. W_h is 1 if the annotator's score is at least as high as the judge's,
-    and 0 if not. For each annotator with LEAST_UNITS or more units, a one-sided t-test tests the hypothesis that the
-    mean of W_h - W_f is epsilon or more. The p-values are adjusted by the method of Benjamini and Yekutieli.
+    Because the judge saves work, it may be worse than an annotator by up to epsilon. The score of an answer is the
+    share of the others' answers that are the same. On each unit, W_f is 1 if the judge's score is at least as high as
+    that of the annotator who is left out, and 0 if not. W_h is 1 if the annotator's score is at least as high as the
+    judge's, and 0 if not. For each annotator with LEAST_UNITS or more units, a one-sided t-test tests the hypothesis
+    that the mean of W_h - W_f is epsilon or more. The p-values are adjusted by the method of Benjamini and Yekutieli.
 
     answers: people's answers, for U units and K labels.
     judge: index of the judge's label of each unit in `answers.labels`, or -1 if the unit has none, (U,).

@@ -37,7 +37,7 @@ def too_few(least: int, number: int, kind: str = "") -> str:
 class Figure(NamedTuple):
     """A measure with its 95% interval.
 
-    reason: why the value or the interval is None. If both exist, it states what the value leaves out, or is empty.
+    reason: why the value or the interval is None. If both exist, a note on what the value leaves out, or "".
     """
 
     value: float | None
