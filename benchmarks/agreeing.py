@@ -9,47 +9,12 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
-from typing import NamedTuple
 
 from benchmarks.tables import share, show
 
-
-class World(NamedTuple):
-    """labels: their number. The first is frequent, and the others share the fraction `rare` of units; answers, errors:
-    keys of ANSWERS and ERRORS."""
-
-    labels: int
-    rare: float
-    answers: str
-    errors: str
-
-
-# Answers of a unit -> share of units with this number.
-ANSWERS = {"2": {2: 1.0}, "3": {3: 1.0}, "uneven": {2: 0.6, 3: 0.3, 5: 0.1}}
-# The error rates where the frequent label is true, and where a rare one is. None: random answers.
-ERRORS = {
-    "miss 20%, by mistake 0.2%": (0.002, 0.2),
-    "miss 20%, by mistake 1%": (0.01, 0.2),
-    "5% either way": (0.05, 0.05),
-    "20% either way": (0.2, 0.2),
-    "by chance": None,
-}
 UNITS = (20, 50, 100, 200, 1000)
 SET_UNITS = (10, 30, 100, 300)  # of answers that are sets of labels
-RARE = (0.005, 0.01, 0.05, 0.1, 0.3, 0.5)
-WORLDS = [World(*values) for values in product((2, 3, 5), RARE, ANSWERS, ERRORS)]
 LEAST_DRAWS = 100  # with an interval; worlds with fewer do not count for the lowest coverage
-
-
-class Row(NamedTuple):
-    """Draws of `units` units from one world: how many have intervals, how many of these cover, their total width."""
-
-    measure: str
-    world: World
-    units: int
-    intervals: int
-    covers: int
-    widths: float
 
 
 def add_options(parser) -> None:
@@ -57,7 +22,7 @@ def add_options(parser) -> None:
 
 
 def run(folder, options) -> None:
-    from benchmarks.agreeing_work import rows, set_row
+    from benchmarks.agreeing_work import WORLDS, rows, set_row
 
     with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
         work = partial(rows, sizes=UNITS, draws=options.agreeing_draws, seed=options.seed)
@@ -71,7 +36,7 @@ def run(folder, options) -> None:
         show("alpha with MASI, one to seven of 400 labels", ["answers", "units", "cover", "width"], table)
 
 
-def report(rows: list[Row], draws: int) -> None:
+def report(rows, draws: int) -> None:
     for measure in dict.fromkeys(row.measure for row in rows):
         group = [row for row in rows if row.measure == measure]
         _by_size_and_rarity(measure, group, draws)
@@ -80,9 +45,9 @@ def report(rows: list[Row], draws: int) -> None:
         show(f"{measure}: the lowest", ["labels, rare, answers, errors", "units", "given", "cover"], table)
 
 
-def _by_size_and_rarity(measure: str, rows: list[Row], draws: int) -> None:
+def _by_size_and_rarity(measure: str, rows, draws: int) -> None:
     table = []
-    for units, rare in product(UNITS, RARE):
+    for units, rare in product(UNITS, sorted({row.world.rare for row in rows})):
         group = [row for row in rows if row.units == units and row.world.rare == rare]
         intervals = sum(row.intervals for row in group)
         coverages = [row.covers / row.intervals for row in group if row.intervals >= LEAST_DRAWS]

@@ -1,8 +1,9 @@
-"""Draws from one population of agreeing.py, and the coefficients of all its units."""
+"""The populations of agreeing.py, draws from one of them, and the coefficients of all its units."""
 
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from math import factorial, prod
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -11,7 +12,42 @@ from annotate.core.aggregation.answer_table import Answers
 from annotate.core.agreement import coefficients
 from annotate.core.agreement.coefficients import Measure
 from annotate.core.estimation.resampling import LEAST_UNITS, percentiles
-from benchmarks.agreeing import ANSWERS, ERRORS, WORLDS, Row, World
+
+
+class World(NamedTuple):
+    """labels: their number. The first is frequent, and the others share the fraction `rare` of units; answers, errors:
+    keys of ANSWERS and ERRORS."""
+
+    labels: int
+    rare: float
+    answers: str
+    errors: str
+
+
+# Answers of a unit -> share of units with this number.
+ANSWERS = {"2": {2: 1.0}, "3": {3: 1.0}, "uneven": {2: 0.6, 3: 0.3, 5: 0.1}}
+# The error rates where the frequent label is true, and where a rare one is. None: random answers.
+ERRORS = {
+    "miss 20%, by mistake 0.2%": (0.002, 0.2),
+    "miss 20%, by mistake 1%": (0.01, 0.2),
+    "5% either way": (0.05, 0.05),
+    "20% either way": (0.2, 0.2),
+    "by chance": None,
+}
+RARE = (0.005, 0.01, 0.05, 0.1, 0.3, 0.5)
+WORLDS = [World(*values) for values in product((2, 3, 5), RARE, ANSWERS, ERRORS)]
+
+
+class Row(NamedTuple):
+    """Draws of `units` units from one world: how many have intervals, how many of these cover, their total width."""
+
+    measure: str
+    world: World
+    units: int
+    intervals: int
+    covers: int
+    widths: float
+
 
 REPLICATES = 500
 ALPHA = ("alpha", "alpha, percentile bootstrap")

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.agreeing import WORLDS, World
-from benchmarks.agreeing_work import OTHERS, measures, populate, rows, set_row, truths
+from benchmarks.agreeing_work import OTHERS, WORLDS, World, measures, populate, rows, set_row, truths
 
 pytestmark = pytest.mark.slow
 

@@ -160,7 +160,7 @@ def _check(item: Item) -> None:
             if isinstance(label, Span) and not 0 <= label.start < label.end:
                 raise ProjectError(f"Item {item.key} has a span from {label.start} to {label.end}. Correct it.")
             if not isinstance(label.label if isinstance(label, Span) else label, str):
-                raise TypeError(f"a label of item {item.key} is not a text")
+                raise TypeError(f"a label of item {item.key} is not text")
             checked("label", _named(label))
 
 

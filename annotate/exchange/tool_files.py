@@ -88,7 +88,7 @@ def write_label_studio(folder: Path, gold: GoldSet) -> dict[str, str]:
 def _task(row: Object, gold: GoldSet) -> Object:
     annotations = []
     for person, answer, at in gold.answers_of(row, gold=True):
-        # The tool refuses persons without an account and sets its own times, so the result's metadata contain both.
+        # The tool refuses people without an account and sets its own times, so the result's metadata contain both.
         meta = {"annotator": [person], **({"answered_at": [at]} if at else {})}
         where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": meta}
         labels = gold.labels(answer)

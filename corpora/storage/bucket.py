@@ -71,8 +71,8 @@ def _published(name: str) -> bytes | None:
             return None
 
 
-def _kept(directory: Path) -> bytes | None:
-    """Return the published JSON whose files are already in the folder of a corpus; None if there is none."""
+def _local_copy(directory: Path) -> bytes | None:
+    """Return the JSON object that was last published from, or fetched into, a folder; None if there is none."""
     with suppress(FileNotFoundError):
         return (directory / PUBLISHED).read_bytes()
     return None
@@ -107,7 +107,7 @@ def manifest_bytes(name: str, directory: Path) -> bytes:
 
 def is_current(name: str, directory: Path) -> bool:
     """Return whether the folder of a corpus contains what is published."""
-    return _published(name) == _kept(directory)
+    return _published(name) == _local_copy(directory)
 
 
 def fetch(name: str, directory: Path) -> None:
@@ -119,7 +119,7 @@ def fetch(name: str, directory: Path) -> None:
     if content is None and (directory / PUBLISHED).exists():  # another server deleted the corpus
         (directory / "manifest.json").unlink(missing_ok=True)
         (directory / PUBLISHED).unlink()
-    if content is None or content == (local := _kept(directory)):
+    if content is None or content == (local := _local_copy(directory)):
         return
     manifest, files = _parsed(name, content)
     old = _parsed(name, local)[1]
@@ -172,7 +172,7 @@ def publish(name: str, directory: Path, manifest: dict[str, Any], paths: Iterabl
     """
     from pyarrow.fs import LocalFileSystem, copy_files
 
-    local = _kept(directory)
+    local = _local_copy(directory)
     old = _parsed(name, local)[1]
     files = {path: old.get(path) or _synced_digest(directory / path) for path in sorted(paths)}
     content = json.dumps({"manifest": manifest, "files": files}, ensure_ascii=False, indent=1).encode()
