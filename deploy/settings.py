@@ -234,7 +234,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
-    {"NAME": "annotate.work.accounts.NewPasswordEndsTheRest"},
+    {"NAME": "annotate.work.accounts.RevokeOnPasswordChange"},
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.access"

@@ -223,7 +223,7 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
     ]
     return {
         "waiting": adjudication.to_adjudicate(task, annotator).count(),
-        "for_others": adjudication.for_others_told(task, annotator),
+        "for_others": adjudication.visible_for_others(task, annotator),
         "pages": pages.num_pages,
         "units": units,
     }
@@ -232,7 +232,7 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
 @resource("GET", "adjudicate", "Get a unit with all information that an adjudicator may see", DossierSerializer)
 def dossier(request: Request, annotator: Annotator, task: Task, unit: int) -> dict[str, Any]:
     """The unit must be waiting for an adjudicator or must have been decided by one."""
-    return dossier_row(adjudication.shown(task, annotator, unit), annotator)
+    return dossier_row(adjudication.visible_unit(task, annotator, unit), annotator)
 
 
 @resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)
@@ -240,7 +240,7 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
     """A random sample of settled units goes to a second adjudicator. If you send the same decision again, the response
     is the stored decision. A different decision is refused until you undo the first one.
     """
-    case, fields = adjudication.shown(task, annotator, unit), sent(SettleSerializer, request.data)
+    case, fields = adjudication.visible_unit(task, annotator, unit), sent(SettleSerializer, request.data)
     label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
     answer = adjudication.read_decision(task.kind, [label], reason, comment, is_sure=sure)
     return adjudication.settle(annotator, case.pk, answer)
@@ -251,7 +251,7 @@ def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Ju
     """If you send the same decision again, the response is the stored decision. A different decision is refused until
     you undo the first one.
     """
-    case, fields = adjudication.shown(task, annotator, unit), sent(DiscardSerializer, request.data)
+    case, fields = adjudication.visible_unit(task, annotator, unit), sent(DiscardSerializer, request.data)
     return adjudication.discard(annotator, case.pk, fields["reason"], fields["comment"])
 
 

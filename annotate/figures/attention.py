@@ -11,7 +11,7 @@ from annotate.figures import annotator_statistics, task_statistics
 from annotate.figures.figure_cache import PATIENCE, BeingCountedError, figures
 from annotate.figures.queue_states import queue_states_of
 from annotate.models import Flag, Job, Task
-from annotate.work.accounts import waiting_requests
+from annotate.work.accounts import pending_requests
 from annotate.work.adjudication import adjudicator_counts
 
 FEW = 5  # maximum number of stalled queues of each task, and of failed jobs
@@ -96,7 +96,7 @@ def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> A
     able = adjudicator_counts(tasks.values()) if deciding else {}
     result = Attention(
         flags=Flag.objects.open().count(),
-        requests=waiting_requests().count(),
+        requests=pending_requests().count(),
         failed=list(Job.objects.failed()[:FEW]),
         entries=[
             *(Entry(row, "paused") for row in rows if row["newly_paused"]),

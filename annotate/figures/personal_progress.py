@@ -18,7 +18,7 @@ from annotate.controls.qualification import FAILED, Standing, states
 from annotate.core import stages
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Task
-from annotate.work.eligible import waiting, with_free_place
+from annotate.work.eligible import waiting_units, with_free_place
 from annotate.work.permit import Permit, midnight
 from corpora.models import Item
 
@@ -192,7 +192,7 @@ def why_empty(permit: Permit) -> str:
         return _why_not_qualified(states(permit))
     if reason := not_a_reader(permit):
         return reason
-    units = waiting(permit)
+    units = waiting_units(permit)
     if with_free_place(units).exists():
         return _("An item has just become available. Check again.")
     if units.exists():

@@ -61,7 +61,7 @@ def languages(request: UserRequest) -> HttpResponse:
     level-ID: level to grant for the request with this primary key, if it differs from the requested level
     """
     if request.method == "GET":
-        rows = [(row, label_name(row.language)) for row in work.waiting_requests()]
+        rows = [(row, label_name(row.language)) for row in work.pending_requests()]
         return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(work.LEVELS)})
     check_right(request.user, "people")
     if (granted_pk := whole_number(request.POST.get("grant"))) is not None:

@@ -46,7 +46,7 @@ from annotate.quality import agreement_report, agreement_statistics, preference_
 from annotate.reports.tables import Cell, Table, many
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
-from annotate.work.adjudication import adjudicates_in, waiting_in
+from annotate.work.adjudication import adjudicates_in, waiting_counts
 from annotate.work.task_settings import is_extendable
 
 # Number of bootstrap replicates. Pages must be fast, so `assay agreement` uses more.
@@ -102,7 +102,7 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
 def _to_adjudicate(request: UserRequest, task: Task) -> int:
     """Return the number of cases that the user may decide, or 0 if the user is not an adjudicator of the task."""
     annotator = annotator_of(request.user)
-    return waiting_in(annotator, [task]).get(task.pk, 0) if annotator and adjudicates_in(annotator, task) else 0
+    return waiting_counts(annotator, [task]).get(task.pk, 0) if annotator and adjudicates_in(annotator, task) else 0
 
 
 def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:

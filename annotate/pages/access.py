@@ -32,7 +32,7 @@ from annotate.actions.action import ActionError
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, Delivery, Job, Membership, Task, Webhook
 from annotate.work.accounts import is_manager, may_change_all
-from annotate.work.adjudication import check_willing
+from annotate.work.adjudication import check_may_adjudicate
 from annotate.work.membership import check_member
 from annotate.work.people_file import BadTable
 from annotate.work.permit import NO_ADJUDICATOR, NO_ANNOTATOR, NOT_A_MEMBER, permit_of, task_for_work
@@ -92,7 +92,7 @@ def _manager_with(*permissions: str, in_task: bool = False) -> Right:
 RIGHTS: dict[str, Right] = {
     "annotate": lambda user, annotator, manages: annotator is not None,
     "read": lambda user, annotator, manages: annotator is not None or is_manager(user),
-    # check_willing also checks the role in the task.
+    # check_may_adjudicate also checks the role in the task.
     "adjudicate": lambda user, annotator, manages: annotator is not None,
     "manage": lambda user, annotator, manages: is_manager(user) or manages,
     "decide": _manager_with("change_task", in_task=True),
@@ -187,7 +187,7 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                 check_member(annotator, task)
             if right == "adjudicate":
                 assert annotator is not None
-                check_willing(annotator, arguments["task"])
+                check_may_adjudicate(annotator, arguments["task"])
             return view(request, *([annotator] if right in OF_ANNOTATORS else []), **arguments)
 
         return checked

@@ -130,7 +130,7 @@ choose_language = login_not_required(require_POST(set_language))
 def _rules_for_new_account() -> str:
     """Return the help text for a first password. The account has no sessions or API tokens that it would end."""
     rules = [
-        rule for rule in get_default_password_validators() if not isinstance(rule, accounts.NewPasswordEndsTheRest)
+        rule for rule in get_default_password_validators() if not isinstance(rule, accounts.RevokeOnPasswordChange)
     ]
     return str(password_validators_help_text_html(rules))
 

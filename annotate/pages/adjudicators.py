@@ -26,7 +26,7 @@ from annotate.pages.access import CONFLICT, UserRequest, may, status_of, whole_n
 from annotate.pages.item_view import record
 from annotate.pages.keyboard_shortcuts import adjudication_keys
 from annotate.work import adjudication, answer_changes
-from annotate.work.adjudication import check_willing
+from annotate.work.adjudication import check_may_adjudicate
 from annotate.work.moves import seen
 from annotate.work.routes import is_language
 
@@ -68,7 +68,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         judgments = [judgment for judgment in judgments if judgment.pk <= decided.pk]
         moves = moves.exclude(at__gte=decided.answered_at)
     if unit.stage == stages.ADJUDICATION and not own_judgment:
-        check_willing(annotator, unit.task, to_read_more=True)
+        check_may_adjudicate(annotator, unit.task, opens_unit=True)
     stored = [
         *(judgment.label for judgment in judgments),
         own_judgment.label if own_judgment else "",
@@ -131,7 +131,7 @@ def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tupl
 
     `cells` are the cells of the unit's row in the list of cases, as (heading, text) tuples.
     """
-    cases = adjudication.of_one_text(unit, annotator, label_name)
+    cases = adjudication.with_same_text(unit, annotator, label_name)
     return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in cases]
 
 
@@ -163,7 +163,7 @@ class Row:
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
     unit_list = list(units)
-    agreed = adjudication.agreed(unit_list, annotator)
+    agreed = adjudication.agreed_labels(unit_list, annotator)
     return [
         Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.rows(unit_list, annotator, label_name)
     ]
@@ -223,7 +223,7 @@ class Cut:
         """Return the sort key and the primary key of each unit, in order."""
         if self == Cut():
             return case_summary.order(task, annotator)
-        return adjudication.places(self.units(task, annotator), annotator)
+        return adjudication.sort_keys(self.units(task, annotator), annotator)
 
 
 LONG = 1_000  # minimum number of cases for caching the numbers at the filters
@@ -274,7 +274,7 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     previous, next: primary keys of the units before and after it, None at the ends of the list
     first: primary key of the first unit in the list other than this unit; None if there is none
     """
-    positions, own_position = cut.order(unit.task, annotator), adjudication.place_of(unit, annotator)
+    positions, own_position = cut.order(unit.task, annotator), adjudication.sort_key(unit, annotator)
     index = bisect_left(positions, (own_position,))
     is_listed = index < len(positions) and positions[index][1] == unit.pk
     after = index + is_listed
@@ -344,7 +344,7 @@ def cases(
     task: Task,
     *,
     refusal: Exception | None = None,
-    outcome: adjudication.Together | None = None,
+    outcome: adjudication.BulkResult | None = None,
 ) -> HttpResponse:
     """Show the list of cases.
 
@@ -362,7 +362,7 @@ def cases(
         "cut": cut,
         "query": cut.query(),
         **filters(task, annotator, cut),
-        "for_another": for_another(adjudication.for_others_told(task, annotator)),
+        "for_another": for_another(adjudication.visible_for_others(task, annotator)),
         "heads": () if all(unit.blind for unit in units) else task.kind.pages.list_heads,
         "page": page,
         "rows": rows,
@@ -388,7 +388,7 @@ def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int
 
     A unit that may still be handed out to annotators is not shown.
     """
-    case = adjudication.shown(task, annotator, unit)
+    case = adjudication.visible_unit(task, annotator, unit)
     if request.method == "GET":
         return _case_page(request, annotator, case)
     if "do" in request.POST:

@@ -113,7 +113,7 @@ def _anything_for(permit: Permit) -> bool:
     """
     if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
-    return eligible.with_free_place(eligible.waiting(permit)).exists()
+    return eligible.with_free_place(eligible.waiting_units(permit)).exists()
 
 
 def queue(request: UserRequest, permit: Permit) -> HttpResponse:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from annotate.core import stages
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Transition, Unit
-from annotate.work.adjudication import Place, places
+from annotate.work.adjudication import SortKey, sort_keys
 
 MOST_SHOWN = 80  # maximum number of characters of an answer in the summary of a case
 MOST_USUAL = 9  # number of languages, one for each digit key
@@ -176,7 +176,7 @@ def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
 LONG = 1_000  # minimum number of cases in a list that is kept
 KEPT = 4  # number of lists that are kept
 
-Order = list[tuple[Place, int]]  # the sort key and the primary key of each case, in order
+Order = list[tuple[SortKey, int]]  # the sort key and the primary key of each case, in order
 # Task and adjudicator -> the last transition when the list was read, and the list.
 _kept: OrderedDict[tuple[int, int], tuple[int, Order]] = OrderedDict()
 _lock = Lock()
@@ -191,7 +191,7 @@ def order(task: Task, annotator: Annotator) -> Order:
         cases = _moved(cases, waiting, annotator, read_until)
     # If transactions ended in a different order than they began, a transition may have been missed.
     if read_until > last or len(cases) != waiting.count():
-        cases = places(waiting, annotator)
+        cases = sort_keys(waiting, annotator)
     with _lock:
         if len(cases) >= LONG:
             _kept[key] = last, cases
@@ -208,6 +208,6 @@ def _moved(cases: Order, waiting: QuerySet[Unit], annotator: Annotator, read_unt
     recent = Transition.objects.filter(pk__gt=read_until).order_by()
     moved = set(recent.values_list("unit_id", flat=True))
     cases = [case for case in cases if case[1] not in moved] if moved else cases
-    for case in places(waiting.filter(pk__in=moved), annotator):
+    for case in sort_keys(waiting.filter(pk__in=moved), annotator):
         insort(cases, case)
     return cases

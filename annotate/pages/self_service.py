@@ -328,7 +328,7 @@ def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:
     if request.method == "POST":
         language, message = request.POST.get("language", ""), request.POST.get("words", "")
         try:
-            accounts.ask_for_language(annotator, language, whole_number(request.POST.get("level")), message)
+            accounts.request_language(annotator, language, whole_number(request.POST.get("level")), message)
         except InvalidAnswer as error:
             refusal = error
         else:

@@ -92,7 +92,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
     trials = _by_task(annotator, [task for task in tasks if task.test_items])
     done = progress_in(own_permits)
     adjudicated = [permit.task for permit in own_permits if permit.adjudicates]
-    waiting = adjudicating.waiting_in(annotator, adjudicated) if adjudicated else {}
+    waiting = adjudicating.waiting_counts(annotator, adjudicated) if adjudicated else {}
     used, titles = personal_progress.last_used(annotator), Counter(task.title for task in tasks)
     rows = []
     for permit, progress in zip(own_permits, done, strict=True):

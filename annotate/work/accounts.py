@@ -1,4 +1,4 @@
-"""Accounts of managers and annotators, their passwords, invitations, preferences and language requests."""
+"""Manager and annotator accounts: passwords, invitations, preferences and language requests."""
 
 import hashlib
 import os
@@ -39,17 +39,17 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     rows: the annotators.
     by: manager who adds them, None for the command line.
 
-    Returns (annotator, token) pairs. The token is that of the invitation link, or None for an existing annotator.
+    Returns (annotator, token) pairs. The token belongs to the invitation link. It is None for an existing annotator.
 
-    Raise NotAllowed if `by` is not allowed to change one of the annotators, and BadTable if a new user name differs
-    from an existing one only in case.
+    Raise NotAllowed if `by` may not change one of the annotators, and BadTable if a new user name differs from an
+    existing one only in case.
     """
     names = [row.username for row in rows]
     existing = set(User.objects.values_list("username", flat=True))
-    folded = {username.casefold(): username for username in existing}  # databases fold only ASCII letters
-    twins = [(name, folded[name.casefold()]) for name in names if name not in existing and name.casefold() in folded]
-    if twins:
-        raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in twins))
+    folded = {username.casefold(): username for username in existing}  # SQLite folds the case of ASCII letters only
+    clashes = [(name, folded[name.casefold()]) for name in names if name not in existing and name.casefold() in folded]
+    if clashes:
+        raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in clashes))
     check_may_change(by, User.objects.filter(username__in=names))
     created = []
     for row in rows:
@@ -58,26 +58,26 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
             user.set_unusable_password()
         annotator, _ = Annotator.objects.get_or_create(user=user)
         annotator.user = user
-        _take_over(annotator, row)
+        _apply_row(annotator, row)
         created.append((annotator, invite(annotator) if new else None))
     return created
 
 
 @transaction.atomic
 def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
-    """Replace an annotator's name, email address, languages and role with the values of a row, even if they are empty.
+    """Replace an annotator's name, email address, languages and role with a row's values, including empty ones.
 
-    Raise NotAllowed if `by` is not allowed to change the annotator.
+    Raise NotAllowed if `by` may not change the annotator.
     """
     check_may_change(by, [annotator.user])
     # Without this lock, two managers could add the same language at the same time.
     annotator.one_at_a_time()
     annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
-    _take_over(annotator, row)
+    _apply_row(annotator, row)
 
 
-def _take_over(annotator: Annotator, row: Row) -> None:
-    """Store a row's values. Empty values leave stored values unchanged, except that languages are always replaced."""
+def _apply_row(annotator: Annotator, row: Row) -> None:
+    """Store a row's values. An empty value leaves the stored value unchanged. The languages are always replaced."""
     user = annotator.user
     if row.name:
         user.first_name, _, user.last_name = row.name.partition(" ")
@@ -97,8 +97,8 @@ def _take_over(annotator: Annotator, row: Row) -> None:
 def add_manager(username: str) -> tuple[User, str | None]:
     """Create a superuser, or make an existing account a superuser.
 
-    Returns the user and a generated password, which must be shown now because only its hash is stored. For an existing
-    account, which keeps its password, the returned password is None.
+    Returns the user and a generated password. Show it now, because only its hash is stored. An existing account keeps
+    its password, and None is returned instead.
     """
     user, new = User.objects.get_or_create(username=username)
     user.is_staff = user.is_superuser = user.is_active = True
@@ -106,13 +106,13 @@ def add_manager(username: str) -> tuple[User, str | None]:
     if password:
         user.set_password(password)
     user.save()
-    # Revoke open invitations, because they were not meant to give access to a manager's account.
+    # Open invitations were issued for an annotator's account, so they must not give access to a manager's.
     revoke_invites(Annotator.objects.filter(user=user))
     return user, password
 
 
-# The first manager follows a link that `serve` prints, so only the person who runs the server can create this account.
-# A file in the data folder contains the digest of its token. Using the link removes the file, so the link works once.
+# The first manager follows a link printed by `serve`, so only the person who runs the server can create this account. A
+# file in the data folder contains the digest of the link's token. It is deleted on use, so the link works only once.
 
 
 def _first_manager_file() -> Path:
@@ -154,7 +154,7 @@ def create_first_manager(token: str, username: str, password: str) -> User:
 
 
 def managers() -> QuerySet[User]:
-    """Return the active managers. They may see everything; Django's permissions determine what each may change."""
+    """Return the active managers. All of them can see everything. Django's permissions limit what each can change."""
     return User.objects.filter(is_staff=True, is_active=True)
 
 
@@ -170,8 +170,8 @@ def may_change_all(user: User | AnonymousUser) -> bool:
 def may_change(by: User | AnonymousUser | None, user: User) -> bool:
     """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
-    All forms and pages check this. Managers who are not superusers may change neither other managers nor their own
-    account, because they could gain rights in this way.
+    All forms and pages check this. Managers who aren't superusers may change neither other managers' accounts nor their
+    own, because they could otherwise gain rights.
 
     by: the manager, None for the command line.
     user: the account to change.
@@ -182,10 +182,7 @@ def may_change(by: User | AnonymousUser | None, user: User) -> bool:
 
 
 def check_may_change(by: User | None, users: Iterable[User]) -> None:
-    """Check that `by` is allowed to change these accounts.
-
-    Raise NotAllowed if they are not.
-    """
+    """Raise NotAllowed if `by` may not change one of these accounts."""
     if protected := sorted(user.username for user in users if not may_change(by, user)):
         raise NotAllowed(
             f"Only superusers can change managers' accounts or their own: {', '.join(protected)}. Nothing was changed."
@@ -198,7 +195,7 @@ def token_digest(token: str) -> str:
 
 @transaction.atomic
 def invite(annotator: Annotator) -> str:
-    """Create an invitation and return its token. Earlier links stop working."""
+    """Create an invitation and return its token. The annotator's earlier links stop working."""
     now = timezone.now()
     annotator.invites.filter(used_at=None, revoked_at=None).update(revoked_at=now)
     token = secrets.token_urlsafe(32)
@@ -214,21 +211,21 @@ def without_password(annotators: Iterable[Annotator]) -> list[Annotator]:
 
 
 def find_invite(token: str) -> Invite:
-    working = Invite.objects.filter(used_at=None, revoked_at=None, expires_at__gt=timezone.now())
-    working = working.filter(digest=token_digest(token), annotator__user__is_active=True)
-    if not (invite_found := working.select_related("annotator__user").first()):
+    valid = Invite.objects.filter(used_at=None, revoked_at=None, expires_at__gt=timezone.now())
+    valid = valid.filter(digest=token_digest(token), annotator__user__is_active=True)
+    if not (invitation := valid.select_related("annotator__user").first()):
         raise NotFound(_("This invitation has been used, has expired, or was revoked. Ask the manager for a new one."))
-    return invite_found
+    return invitation
 
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
     """Set the password of the invited account. The invitation works only once, even for simultaneous requests."""
-    invite_found = find_invite(token)
-    used = Invite.objects.filter(pk=invite_found.pk, used_at=None).update(used_at=timezone.now())
+    invitation = find_invite(token)
+    used = Invite.objects.filter(pk=invitation.pk, used_at=None).update(used_at=timezone.now())
     if not used:
         raise InvalidAnswer(_("This invitation has just been used."))
-    user = invite_found.annotator.user
+    user = invitation.annotator.user
     user.set_password(password)
     user.save(update_fields=["password"])
     return user
@@ -237,8 +234,8 @@ def accept_invite(token: str, password: str) -> User:
 def revoke_invites(annotators: Iterable[Annotator]) -> int:
     """Revoke the valid invitations of these annotators. Returns the number of invitations revoked."""
     now = timezone.now()
-    working = Invite.objects.filter(annotator__in=annotators, used_at=None, revoked_at=None, expires_at__gt=now)
-    return working.update(revoked_at=now)
+    valid = Invite.objects.filter(annotator__in=annotators, used_at=None, revoked_at=None, expires_at__gt=now)
+    return valid.update(revoked_at=now)
 
 
 def set_active(annotators: Iterable[Annotator], active: bool) -> None:
@@ -246,16 +243,16 @@ def set_active(annotators: Iterable[Annotator], active: bool) -> None:
     User.objects.filter(annotator__in=annotators).update(is_active=active)
 
 
-# --- passwords: effects of a new one, and lockout after wrong ones
+# --- passwords: side effects of a password change, and lockout after failed logins
 #
-# django-axes counts wrong passwords by name and address; deploy/settings.py sets the limits.
+# django-axes counts failed logins by user name and IP address. deploy/settings.py sets the limits.
 
 
-class NewPasswordEndsTheRest:
-    """Validator that revokes an account's API tokens and invitations whenever its password changes.
+class RevokeOnPasswordChange:
+    """Revokes an account's API tokens and invitations whenever its password changes.
 
-    It is a password validator because Django notifies password validators of every new password. Sessions need not be
-    revoked, because each contains a hash of the password and ends when the password changes.
+    This is a password validator because Django notifies validators of every new password. Sessions need not be revoked:
+    each contains a hash of the password, so it ends when the password changes.
     """
 
     def validate(self, password: str, user: User | None = None) -> None:
@@ -277,14 +274,14 @@ def wrong_passwords(username: str) -> int:
 
 
 def unlock(username: str) -> int:
-    """Lift the lockout of a user name at all addresses. Returns the number of wrong passwords that were cleared."""
+    """Lift a user name's lockout at all addresses. Returns the number of failed logins that were cleared."""
     wrong = wrong_passwords(username)
     AccessAttempt.objects.filter(username=username).delete()
     return wrong
 
 
 def locked_until(username: str, address: str | None) -> datetime:
-    """Return the time when a user name that is locked out at this address can log in again."""
+    """Return when a locked-out user name can log in again from this IP address."""
     attempts = AccessAttempt.objects.filter(username=username, ip_address=address)
     last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
     until: datetime = last + get_cool_off()
@@ -293,13 +290,13 @@ def locked_until(username: str, address: str | None) -> datetime:
 
 # --- preferences and language requests
 #
-# Annotators cannot add languages themselves, because their languages determine what work they get. They request a
+# Annotators can't add languages themselves, because languages determine which work is assigned to them. They request a
 # language, and a manager grants or refuses the request.
 
 
 FIELDS = ("text_size", "theme", "keys", "time_zone", "language", "goal")
 LEVELS = range(1, 6)
-WORDS = LanguageRequest._meta.get_field("words").max_length or 0
+MESSAGE_LENGTH = LanguageRequest._meta.get_field("words").max_length or 0
 
 
 def preferences_of(user: User) -> dict[str, Any]:
@@ -320,11 +317,11 @@ def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
 # --- languages
 
 
-def ask_for_language(annotator: Annotator, language: str, level: int | None, message: str = "") -> LanguageRequest:
-    """Ask the managers to add a language to an annotator's languages.
+def request_language(annotator: Annotator, language: str, level: int | None, message: str = "") -> LanguageRequest:
+    """Request that a manager add a language to an annotator's languages.
 
     level: self-assessed reading level, 1 to 5 (native).
-    message: message to the managers.
+    message: optional message to the managers.
 
     Raise InvalidAnswer if the language or level does not exist, if the annotator already reads the language at this
     level, or if a request for it is pending.
@@ -334,8 +331,10 @@ def ask_for_language(annotator: Annotator, language: str, level: int | None, mes
     if level is None or level not in LEVELS:
         raise InvalidAnswer(_("Enter how well you read the language, from 1 (a little) to 5 (native)."))
     message = message.strip()
-    if len(message) > WORDS or "\x00" in message:
-        raise InvalidAnswer(_("The message is longer than %(most)s characters. Please shorten it.") % {"most": WORDS})
+    if len(message) > MESSAGE_LENGTH or "\x00" in message:
+        raise InvalidAnswer(
+            _("The message is longer than %(most)s characters. Please shorten it.") % {"most": MESSAGE_LENGTH}
+        )
     if annotator.languages.filter(language=language, level__gte=level).exists():
         raise InvalidAnswer(_("%(language)s is already one of your languages.") % {"language": label_name(language)})
     try:
@@ -350,7 +349,7 @@ def ask_for_language(annotator: Annotator, language: str, level: int | None, mes
         ) from error
 
 
-def waiting_requests() -> QuerySet[LanguageRequest]:
+def pending_requests() -> QuerySet[LanguageRequest]:
     """Return pending requests, oldest first."""
     return LanguageRequest.objects.filter(outcome="").select_related("annotator__user").order_by("pk")
 
@@ -359,9 +358,9 @@ def waiting_requests() -> QuerySet[LanguageRequest]:
 def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
     """Add the requested language to the annotator's languages.
 
-    level: level to grant, None for the level that the annotator requested.
+    level: level to grant, None for the requested level.
     """
-    request = _decided(request_id, by, LanguageRequest.GRANTED)
+    request = _store_decision(request_id, by, LanguageRequest.GRANTED)
     if level is not None and level not in LEVELS:
         raise InvalidAnswer("The level must be a number from 1 to 5.")
     AnnotatorLanguage.objects.update_or_create(
@@ -371,17 +370,17 @@ def grant(request_id: int, by: User, level: int | None = None) -> LanguageReques
 
 
 def refuse(request_id: int, by: User) -> LanguageRequest:
-    """Refuse a request. The annotator may ask again."""
-    return _decided(request_id, by, LanguageRequest.REFUSED)
+    """Refuse a language request. The annotator may submit a new one."""
+    return _store_decision(request_id, by, LanguageRequest.REFUSED)
 
 
 @transaction.atomic
-def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
-    """Store the decision on a request.
+def _store_decision(request_id: int, by: User, outcome: str) -> LanguageRequest:
+    """Store a manager's decision on a request.
 
-    Raise NotAllowed if `by` is not allowed to change the account, and NotFound if the request is no longer pending.
+    Raise NotAllowed if `by` may not change the account, and NotFound if the request is no longer pending.
     """
-    request = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
+    request = pending_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
     if request is None:
         raise NotFound("This request has already been decided.")
     check_may_change(by, [request.annotator.user])

@@ -1,8 +1,8 @@
 """Adjudication: settling or discarding a unit, and undoing such a decision.
 
-Adjudicators decide units that the annotators' answers did not settle, and units that were chosen for a check. A random
-share of their decisions is repeated by a second adjudicator (controls/checks.py). If the two decisions differ, a third
-adjudicator decides.
+Adjudicators decide units that the annotators' answers did not settle, and units that were selected for a check. For a
+random share of their decisions, a second adjudicator decides too (controls/checks.py). If they differ, a third
+adjudicator is asked.
 """
 
 from collections import defaultdict
@@ -27,31 +27,30 @@ from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
 from annotate.work.permit import NO_ADJUDICATOR, PAUSED, adjudicates, permit_of, running
 
-# Cases by which the list of units can be filtered. All units that are decided blind form one case; the others are
-# divided by their answers. If blind units were divided too, for example into checks and second opinions, the list would
-# reveal something about each unit.
+# Cases, by which the list of units can be filtered. All units that are decided blind form one case. Dividing them too,
+# e.g. into checks and second opinions, would reveal something about each unit. Other units are divided by answers.
 BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
-# Sort order of the list of units, and the fields that determine it.
-_ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
+# Sort order of the list of units, and the fields of the sort key.
+_ORDER, _SORT_FIELDS = ("-blind", "since", "position"), ("blind", "since", "position")
 # Maximum length of a reason, in characters.
 REASON = 200
 JUDGED = gettext_noop("You have judged this case as an annotator, so another adjudicator must decide it.")
-# Maximum number of earlier reasons that are offered to an adjudicator.
+# Maximum number of earlier reasons suggested to an adjudicator.
 OWN_REASONS = 9
 
 
 def adjudicates_in(annotator: Annotator, task: Task) -> bool:
-    """Return whether a person is an adjudicator in a task."""
+    """Return whether an annotator is an adjudicator in a task."""
     role = task.memberships.filter(annotator=annotator).values_list("role", flat=True).first()
     return adjudicates(annotator, task, role)
 
 
-def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """Check that a person may act as an adjudicator in a task. No permit is needed for this.
+def check_may_adjudicate(annotator: Annotator, task: Task, *, opens_unit: bool = False) -> None:
+    """Check that an annotator may act as an adjudicator in a task.
 
-    to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
+    opens_unit: whether a further unit will be shown, so that the daily limit for sensitive work applies.
 
-    Raise NotAllowed if they are not an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
+    Raise NotAllowed if they aren't an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
     sensitive and they have not consented, and EnoughToday if they have reached the daily limit.
     """
     if not adjudicates_in(annotator, task):
@@ -61,99 +60,100 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
     if not task.kind.sensitive:
         return
     permit = permit_of(annotator, task).to_revise()
-    if permit.stopped and (to_read_more or not permit.has_agreed):
+    if permit.stopped and (opens_unit or not permit.has_agreed):
         raise permit.stopped
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:
-    """Return the units that an adjudicator may decide, in the order of work.
+    """Return the units that an adjudicator may decide, in the order in which to decide them.
 
-    Units that are decided blind come first, in the order of the draw, because published figures depend on them. They
-    are marked by the annotation `blind`. The other units follow, sorted by waiting time, longest first.
+    Units that are decided blind come first, in the order of the draw, because published figures depend on them. Their
+    annotation `blind` is true. The other units follow, longest waiting time first.
 
-    The queue and the waiting time of a blind unit would reveal what detectors or people answered. Blind units are
-    therefore not listed under any language, and their waiting time does not affect the order.
+    A blind unit's queue or waiting time would reveal the answers of detectors or annotators. Blind units are therefore
+    listed under no language, and their waiting time does not affect the order.
 
     task: the task.
     annotator: the adjudicator.
-    language: return only units that were in this queue; "" for all queues.
-    case: return only units of this case, one of CASES; "" for all cases.
+    language: only units that have been in this queue; "" for all queues.
+    case: only units of this case, one of CASES; "" for all cases.
     """
-    units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION), annotator))
+    units = _with_case(_with_sort_fields(task.units.filter(stage=stages.ADJUDICATION), annotator))
     if language:
         visits = Transition.objects.filter(unit=models.OuterRef("pk"), to_stage=stages.QUEUED, language=language)
         units = units.filter(models.Exists(visits), blind=False)
     if case:
         units = units.filter(case=case)
-    return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by(*_ORDER)
+    return units.exclude(pk__in=_judged_units(annotator)).select_related("item", "task").order_by(*_ORDER)
 
 
-Place = tuple[bool, int, int]  # whether the unit is not blind, when it entered adjudication, and its position
+SortKey = tuple[bool, int, int]  # (not blind, primary key of the transition into adjudication, position)
 
 
-def place_of(unit: Unit, annotator: Annotator) -> Place:
-    """Return the sort key that a unit has in `to_adjudicate`. The unit need not be in that list."""
-    return _comparable(*_placed(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_WHERE).get())
+def sort_key(unit: Unit, annotator: Annotator) -> SortKey:
+    """Return a unit's sort key in the order of `to_adjudicate`, even if the unit is not in that list."""
+    return _to_sort_key(*_with_sort_fields(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_SORT_FIELDS).get())
 
 
-def places(units: QuerySet[Unit], annotator: Annotator) -> list[tuple[Place, int]]:
+def sort_keys(units: QuerySet[Unit], annotator: Annotator) -> list[tuple[SortKey, int]]:
     """Return the sort key and the primary key of each unit, in the order of `to_adjudicate`."""
-    placed = _placed(units, annotator).order_by().values_list(*_WHERE, "pk")
-    return sorted((_comparable(*where), unit) for *where, unit in placed)
+    placed = _with_sort_fields(units, annotator).order_by().values_list(*_SORT_FIELDS, "pk")
+    return sorted((_to_sort_key(*where), unit) for *where, unit in placed)
 
 
 def listed(keys: Iterable[int], annotator: Annotator) -> list[Any]:
-    """Return some units of `to_adjudicate`, in its order, and found by their primary keys."""
-    units = _of_cases(_placed(Unit.objects.filter(pk__in=list(keys)), annotator))
+    """Return the units with these primary keys, in the order and with the annotations of `to_adjudicate`."""
+    units = _with_case(_with_sort_fields(Unit.objects.filter(pk__in=list(keys)), annotator))
     return list(units.select_related("item", "task").order_by(*_ORDER))
 
 
-def _placed(units: QuerySet[Unit], annotator: Annotator) -> QuerySet[Any]:
+def _with_sort_fields(units: QuerySet[Unit], annotator: Annotator) -> QuerySet[Any]:
     history = Transition.objects.filter(unit=models.OuterRef("pk"))
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
-    # Order by the transitions' primary keys, which increase over time and are faster to compare than timestamps.
+    # Order by the transitions' primary keys: they increase over time and compare faster than timestamps.
     first = models.Subquery(came.annotate(first=models.Min("pk")).values("first"))
     since = models.Case(
         models.When(blind=False, then=first), default=models.Value(0), output_field=models.BigIntegerField()
     )
-    return units.annotate(blind=models.Exists(_to_be_blind(history, annotator))).annotate(since=since)
+    return units.annotate(blind=models.Exists(_blind_transitions(history, annotator))).annotate(since=since)
 
 
-def _of_cases(units: QuerySet[Unit]) -> QuerySet[Any]:
+def _with_case(units: QuerySet[Unit]) -> QuerySet[Any]:
     answers = Judgment.objects.live().answers().filter(unit=models.OuterRef("pk")).order_by()
     distinct = answers.values("unit").annotate(number=models.Count("label", distinct=True)).values("number")
     case = models.Case(
         models.When(blind=True, then=models.Value(BLIND)),
-        models.When(said=None, then=models.Value(UNANSWERED)),
-        models.When(said=1, then=models.Value(AGREEING)),
+        models.When(distinct_answers=None, then=models.Value(UNANSWERED)),
+        models.When(distinct_answers=1, then=models.Value(AGREEING)),
         default=models.Value(DIFFERING),
     )
-    return units.alias(said=models.Subquery(distinct)).annotate(case=case)
+    return units.alias(distinct_answers=models.Subquery(distinct)).annotate(case=case)
 
 
-def _comparable(blind: bool, since: int, position: int) -> Place:
+def _to_sort_key(blind: bool, since: int, position: int) -> SortKey:
     return (not blind, since, position)
 
 
 def is_blind(unit: Unit, annotator: Annotator) -> bool:
-    """Return whether an adjudicator must not see what detectors and people answered for a unit."""
-    return _to_be_blind(unit.transitions.all(), annotator).exists()
+    """Return whether an adjudicator must decide a unit without seeing the answers of detectors and annotators."""
+    return _blind_transitions(unit.transitions.all(), annotator).exists()
 
 
-def _to_be_blind(moves: QuerySet[Transition], annotator: Annotator) -> QuerySet[Transition]:
+def _blind_transitions(moves: QuerySet[Transition], annotator: Annotator) -> QuerySet[Transition]:
     """Return the transitions after which a unit is decided blind.
 
-    A transition caused by this adjudicator's own decision does not count. Otherwise, the adjudicator could notice that
-    a second opinion on the decision was requested.
+    A transition caused by this adjudicator's own decision does not count. Otherwise, they could tell that a second
+    opinion on their decision was requested.
     """
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
 def rows(units: Iterable[Any], annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Any, list[str]]]:
-    """Return units of `to_adjudicate`, each with its list cells under the headings in Pages.list_heads.
+    """Return the units with their table cells, one for each heading in Pages.list_heads.
 
     A unit that is decided blind has no cells.
 
+    units: units of `to_adjudicate`.
     called: function that returns the text to show for a language code.
     """
     listed = list(units)
@@ -174,68 +174,69 @@ def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]
     return answers
 
 
-def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
-    """Return the number of units in each task that this adjudicator may decide."""
-    units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(pk__in=_judged(annotator))
+def waiting_counts(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
+    """Count the units that this adjudicator may decide, by task."""
+    units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(
+        pk__in=_judged_units(annotator)
+    )
     return dict(units.order_by().values_list("task").annotate(models.Count("pk")))
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
-    """Return the number of units that other adjudicators must decide, because this adjudicator has judged them."""
-    return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
+    """Count the units that another adjudicator must decide, because this one has already judged them."""
+    return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged_units(annotator)).count()
 
 
-def for_others_told(task: Task, annotator: Annotator) -> int:
-    """Return the result of `for_others` in the form shown to the adjudicator, which is 0 while the task is open.
+def visible_for_others(task: Task, annotator: Annotator) -> int:
+    """Return the result of `for_others` if the task is closed, and 0 while the task is open.
 
-    In an open task, the true number would reveal checks, because it increases immediately after the adjudicator gives
-    an answer that is checked or makes a decision that gets a second opinion.
+    In an open task, the adjudicator must not see the true number. It increases right after they give an answer that is
+    checked, or make a decision that gets a second opinion, so it would reveal both.
     """
     return 0 if task.is_open else for_others(task, annotator)
 
 
-def _judged(annotator: Annotator) -> QuerySet[Judgment, Any]:
+def _judged_units(annotator: Annotator) -> QuerySet[Judgment, Any]:
     return Judgment.objects.binding().filter(annotator=annotator).values("unit")
 
 
 def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
-    """Return this adjudicator's decision on a unit, if it is in force and the task is open.
+    """Return this adjudicator's decision on a unit, if the decision is in force and the task is open.
 
-    While the task is open, the page of such a unit shows only what happened before this decision. If adjudicators
-    noticed that another adjudicator was asked too, they could correct their own decision.
+    The unit's page then shows only events before this decision. If adjudicators could see that a second adjudicator
+    was asked, they could correct their own decision.
     """
     if not unit.task.is_open:
         return None
     return unit.judgments.live().decisions().filter(annotator=annotator).first()
 
 
-def adjudicated(task: Task, annotator: Annotator) -> QuerySet[Unit]:
-    """Return the units whose votes and judgments this adjudicator may see.
+def visible_units(task: Task, annotator: Annotator) -> QuerySet[Unit]:
+    """Return the units whose votes and judgments this adjudicator may see: pending ones and those decided by anyone.
 
-    These are the units that wait for an adjudicator or were decided by one. While the task is open, units that the
-    adjudicator answered as an annotator are excluded, because a decision on such a unit would reveal that the answer
-    is checked.
+    While the task is open, units that the adjudicator has answered as an annotator are excluded, because seeing them
+    here would reveal that the answer is being checked.
     """
-    decided = Judgment.objects.decisions().values("unit")
-    seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
+    decided_units = Judgment.objects.decisions().values("unit")
+    seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided_units)
     units = task.units.filter(seen).select_related("item", "task")
-    return units.exclude(pk__in=_read(annotator).values("unit")) if task.is_open else units
+    return units.exclude(pk__in=_own_judgments(annotator).values("unit")) if task.is_open else units
 
 
-def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
-    """Return one of the units of `adjudicated`.
+def visible_unit(task: Task, annotator: Annotator, unit_id: int) -> Unit:
+    """Return a unit whose votes and judgments this adjudicator may see.
 
-    Raise NotAllowed if the task is open and the adjudicator answered the unit as an annotator, in any stage.
-    Raise NotFound for any other unit that is not in `adjudicated`.
+    Raise NotAllowed if the task is open and they have answered the unit as an annotator, whatever its stage. Raise
+    NotFound for any other unit that is not in `visible_units`.
     """
-    if task.is_open and _read(annotator).filter(unit=unit_id, unit__task=task).exists():
+    if task.is_open and _own_judgments(annotator).filter(unit=unit_id, unit__task=task).exists():
         raise NotAllowed(_(JUDGED))
-    if unit := adjudicated(task, annotator).filter(pk=unit_id).first():
+    if unit := visible_units(task, annotator).filter(pk=unit_id).first():
         return unit
     raise NotFound(_("This item does not exist."))
 
 
-def _read(annotator: Annotator) -> Judgments:
+def _own_judgments(annotator: Annotator) -> Judgments:
     return Judgment.objects.binding().filter(annotator=annotator, lease__isnull=False).order_by()
 
 
@@ -246,7 +247,7 @@ def decisions(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
 
 
 def own_reasons(annotator: Annotator, task: Task) -> list[str]:
-    """Return up to OWN_REASONS reasons that an adjudicator gave in this task, most frequent first."""
+    """Return the reasons that an adjudicator has given in this task, at most OWN_REASONS, most frequent first."""
     reasons = (
         decisions(annotator, task)
         .order_by()
@@ -267,17 +268,17 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **deta
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
-    """Decide on a label for a unit. The unit gets the label now, unless a second adjudicator is asked too.
+    """Decide on a unit's label. The unit gets it immediately, unless a second adjudicator is asked too.
 
-    answer: the label, and in `reason` the evidence for it, which is required.
+    answer: the label and the `reason` for it, which is required.
     """
     return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
-    """Decide to exclude a unit from the gold set because nobody can determine its label.
+    """Decide to exclude a unit from the gold set because its label cannot be determined.
 
-    If other adjudicators have decided on a label for the unit, their decisions count too (see `came_to`).
+    If other adjudicators have already decided on a label, their decisions count too (see `resolve_decisions`).
     """
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
@@ -305,7 +306,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     content = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
     if earlier and (earlier.kind, earlier.label, earlier.reason, earlier.comment) == content:
         return earlier  # a retry
-    check_willing(annotator, unit.task, to_read_more=True)
+    check_may_adjudicate(annotator, unit.task, opens_unit=True)
     if unit.stage != stages.ADJUDICATION:
         raise WrongStage(_("This case is not waiting for an adjudicator. Another adjudicator may have decided it."))
     if earlier and earlier.kind in (Judgment.SETTLE, Judgment.DISCARD):
@@ -328,17 +329,17 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     )
     for control in unit.task.hooks["judged"]:
         control.judged(judgment, answer)
-    event, stage, label = came_to(unit)
+    event, stage, label = resolve_decisions(unit)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
     for control in unit.task.hooks["moved"]:
         control.moved(unit)
     return judgment
 
 
-def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
-    """Return the event, the stage and the label that result from the decisions in force.
+def resolve_decisions(unit: Unit, *, is_final: bool = False) -> tuple[str, str, str]:
+    """Return the event, the next stage and the label that result from the adjudicators' decisions in force.
 
-    ends: whether the adjudication ends now, so that no other adjudicator is asked.
+    is_final: whether to decide now, without asking another adjudicator.
     """
     labels = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match labels:
@@ -348,17 +349,17 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
             event_to_ask = "differed"
         case _:
             event_to_ask = ""
-    if event_to_ask and not ends and somebody_else(unit):
+    if event_to_ask and not is_final and has_other_adjudicator(unit):
         return event_to_ask, stages.ADJUDICATION, ""
     if event_to_ask == "seconded":
-        nobody_else(unit)
-    # A label that was chosen twice wins. If all decisions differ, the third counts, or the first if there is no third.
+        _record_no_second(unit)
+    # A label that two adjudicators chose wins. If all differ, the third decision counts, or the first if there are two.
     label = next((label for label in labels if labels.count(label) > 1), labels[-1] if len(labels) > 2 else labels[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
 
-def somebody_else(unit: Unit) -> bool:
-    """Return whether any adjudicator who has not judged the unit yet may decide it."""
+def has_other_adjudicator(unit: Unit) -> bool:
+    """Return whether there is an adjudicator who has not judged the unit and is not paused."""
     judged = unit.judgments.binding().values("annotator")
     paused = unit.task.pauses.filter(lifted_at=None).values("annotator")
     return adjudicators(unit.task).exclude(pk__in=judged).exclude(pk__in=paused).exists()
@@ -366,15 +367,15 @@ def somebody_else(unit: Unit) -> bool:
 
 @transaction.atomic
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
-    """Undo the adjudicator's own decision, so that the unit waits for an adjudicator again.
+    """Undo the adjudicator's own decision, which returns the unit to adjudication.
 
-    Decisions by other adjudicators remain in force, and count when the unit is decided again.
+    Other adjudicators' decisions remain in force and count when the unit is decided again.
     """
     unit = locked(unit_id)
     decision = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if decision is None:
         raise NothingToUndo(_("You have no decision here to undo."))
-    check_willing(annotator, unit.task)
+    check_may_adjudicate(annotator, unit.task)
     if unit.transitions.filter(event="withdrawn").exists():
         raise WrongStage(_("A manager has excluded this case since, so your decision cannot be undone."))
     decision.voided_at = timezone.now()
@@ -384,7 +385,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
 
 def locked(unit_id: int) -> Unit:
-    """Return a unit, and lock its row until the transaction ends.
+    """Return a unit with its row locked until the transaction ends.
 
     Raise NotFound if the unit does not exist.
     """
@@ -396,30 +397,30 @@ def locked(unit_id: int) -> Unit:
     return unit
 
 
-# --- bulk decisions: cases with the same text, and cases whose answers all agree. `settle` still decides each of them.
+# --- bulk decisions on cases with the same text or with unanimous answers; `settle` still decides each case separately
 
 
-# Maximum number of cases with the same text that are shown with a case.
-OF_ONE_TEXT = 20
+# Maximum number of cases with the same text that are listed with a case.
+SAME_TEXT = 20
 
 
 @dataclass
-class Together:
-    """Result of settling several cases.
+class BulkResult:
+    """The result of settling several cases at once.
 
-    settled: the decisions made.
-    refused: pairs of an unsettled case and the reason. The case is None if the adjudicator can no longer see it.
+    settled: the new decisions.
+    refused: (case, error) pairs of cases that were not settled. The case is None if the adjudicator can't see it now.
     """
 
     settled: list[Judgment] = field(default_factory=list)
     refused: list[tuple[Unit | None, Refusal]] = field(default_factory=list)
 
 
-def agreed(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
-    """Return the label that all answers to a unit share, for each unit that can be settled in bulk.
+def agreed_labels(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
+    """Return the unanimous label of each unit that can be settled in bulk, by the unit's primary key.
 
-    Labels are in the form that this adjudicator sees. Sensitive texts are excluded, because they must be viewed one by
-    one.
+    Labels are in the form that this adjudicator sees. Sensitive texts are left out, because they must be viewed one at
+    a time.
 
     units: units of `to_adjudicate`.
     """
@@ -427,21 +428,21 @@ def agreed(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
     return {unit: label for unit, (label, *_rest) in _answers(listed, annotator).items()}
 
 
-def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str], reason: str) -> Together:
-    """Settle units with the label that all their answers share, each in its own transaction.
+def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str], reason: str) -> BulkResult:
+    """Settle each unit with its unanimous label, in a transaction per unit.
 
-    A unit that has changed in the meantime is not settled, and does not affect the other units.
+    A unit that has changed in the meantime is refused, without affecting the other units.
 
-    labels: the label that the adjudicator saw for each unit.
-    reason: reason for all decisions.
+    labels: the label that the adjudicator saw for each unit, by primary key.
+    reason: the reason, which is stored with every decision.
 
-    Raise InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
+    Raise InvalidAnswer if no unit is selected or the reason is missing. No unit is settled then.
     """
     if not labels:
         raise InvalidAnswer(_("Select the cases that you want to decide together."))
     check_reason(reason)
-    result = Together()
-    units = {unit.pk: unit for unit in adjudicated(task, annotator).filter(pk__in=labels)}
+    result = BulkResult()
+    units = {unit.pk: unit for unit in visible_units(task, annotator).filter(pk__in=labels)}
     for key, label in labels.items():
         unit = units.get(key)
         try:
@@ -456,21 +457,23 @@ def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str],
 @transaction.atomic
 def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgment:
     locked(unit.pk)
-    # If the adjudicator has decided the unit already, this is a retry.
+    # A decision by the same adjudicator means that this request is a retry.
     is_retry = unit.judgments.live().decisions().filter(annotator=annotator).exists()
-    waits = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
-    if waits and not is_retry and agreed(waits, annotator).get(unit.pk) != label:
+    pending = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
+    if pending and not is_retry and agreed_labels(pending, annotator).get(unit.pk) != label:
         # All cases get the same message, so that it does not reveal a second opinion.
         raise NotAllowed(_("This case can no longer be decided together with others. Decide it separately."))
     return settle(annotator, unit.pk, read_decision(unit.task.kind, [label], reason, ""))
 
 
-def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Unit, list[str]]]:
-    """Return the units with the same text that this adjudicator may decide, in any task, with their list cells.
+def with_same_text(
+    unit: Unit, annotator: Annotator, called: Callable[[str], str] = str
+) -> list[tuple[Unit, list[str]]]:
+    """Return the units with the same text that this adjudicator may decide, in any task, with their table cells.
 
-    The unit itself must not be decided blind. Units that are decided blind are also excluded from the result, because
-    the answers to the same text would reveal how people answered them.
+    Units that are decided blind are left out, because answers to the same text would suggest the answers to them.
 
+    unit: a unit that is not decided blind.
     called: see `rows`.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
@@ -479,19 +482,19 @@ def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] =
     for task in Task.objects.filter(pk__in=tasks).order_by("pk"):
         if task.kind.sensitive is None and adjudicates_in(annotator, task) and not running(annotator, task):
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
-            cases += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
-    return rows(cases[:OF_ONE_TEXT], annotator, called)
+            cases += waiting.exclude(pk=unit.pk)[:SAME_TEXT]
+    return rows(cases[:SAME_TEXT], annotator, called)
 
 
-def nobody_else(unit: Unit) -> None:
-    """Record that the random draw selected a unit for a second opinion, but that there is no second adjudicator."""
+def _record_no_second(unit: Unit) -> None:
+    """Record that a unit was drawn for a second opinion but that no second adjudicator is available."""
     commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
 def adjudicators(task: Task) -> models.QuerySet[Annotator]:
-    """Return a task's adjudicators who may log in: members with this role, and adjudicators with no role in the task.
+    """Return a task's active adjudicators: members with this role, and non-members who are adjudicators by account.
 
-    If the task is for members only, only members with this role are adjudicators.
+    In a task for members only, non-members don't count.
     """
     members = task.memberships.order_by()
     chosen = Q(pk__in=members.filter(role=Membership.ADJUDICATOR).values("annotator"))
@@ -501,7 +504,7 @@ def adjudicators(task: Task) -> models.QuerySet[Annotator]:
 
 
 def adjudicator_counts(tasks: Iterable[Task]) -> dict[int, int]:
-    """Return the number of `adjudicators` of each task, by primary key, in two statements."""
+    """Return the number of each task's `adjudicators`, by primary key, using two queries."""
     active = Annotator.objects.filter(user__is_active=True)
     members = Membership.objects.filter(annotator__user__is_active=True).order_by().values_list("task")
     rows = members.annotate(
@@ -509,9 +512,9 @@ def adjudicator_counts(tasks: Iterable[Task]) -> dict[int, int]:
         by_account=Count("pk", filter=Q(annotator__adjudicates=True)),
     )
     counts = {task: numbers for task, *numbers in rows}
-    anybody = active.filter(adjudicates=True).count()
+    by_account_count = active.filter(adjudicates=True).count()
     return {
-        task.pk: chosen + (0 if task.members_only else anybody - replaced)
+        task.pk: chosen + (0 if task.members_only else by_account_count - replaced)
         for task in tasks
         for chosen, replaced in [counts.get(task.pk, (0, 0))]
     }

@@ -14,7 +14,7 @@ from annotate.core import stages
 from annotate.core.draws.hash_order import secret_lot
 from annotate.kinds.control import Place
 from annotate.models import Lease, Unit
-from annotate.work.eligible import answered_instead, is_over, seen_sql
+from annotate.work.eligible import count_gold_only, is_gold_complete, seen_sql
 from annotate.work.permit import Permit
 from annotate.work.sql import sql
 from corpora.database.statements import insert_one, new_row, prepared
@@ -213,9 +213,9 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
     held = {lease.place for lease in leases if lease.place is not None}
     number = len(held) + sum(lease.instead_of_id == unit.pk and lease.closed_at is None for lease in leases)
     if stand_in is not None:
-        if is_over(unit, stand_in, leases):
+        if is_gold_complete(unit, stand_in, leases):
             return None
-        number += answered_instead(unit, stand_in, leases)
+        number += count_gold_only(unit, stand_in, leases)
     # Places need not be consecutive. After answers were voided, others may hold places beyond the unit's redundancy.
     return min(set(range(1, len(held) + 2)) - held) if number < unit.redundancy else None
 

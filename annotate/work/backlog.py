@@ -20,7 +20,7 @@ from annotate.work.sql import sql
 from corpora.database.statements import prepared, tell
 from corpora.system import Occupied, not_waiting
 
-_COUNT = sql("said")
+_COUNT = sql("update_backlog")
 _COUNTED = ("waiting", "behind_tests", "queues", "day", "answered", "skipped")
 KEPT = timedelta(minutes=10)
 

@@ -21,7 +21,7 @@ from annotate.core.refusals import NotFound, WrongStage
 from annotate.models import Flag, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.reports.tables import many
-from annotate.work.adjudication import came_to, somebody_else
+from annotate.work.adjudication import has_other_adjudicator, resolve_decisions
 from annotate.work.moves import BATCH, PLAIN, decide_without_more, is_audit, locked, move, moved, save_all
 from annotate.work.routing import is_settled_by_most, is_unconfirmed
 from corpora.database.bulk_rows import batched
@@ -109,10 +109,10 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
     if unit.stage == stages.QUEUED and is_settled_by_most(unit, answers):
         decide_without_more(unit, answers)
         return "decided"
-    if unit.stage == stages.ADJUDICATION and not leave_out and somebody_else(unit):
+    if unit.stage == stages.ADJUDICATION and not leave_out and has_other_adjudicator(unit):
         return ""
     if leave_out and unit.judgments.live().decisions().exists():
-        event, stage, label = came_to(unit, ends=True)
+        event, stage, label = resolve_decisions(unit, is_final=True)
         move(unit, event, stage, label=label)
         return "decided"
     if is_unconfirmed(unit, answers):

@@ -1,4 +1,4 @@
-"""Units that an annotator may be given, and their number. assignment.py assigns them."""
+"""Selects and counts the units that may be assigned to an annotator. assignment.py assigns them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,10 +18,10 @@ from corpora.models import Item
 
 # --- texts seen before
 #
-# A hidden unit (a decoy, a gold answer or an audited post) is not given to annotators who have seen its text before,
-# because they could recognize the text and look up their earlier answer.
+# A hidden unit (a decoy, a gold answer or an audited post) is never assigned to annotators who have already seen its
+# text. They could recognize the text and look up their earlier answer.
 
-# Texts are looked up by their first characters, with the index item_begins of corpora.
+# Texts are looked up by their first characters, using the index item_begins of corpora.
 BEGINS = 32  # characters
 TEXTS = 500  # maximum number of texts per query
 _SEEN = """
@@ -46,38 +46,38 @@ _SEEN = """
       ){end}
 )
 """
-# The query goes from the text to its items, then to their units and their leases, because there are few of each. The
+# The query starts at the text and proceeds to its items, units and leases, because each text has few of them. The
 # arrays force PostgreSQL to keep this order, regardless of its statistics.
 _AMONG = {"sqlite": {"among": "IN ", "end": ""}, "postgresql": {"among": "= ANY(ARRAY", "end": ")"}}
 
 
 def seen_sql(unit: str, person: str, vendor: str) -> str:
-    """Return an SQL condition that is true if a unit is hidden and the annotator was shown its text in another unit.
+    """Return an SQL condition that selects hidden units whose text the annotator has seen in another unit.
 
-    The other unit may be in any task or corpus.
+    The other unit may belong to any task or corpus.
 
     unit: name or alias of the unit's table.
-    person: primary key of the annotator, or a placeholder for it.
-    vendor: vendor of the database.
+    person: the annotator's primary key, or a placeholder for it.
+    vendor: database vendor, "sqlite" or "postgresql".
     """
     return f"({_SEEN.format(unit=unit, person=person, **_AMONG[vendor])})"
 
 
 class Seen(Func):
-    """The condition of `seen_sql` as a database function of the primary keys of unit and annotator."""
+    """The condition of `seen_sql` as a database function. Takes the primary keys of a unit and an annotator."""
 
     output_field = BooleanField()
 
-    # Django 5 expects lists of values, whereas the stub has the tuples of Django 6.
+    # Django 5 expects a list of values, but the stubs already declare Django 6's tuples.
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         (unit, _), (person, values) = map(compiler.compile, self.get_source_expressions())
         return seen_sql(unit.rpartition(".")[0], person, connection.vendor), list(values)
 
 
 def shown_before(units: Units) -> Iterator[tuple[int, int]]:
-    """Yield each hidden unit with each annotator who was shown its text in another unit, as pairs of primary keys.
+    """Yield (unit, annotator) primary keys for each hidden unit whose text the annotator has seen in another unit.
 
-    Hidden units are decoys, gold answers and audited posts. The result is that of `Seen`, for all annotators at once.
+    This evaluates `Seen` for all annotators at once. Hidden units are decoys, gold answers and audited posts.
     """
     hidden: dict[str, list[int]] = defaultdict(list)
     chosen = units.exclude(known_answer="", audited=False).order_by()
@@ -94,25 +94,25 @@ def shown_before(units: Units) -> Iterator[tuple[int, int]]:
             yield from ((other, annotator) for other in hidden[text] if other != unit)
 
 
-def waiting(permit: Permit) -> Units:
-    """Return the units of work that wait in the annotator's queues and that the annotator has not judged.
+def waiting_units(permit: Permit) -> Units:
+    """Return the units of work in the annotator's queues that the annotator has not judged.
 
-    Units that have no free place are included.
+    Units without a free place are included.
     """
     return in_own_queues(permit).work().queued()
 
 
 def in_own_queues(permit: Permit) -> Units:
-    """Return the units in the annotator's queues that the annotator may still judge, including honeypots, at any stage.
+    """Return the units in the annotator's queues that the annotator may still judge: at any stage, honeypots included.
 
-    Units that the annotator has judged are excluded. So are disturbing units, unless the annotator accepts them.
+    Units that the annotator has judged are excluded. So are disturbing units, unless the annotator has opted in.
     """
     units, person = permit.task.units.filter(language__in=list(permit.queues)), permit.annotator
     preferences = {"may_have_seen": person.has_seen_answers, "takes_disturbing": person.takes_disturbing}
     return unjudged_by(units, person.pk, **preferences)
 
 
-# Adjudicators could read the answers to a unit while it waited for adjudication.
+# While these units were in adjudication, adjudicators could see the answers to them.
 _REOPENED = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
 IS_REOPENED = Exists(_REOPENED.filter(unit=OuterRef("pk")))
 
@@ -122,61 +122,66 @@ def unjudged_by(units: Units, annotator: Any, *, may_have_seen: bool, takes_dist
 
     The arguments are plain values, so that the query can be a prepared statement.
 
-    annotator: primary key of the annotator, or a placeholder for it.
+    annotator: the annotator's primary key, or a placeholder for it.
+    may_have_seen: whether to exclude reopened units, because the annotator could have seen the answers to them.
+    takes_disturbing: whether the annotator has opted in to disturbing units.
     """
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
     remaining = units.filter(~Exists(judged), ~Seen("pk", annotator))
-    remaining = not_left_to_others(remaining, takes_disturbing=takes_disturbing)
+    remaining = filter_disturbing(remaining, takes_disturbing=takes_disturbing)
     return remaining.filter(~IS_REOPENED) if may_have_seen else remaining
 
 
-def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
-    """Return the units, except for disturbing units if the annotator does not accept them."""
+def filter_disturbing(units: Units, *, takes_disturbing: bool) -> Units:
+    """Exclude disturbing units, unless the annotator has opted in to them."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
 
-def beyond(permits: Sequence[Permit]) -> Q:
-    """Return a condition for the units that `unjudged_by` excludes because of judgments and reopenings.
+def judged_or_reopened(permits: Sequence[Permit]) -> Q:
+    """Return a condition for the units that `unjudged_by` excludes because they were judged or reopened.
+
+    The condition starts from the judgments and transitions, which are few, so the database need not check every unit.
 
     permits: permits of one annotator.
-
-    The condition finds these units by their few judgments and transitions instead of checking each unit.
     """
     judged = Judgment.objects.binding().filter(annotator=permits[0].annotator)
-    gone = Q(pk__in=judged.order_by().values("unit"))
+    excluded = Q(pk__in=judged.order_by().values("unit"))
     if permits[0].annotator.has_seen_answers:
-        gone |= Q(pk__in=_REOPENED.order_by().values("unit"))
-    return gone
+        excluded |= Q(pk__in=_REOPENED.order_by().values("unit"))
+    return excluded
 
 
 def with_free_place(units: Units) -> Units:
-    """Return the units with a free place, which is a place that neither an answer nor a running lease holds."""
+    """Return the units with a free place, i.e. one that is held by neither an answer nor a running lease."""
     current_time = timezone.now()
     holding = Lease.objects.filter(place__isnull=False).filter(
         Q(closed_at__isnull=False) | Q(expires_at__gt=current_time)
     )
     stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=current_time)
-    held = _number(holding, "unit") + _number(stand_ins, "instead_of")
+    held = _count_per_unit(holding, "unit") + _count_per_unit(stand_ins, "instead_of")
     return units.annotate(held=held).filter(held__lt=F("redundancy"))
 
 
-def _number(leases: QuerySet[Lease], field: str) -> Coalesce:
-    """Return an expression for the number of leases per unit."""
+def _count_per_unit(leases: QuerySet[Lease], field: str) -> Coalesce:
+    """Return an expression that counts a unit's leases.
+
+    field: the lease's foreign key to the unit.
+    """
     counts = (
         leases.filter(**{field: OuterRef("pk")}).order_by().values(field).annotate(number=Count("pk")).values("number")
     )
     return Coalesce(Subquery(counts), 0)
 
 
-# --- gold answers that replace a unit of work: how long a gold answer waits, and for whom
+# --- gold answers that replace a unit of work: how long they stay available, and to whom
 #
-# A random draw gives a gold answer to an annotator in place of a unit. If the annotator returns the gold answer or lets
-# it expire, it replaces the unit for everybody else: the next annotator gets the gold answer and is not asked about the
-# unit. The gold answer waits as long as the unit would wait if it had received the same answers.
+# A random draw assigns a gold answer to an annotator in place of a unit. If the annotator returns the gold answer or
+# lets the lease expire, the gold answer replaces the unit for everyone else: the next annotator gets the gold answer
+# and isn't asked about the unit. The gold answer stays available until it has the answers that the unit would need.
 
 
-def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
-    """Return whether a gold answer no longer waits, because it has all the answers or skips that the unit would need.
+def is_gold_complete(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
+    """Return whether a gold answer has all the answers or skips that the unit it replaces would need.
 
     unit: the unit that the gold answer replaces.
     gold: primary key of the gold answer's unit.
@@ -184,49 +189,54 @@ def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
     """
     relevant = [lease for lease in leases if lease.unit_id in (unit.pk, gold)]
     skips = sum(lease.outcome == "skipped" and lease.round == unit.round for lease in relevant)
-    return skips >= unit.task.skip_limit or len(_who_answered(relevant)) >= unit.redundancy
+    return skips >= unit.task.skip_limit or len(_annotators_of(relevant)) >= unit.redundancy
 
 
-def answered_instead(unit: Unit, gold: int, leases: Iterable[Lease]) -> int:
-    """Return the number of annotators who answered the gold answer but not the unit."""
+def count_gold_only(unit: Unit, gold: int, leases: Iterable[Lease]) -> int:
+    """Count the annotators who answered the gold answer but not the unit that it replaced. See `is_gold_complete`."""
     listed = list(leases)
     of_unit = [lease for lease in listed if lease.unit_id == unit.pk]
-    return len(_who_answered(lease for lease in listed if lease.unit_id == gold) - _who_answered(of_unit))
+    return len(_annotators_of(lease for lease in listed if lease.unit_id == gold) - _annotators_of(of_unit))
 
 
-def _who_answered(leases: Iterable[Lease]) -> set[int]:
+def _annotators_of(leases: Iterable[Lease]) -> set[int]:
     return {lease.annotator_id for lease in leases if lease.outcome == "answered"}
 
 
-# --- the backlog of an annotator, counted exactly; backlog.py keeps the counts
+# --- exact counts of an annotator's backlog; backlog.py caches them
 
 
 OUTCOME = ("answered", "skipped", "flagged")
 
 
 def count_backlogs(permits: Sequence[Permit]) -> list[Backlog]:
-    """Count the backlogs of one annotator."""
+    """Count an annotator's backlog in each task. The returned rows are not saved.
+
+    permits: the annotator's permits, one for each task.
+    """
     annotator, tasks = permits[0].annotator, [permit.task.pk for permit in permits]
-    left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
-    for (task, language, is_hidden), number in _units(permits).items():
-        left[task][language, is_hidden] = number
+    remaining: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
+    for (task, language, is_hidden), number in _count_unjudged(permits).items():
+        remaining[task][language, is_hidden] = number
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
     rows = judgments.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
-    done: dict[int, Counter[str]] = {task: Counter() for task in tasks}
+    done_today: dict[int, Counter[str]] = {task: Counter() for task in tasks}
     for task, kind, number in rows.annotate(Count("pk")):
-        done[task][kind] = number
-    coming, aside = _coming(permits), _aside(permits)
+        done_today[task][kind] = number
+    estimate_hidden, reassigned = _hidden_estimator(permits), _count_reassigned(permits)
     return [
-        _backlog(permit, left[permit.task.pk], coming, aside[permit.task.pk], done[permit.task.pk])
+        _build_backlog(
+            permit, remaining[permit.task.pk], estimate_hidden, reassigned[permit.task.pk], done_today[permit.task.pk]
+        )
         for permit in permits
     ]
 
 
-def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
+def _hidden_estimator(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
     """Return a function that estimates how many hidden units an annotator will still get in a task.
 
-    The function takes the permit, the number of units of work in each queue, and the number of hidden units in each
-    queue. It counts only hidden units that come before the last unit of work.
+    The function takes the permit and two counts by queue: units of work and hidden units. It ignores hidden units that
+    would come after the last unit of work.
     """
     of_control: dict[QualityControl, list[Permit]] = {}
     for permit in permits:
@@ -236,12 +246,12 @@ def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counte
     return lambda permit, *units: sum(counts[control](permit, *units) for control in permit.task.hooks["coming"])
 
 
-def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
+def _count_unjudged(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     """Count the units in an annotator's queues that the annotator has not judged.
 
-    The keys of the result are (task, language, whether the unit is a honeypot) tuples.
+    Returns the counts by (task, language, whether the units are honeypots).
     """
-    # Tasks with the same queues share a condition, because Django takes long to build one for each of many tasks.
+    # Tasks with the same queues share a condition, because Django is slow at building one for each of many tasks.
     tasks_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for permit in permits:
         tasks_of[tuple(permit.read_queues)].append(permit.task.pk)
@@ -250,21 +260,20 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
         anywhere |= Q(task__in=tasks, language__in=queues)
     queued = Unit.objects.queued().filter(anywhere).order_by()
     annotator = permits[0].annotator
-    left = _by_queue(queued, annotator)
-    # Subtract the units that the annotator has judged, which are few, instead of checking each waiting unit. A million
-    # units may be waiting.
-    gone = beyond(permits)
-    # These tasks may have hidden units, which are not given to people who have seen the text. A task of records has
+    remaining = _count_by_queue(queued, annotator)
+    # Subtract the few units that the annotator has judged, because checking up to a million queued units is too slow.
+    excluded = judged_or_reopened(permits)
+    # In tasks that may have hidden units, also subtract those whose text the annotator has seen. A task of records has
     # hidden units only if it has gold answers.
     all_tasks = [permit.task for permit in permits]
-    if hiding := [task.pk for task in all_tasks if task.gold_share or not task.kind.routing.waits]:
-        gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))
-    left.subtract(_by_queue(queued.filter(gone), annotator))
-    return left
+    if tasks_with_hidden := [task.pk for task in all_tasks if task.gold_share or not task.kind.routing.waits]:
+        excluded |= Q(task__in=tasks_with_hidden) & Q(Seen("pk", annotator.pk))
+    remaining.subtract(_count_by_queue(queued.filter(excluded), annotator))
+    return remaining
 
 
-def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:
-    """Count units by queue. Units that were flagged as disturbing count only if the annotator accepts them."""
+def _count_by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:
+    """Count units by queue. Units flagged as disturbing count only if the annotator has opted in to them."""
     counts: Counter[tuple[int, str, bool]] = Counter()
     rows = units.values_list("task", "language", "honeypot", "disturbing").annotate(Count("pk"))
     for *queue, disturbing, number in rows:
@@ -274,14 +283,12 @@ def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int,
 
 
 @dataclass
-class _Aside:
-    """Numbers of units per queue that are counted separately, because an annotator has received them before.
-
-    The random draw of gold answers does not apply to these units.
+class _Reassigned:
+    """Unit counts by queue for units already assigned to an annotator, which are exempt from the draw of gold answers.
 
     work: units of work that the annotator returned or has open.
-    gold: gold answers that the annotator returned or has open and that are not counted under `work`.
-    used: gold answers that the draw can no longer give to the annotator.
+    gold: gold answers that the annotator returned or has open, unless they are counted under `work`.
+    used: gold answers that the draw can no longer assign to the annotator.
     replaced: units of work that the annotator is not asked about, because they answered a gold answer instead.
     """
 
@@ -291,10 +298,10 @@ class _Aside:
     replaced: Counter[str] = field(default_factory=Counter)
 
 
-def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
-    """Return the _Aside of each task for one annotator.
+def _count_reassigned(permits: Sequence[Permit]) -> dict[int, _Reassigned]:
+    """Count the units already assigned to an annotator, by task.
 
-    A gold answer that the annotator returned counts as long as it waits for this annotator, like a unit of work.
+    A gold answer that the annotator returned counts until it is complete (see `is_gold_complete`), like a unit of work.
     """
     annotator, now = permits[0].annotator, timezone.now()
     tasks = {permit.task.pk: permit.task for permit in permits}
@@ -305,80 +312,80 @@ def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
     leases = list(
         leases_of_annotator.filter(Q(closed_at=None) | returned | replaced).select_related("unit", "instead_of")
     )
-    aside_by_task = {task: _Aside() for task in tasks}
+    reassigned = {task: _Reassigned() for task in tasks}
     running = [lease for lease in leases if lease.closed_at is None and lease.expires_at > now]
     on_screen = {lease.unit.task_id: lease for lease in running if lease.is_wanted}
     for task, lease in on_screen.items():
-        _add(aside_by_task[task], lease, waits=lease.work.stage == stages.QUEUED)
+        _count_on_screen(reassigned[task], lease, is_queued=lease.work.stage == stages.QUEUED)
     rest = [lease for lease in leases if lease not in on_screen.values()]
     if rest:
-        _add_returned(aside_by_task, rest, {lease.work.pk for lease in on_screen.values()}, permits)
-    return aside_by_task
+        _count_returned(reassigned, rest, {lease.work.pk for lease in on_screen.values()}, permits)
+    return reassigned
 
 
-def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
+def _count_on_screen(counts: _Reassigned, lease: Lease, *, is_queued: bool) -> None:
     """Count a lease that is on the annotator's screen.
 
-    waits: whether the unit of work behind the lease is in a queue.
+    is_queued: whether the unit of work behind the lease is in a queue.
     """
     is_work = lease.instead_of_id is None or lease.in_place
-    (aside.work if is_work and waits else aside.gold)[lease.work.language] += 1
+    (counts.work if is_work and is_queued else counts.gold)[lease.work.language] += 1
     if lease.unit.honeypot:
-        aside.used[lease.unit.language] += 1
+        counts.used[lease.unit.language] += 1
 
 
-def _add_returned(
-    aside_by_task: dict[int, _Aside],
+def _count_returned(
+    reassigned: dict[int, _Reassigned],
     leases: list[Lease],
-    open_now: set[int],
+    on_screen: set[int],
     permits: Sequence[Permit],
 ) -> None:
     """Count leases that one annotator returned or let expire, and gold answers that they answered in place of work.
 
-    leases: these leases, oldest first.
-    open_now: units of work behind the leases that are on the annotator's screen.
+    leases: leases of all three kinds, oldest first.
+    on_screen: primary keys of the units of work behind the leases on the annotator's screen.
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
     tasks, annotator = {permit.task.pk: permit.task for permit in permits}, permits[0].annotator
     preferences = {"may_have_seen": annotator.has_seen_answers, "takes_disturbing": annotator.takes_disturbing}
-    theirs = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **preferences)}
+    unjudged = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **preferences)}
     leases_by_unit: dict[int, list[Lease]] = {}
-    stood_for = [lease.instead_of_id for lease in leases if lease.instead_of_id in theirs]
-    for lease in Lease.objects.filter(Q(unit__in=stood_for) | Q(instead_of__in=stood_for)).order_by():
+    replaced_units = [lease.instead_of_id for lease in leases if lease.instead_of_id in unjudged]
+    for lease in Lease.objects.filter(Q(unit__in=replaced_units) | Q(instead_of__in=replaced_units)).order_by():
         leases_by_unit.setdefault(lease.instead_of_id or lease.unit_id, []).append(lease)
     replaced = {lease.instead_of_id: lease for lease in leases if lease.outcome in OUTCOME}
-    for unit in theirs.keys() & replaced.keys():
-        aside_by_task[theirs[unit].task_id].replaced[theirs[unit].language] += 1
-    golds = {lease.unit_id for lease in leases if lease.unit.honeypot and lease.unit_id in theirs}
+    for unit in unjudged.keys() & replaced.keys():
+        reassigned[unjudged[unit].task_id].replaced[unjudged[unit].language] += 1
+    golds = {lease.unit_id for lease in leases if lease.unit.honeypot and lease.unit_id in unjudged}
     for gold in golds:
-        aside_by_task[theirs[gold].task_id].used[theirs[gold].language] += 1
+        reassigned[unjudged[gold].task_id].used[unjudged[gold].language] += 1
     for lease in {lease.work.pk: lease for lease in leases if lease.outcome not in OUTCOME}.values():
-        work = theirs.get(lease.work.pk)
-        if work is None or work.pk in open_now or work.pk in replaced:
+        work = unjudged.get(lease.work.pk)
+        if work is None or work.pk in on_screen or work.pk in replaced:
             continue
         work.task = tasks[work.task_id]
         if lease.instead_of_id is None:
-            aside_by_task[work.task_id].work[work.language] += 1
-        elif lease.unit_id in golds and not is_over(work, lease.unit_id, leases_by_unit[work.pk]):
-            kind = aside_by_task[work.task_id].work if lease.in_place else aside_by_task[work.task_id].gold
-            kind[work.language] += 1
+            reassigned[work.task_id].work[work.language] += 1
+        elif lease.unit_id in golds and not is_gold_complete(work, lease.unit_id, leases_by_unit[work.pk]):
+            counts = reassigned[work.task_id]
+            (counts.work if lease.in_place else counts.gold)[work.language] += 1
 
 
-def _backlog(
+def _build_backlog(
     permit: Permit,
-    left: Counter[tuple[str, bool]],
-    coming: Callable[[Permit, Counter[str], Counter[str]], int],
-    aside: _Aside,
-    done: Counter[str],
+    remaining: Counter[tuple[str, bool]],
+    estimate_hidden: Callable[[Permit, Counter[str], Counter[str]], int],
+    reassigned: _Reassigned,
+    done_today: Counter[str],
 ) -> Backlog:
     def count(queues: Iterable[str]) -> int:
-        work = Counter({queue: left[queue, False] - aside.replaced[queue] for queue in queues})
+        work = Counter({queue: remaining[queue, False] - reassigned.replaced[queue] for queue in queues})
         if not work.total():
-            # If no other work is left, the annotator is asked about the replaced units too.
-            work = Counter({queue: left[queue, False] for queue in queues})
-        by_lot = Counter({queue: max(0, number - aside.work[queue]) for queue, number in work.items()})
-        pool = Counter({queue: left[queue, True] - aside.used[queue] for queue in queues})
-        return work.total() + sum(aside.gold[queue] for queue in queues) + coming(permit, by_lot, pool)
+            # When no other work is left, the annotator is asked about the replaced units too.
+            work = Counter({queue: remaining[queue, False] for queue in queues})
+        drawable = Counter({queue: max(0, number - reassigned.work[queue]) for queue, number in work.items()})
+        pool = Counter({queue: remaining[queue, True] - reassigned.used[queue] for queue in queues})
+        return work.total() + sum(reassigned.gold[queue] for queue in queues) + estimate_hidden(permit, drawable, pool)
 
     behind = {
         language: count([queue])
@@ -392,7 +399,7 @@ def _backlog(
         behind_tests=behind,
         queues=list(permit.queues),
         day=midnight().date(),
-        answered=done[Judgment.ANSWER],
-        skipped=done[Judgment.SKIP],
+        answered=done_today[Judgment.ANSWER],
+        skipped=done_today[Judgment.SKIP],
         counted_at=timezone.now(),
     )

@@ -20,7 +20,7 @@ from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.assignment import free_place
 from annotate.work.backlog import count_answers
-from annotate.work.eligible import in_own_queues, is_over
+from annotate.work.eligible import in_own_queues, is_gold_complete
 from annotate.work.moves import decide, seen
 from annotate.work.permit import Permit, acting
 from annotate.work.routing import send_on
@@ -201,7 +201,9 @@ def _place_of(
     others = [other for other in around if other.pk != lease.pk and unit.pk in (other.unit_id, other.instead_of_id)]
     # After this lease of a gold answer expired, others may have given all the answers that are needed, as can happen
     # for a unit of work.
-    is_gone = unit.stage != stages.QUEUED or (is_late and lease.instead_of_id and is_over(unit, shown.pk, others))
+    is_gone = unit.stage != stages.QUEUED or (
+        is_late and lease.instead_of_id and is_gold_complete(unit, shown.pk, others)
+    )
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
     if answer is None:

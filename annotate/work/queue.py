@@ -26,7 +26,7 @@ from annotate.work.assignment import (
     leases_of,
     new_lease,
 )
-from annotate.work.eligible import not_left_to_others, with_free_place
+from annotate.work.eligible import filter_disturbing, with_free_place
 from annotate.work.permit import Permit, acting
 from corpora.database.statements import update_one
 
@@ -100,7 +100,7 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
         # free place.
         with acting(annotator.user, task.name) as permit:
             head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
-            head = not_left_to_others(head, takes_disturbing=permit.annotator.takes_disturbing)
+            head = filter_disturbing(head, takes_disturbing=permit.annotator.takes_disturbing)
             unit = head.select_for_update(of=("self",)).first()
             lease = open_lease(permit.annotator, permit.task, permit.queues)
             lease = lease or (lease_locked(unit, permit) if unit else None)
@@ -127,7 +127,7 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     # Look up enough units for several people who start a sheet at the same time.
     heads = first_heads(permit, 8 * size, head_ids) if task.is_open else []
     first = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
-    first = not_left_to_others(first, takes_disturbing=annotator.takes_disturbing)
+    first = filter_disturbing(first, takes_disturbing=annotator.takes_disturbing)
     units = with_free_place(first).order_by("position")
     taken: list[Lease] = []
     for language_asked in dict.fromkeys(units.values_list("asked", flat=True)):

@@ -62,7 +62,7 @@ def why_empty(annotator, task):
 
 
 def waiting(annotator, task):
-    return eligible.waiting(permit_of(annotator, task))
+    return eligible.waiting_units(permit_of(annotator, task))
 
 
 def said_by(annotator):

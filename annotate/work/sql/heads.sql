@@ -1,7 +1,6 @@
--- The first units in one queue that an annotator may be given. The annotator has not judged these units, and each has a
--- free place.
--- This is used together with put_off.sql, for each row of `queue`. Parameters: task, whether the annotator accepts
--- disturbing units, annotator, annotator, whether the annotator may have read answers, now, now, number of units.
+-- The first units in a queue that an annotator has not judged and that have a free place.
+-- Used together with put_off.sql, for each row of `queue`. Parameters: task, whether the annotator has opted in to
+-- disturbing units, annotator, annotator, whether the annotator may have seen answers, now, now, number of units.
 SELECT unit.id
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s
@@ -9,10 +8,10 @@ WHERE unit.task_id = %s
   AND unit.language = queue.value
   AND NOT unit.honeypot
   AND (%s OR NOT unit.disturbing)
-  -- Leave out hidden units whose text the annotator has seen, see eligible.py.
+  -- Exclude hidden units whose text the annotator has seen (see eligible.py).
   AND NOT ({seen})
-  -- Use a count instead of NOT EXISTS, which PostgreSQL would turn into a join that might read all judgments of the
-  -- annotator. Use "< 1" instead of "= 0", which PostgreSQL would consider rare, so that it would scan the queue.
+  -- Count instead of using NOT EXISTS: PostgreSQL may turn NOT EXISTS into a join that reads all of the annotator's
+  -- judgments. Compare with "< 1": PostgreSQL assumes that "= 0" is rarely true and would scan the queue.
   AND (
       SELECT COUNT(*)
       FROM annotate_judgment AS judgment
@@ -20,7 +19,7 @@ WHERE unit.task_id = %s
         AND judgment.annotator_id = %s
         AND (judgment.voided_at IS NULL OR judgment.voided_by_id IS NOT NULL)
   ) < 1
-  -- Leave out reopened units for adjudicators, who could have read the answers to them.
+  -- Exclude reopened units for adjudicators, who could have seen the answers to them.
   AND NOT (%s AND EXISTS (
       SELECT 1
       FROM annotate_transition AS transition

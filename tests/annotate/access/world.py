@@ -21,7 +21,7 @@ from annotate.kinds.kind_draft import TEMPLATES
 from annotate.manager_pages import inbox
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial, Webhook
 from annotate.work import accounts, flags, job_store
-from annotate.work.accounts import ask_for_language
+from annotate.work.accounts import request_language
 from annotate.work.adjudication import settle
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
@@ -131,7 +131,7 @@ class World:
             "account": {"make": "1"},
             "preferences": {"theme": "dark"},
             "languages": {"language": "fr", "level": "4"},
-            "manage-languages": {"refuse": ask_for_language(bea, "it", 5).pk},
+            "manage-languages": {"refuse": request_language(bea, "it", 5).pk},
             "judge": {"lease": lease.pk, "answer": "de"},
             "flag": {"lease": lease.pk, "flag": "disturbing"},
             "disturbing": {"takes": "no"},

@@ -20,7 +20,7 @@ from annotate.work.adjudication import (
     CASES,
     DIFFERING,
     UNANSWERED,
-    agreed,
+    agreed_labels,
     discard,
     own_reasons,
     settle,
@@ -228,7 +228,7 @@ def test_only_the_lists_that_were_used_last_are_kept(two_say, ada, lists, monkey
 def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_own_label(two_say, ada):
     task = two_say("de -", "fr -", "de en", "- -")
     waiting = list(to_adjudicate(task, ada))
-    chosen = agreed(waiting, ada)
+    chosen = agreed_labels(waiting, ada)
     assert sorted(chosen.values()) == ["de", "fr"]
     outcome = settle_together(ada, task, chosen, " Their readers agree ")
     assert (len(outcome.settled), outcome.refused) == (2, [])
@@ -245,7 +245,7 @@ def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_o
 def test_cases_that_have_changed_are_reported_and_the_others_are_settled(two_say, ada, eve):
     task = two_say("de -", "fr -", "en -", "de -", "de en")
     units = list(task.units.order_by("position"))
-    chosen = agreed(to_adjudicate(task, ada), ada)
+    chosen = agreed_labels(to_adjudicate(task, ada), ada)
     settle(eve, units[0].pk, Answer("de", "I read it"))
     Judgment.objects.answers().filter(unit=units[1]).update(label="he")
     chosen |= {units[4].pk: "de", 10**9: "de"}
@@ -262,10 +262,10 @@ def test_cases_that_have_changed_are_reported_and_the_others_are_settled(two_say
 def test_a_case_that_has_become_blind_is_not_settled_in_bulk_and_the_reason_is_not_revealed(two_say, ada, eve):
     task = two_say("de -", check_share=1.0)
     unit = task.units.get()
-    chosen = agreed(to_adjudicate(task, ada), ada)
+    chosen = agreed_labels(to_adjudicate(task, ada), ada)
     assert chosen == {unit.pk: "de"}
     settle(eve, unit.pk, Answer("fr", "I read it"))
-    assert agreed(to_adjudicate(task, ada), ada) == {}
+    assert agreed_labels(to_adjudicate(task, ada), ada) == {}
     outcome = settle_together(ada, task, chosen, "Their readers agree")
     [(_, why)] = outcome.refused
     assert str(why) == "This case can no longer be decided together with others. Decide it separately."
@@ -308,7 +308,7 @@ def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, a
     judge(ann, take(ann, task).pk, Answer("toxic"))
     skip(bea, take(bea, task).pk)
     assert positions(task, ada, "", AGREEING) == [1]
-    assert agreed(to_adjudicate(task, ada), ada) == {}
+    assert agreed_labels(to_adjudicate(task, ada), ada) == {}
 
 
 @pytest.mark.slow

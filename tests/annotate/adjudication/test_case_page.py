@@ -12,7 +12,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.pages.case_summary import MOST_SHOWN, comparison, shortened
-from annotate.work.adjudication import discard, of_one_text, settle, to_adjudicate
+from annotate.work.adjudication import discard, settle, to_adjudicate, with_same_text
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
@@ -130,12 +130,12 @@ def test_cases_of_one_text_stand_beside_each_other_and_copies_are_counted(make_t
     for current in (task, other):
         while lease := take(ann, current):
             skip(ann, lease.pk)
-    assert [unit for unit, _ in of_one_text(original, ada)] == [twin]
+    assert [unit for unit, _ in with_same_text(original, ada)] == [twin]
     page = as_ada.get(reverse("adjudicate", args=[task.name, original.pk])).text
     assert "1 copy gets the same label." in page
     assert f'href="/tasks/other/adjudication/{twin.pk}/"' in page
     discard(ada, twin.pk, "Nothing found")
-    assert of_one_text(original, ada) == []
+    assert with_same_text(original, ada) == []
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def twins(make_task, person):
 def test_a_blind_case_is_never_listed_with_another_case(twins, ada, as_ada):
     plain, blind = twins(**NO_CHECKS | {"check_share": 1.0})
     assert (where(plain)[0], where(blind)[0]) == (stages.ADJUDICATION, stages.ADJUDICATION)
-    assert of_one_text(plain, ada) == []
+    assert with_same_text(plain, ada) == []
     for unit in (plain, blind):
         page = as_ada.get(reverse("adjudicate", args=[unit.task.name, unit.pk])).text
         assert "The same text" not in page
@@ -166,9 +166,9 @@ def test_a_blind_case_is_never_listed_with_another_case(twins, ada, as_ada):
 
 def test_a_task_in_which_an_adjudicator_is_paused_is_not_led_to(twins, ada, manager):
     plain, other = twins(redundancy=2, skip_limit=1)
-    assert [unit for unit, _ in of_one_text(plain, ada)] == [other]
+    assert [unit for unit, _ in with_same_text(plain, ada)] == [other]
     pause(ada, other.task, by=manager, reason="asleep")
-    assert of_one_text(plain, ada) == []
+    assert with_same_text(plain, ada) == []
 
 
 # --- on a phone, and by keys alone

@@ -22,7 +22,7 @@ from annotate.work.adjudication import (
     settle,
     to_adjudicate,
     unsettle,
-    waiting_in,
+    waiting_counts,
 )
 from tests.annotate.adjudication.conftest import where
 from tests.together import at_once
@@ -118,7 +118,7 @@ def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(s
     task, (unit,) = seconded()
     settle(ada, unit.pk, Answer("fr", "the word baguette", comment="quite sure"))
     assert not to_adjudicate(task, ada).exists()
-    assert (waiting_in(ada, [task]), for_others(task, ada)) == ({}, 1)
+    assert (waiting_counts(ada, [task]), for_others(task, ada)) == ({}, 1)
     assert [(case.pk, case.blind) for case in to_adjudicate(task, eve)] == [(unit.pk, True)]
     assert not to_adjudicate(task, eve, "de").exists()
     address, api = "/tasks/task/adjudication/", "/api/v1/tasks/task/adjudication/"

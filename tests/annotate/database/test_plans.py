@@ -13,7 +13,7 @@ from annotate.actions.registry import call_command
 from annotate.controls import honeypots
 from annotate.figures.annotator_statistics import comments
 from annotate.models import Judgment, LanguageRoute, Lease, Task, Transition, Unit
-from annotate.work.adjudication import of_one_text
+from annotate.work.adjudication import with_same_text
 from annotate.work.queue import open_lease
 from corpora.database.bulk_rows import insert
 from corpora.models import Item
@@ -118,7 +118,7 @@ def test_comments_hidden_gold_answers_and_cases_of_one_text_are_read_by_their_in
     task = make_task([DISPUTED])
     assert "SCAN annotate_judgment USING INDEX commented" in planned(lambda: comments(task))
     assert "USING INDEX honeypots (task_id=?" in planned(lambda: list(honeypots.answers(task)))
-    plan = planned(lambda: of_one_text(task.units.get(), ada))
+    plan = planned(lambda: with_same_text(task.units.get(), ada))
     assert set(SCAN.findall(plan)) <= FEW, plan
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone, translation
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, LanguageRequest, Preferences
-from annotate.work.accounts import ask_for_language, grant, preferences_of, refuse
+from annotate.work.accounts import grant, preferences_of, refuse, request_language
 from annotate.work.judgments import judge
 from annotate.work.permit import midnight, permit_of
 from annotate.work.queue import take
@@ -148,10 +148,10 @@ def test_a_language_is_asked_for_granted_and_read_from_then_on(as_ann, ann, make
 
 
 def test_a_language_that_is_refused_changes_nothing_and_may_be_asked_for_again(as_ann, ann, manager):
-    refuse(ask_for_language(ann, "fr", 3).pk, manager)
+    refuse(request_language(ann, "fr", 3).pk, manager)
     assert "French: refused" in as_ann.get("/account/languages/").text
     assert [str(row) for row in ann.languages.all()] == ["de:5"]
-    assert ask_for_language(ann, "fr", 3).outcome == ""
+    assert request_language(ann, "fr", 3).outcome == ""
 
 
 @pytest.mark.parametrize(
@@ -166,16 +166,16 @@ def test_a_language_that_is_refused_changes_nothing_and_may_be_asked_for_again(a
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_in_a_sentence(as_ann, ann, language, level, sentence):
-    ask_for_language(ann, "it", 5)
+    request_language(ann, "it", 5)
     with pytest.raises(InvalidAnswer, match=sentence):
-        ask_for_language(ann, language, level)
+        request_language(ann, language, level)
     page = as_ann.post("/account/languages/", {"language": language, "level": level or ""})
     assert (page.status_code, sentence in page.text) == (400, True)
     assert LanguageRequest.objects.count() == 1
 
 
 def test_two_managers_decide_once(ann, manager):
-    request = ask_for_language(ann, "fr", 4)
+    request = request_language(ann, "fr", 4)
     grant(request.pk, manager)
     for decide in (grant, refuse):
         with pytest.raises(NotFound, match="has already been decided"):
@@ -185,7 +185,7 @@ def test_two_managers_decide_once(ann, manager):
 
 def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(ann, person):
     onlooker = User.objects.create_user("onlooker", password="a long password", is_staff=True)
-    request = ask_for_language(ann, "fr", 4)
+    request = request_language(ann, "fr", 4)
     refused = signed_in(onlooker).post("/manage/people/languages/", {"grant": request.pk})
     assert (refused.status_code, "lacks the permission" in refused.text) == (403, True)
     annotator = person("clerk")
@@ -193,7 +193,7 @@ def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(
     clerk = User.objects.get(pk=annotator.user.pk)
     clerk.user_permissions.set(Permission.objects.filter(content_type__app_label="annotate"))
     with pytest.raises(NotAllowed):
-        grant(ask_for_language(annotator, "fr", 5).pk, clerk)
+        grant(request_language(annotator, "fr", 5).pk, clerk)
     grant(request.pk, clerk)
     assert [row.outcome for row in LanguageRequest.objects.order_by("pk")] == ["granted", ""]
 

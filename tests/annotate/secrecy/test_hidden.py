@@ -12,7 +12,7 @@ from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Lease, Task, Unit
-from annotate.work.eligible import waiting
+from annotate.work.eligible import waiting_units
 from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
@@ -222,7 +222,7 @@ def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, pe
             Unit.objects.filter(pk=other.pk).update(item=unit.item)
     ann, bea = person("ann", "de"), person("bea", "de")
     assert len(all_given(ann, earlier)) == 4
-    assert not hidden.intersection(waiting(permit_of(ann, task)))
+    assert not hidden.intersection(waiting_units(permit_of(ann, task)))
     assert progress_of(ann, task)["waiting"] == task.units.queued().count() - 4
     assert lacking_readers(task, Routes.load(task).readers()) == {}
     assert not hidden.intersection(all_given(ann, task))

@@ -126,9 +126,9 @@ def test_adjudicators_of_other_tasks_decide_nothing_in_a_task_for_members(case, 
 def test_cases_of_the_same_text_are_shown_only_from_tasks_in_which_one_adjudicates(case, make_task, bea, ada):
     other = make_task([DISPUTED], name="other", skip_limit=1, rounds=1)
     other.units.update(stage=stages.ADJUDICATION, item=case.item)
-    assert [unit.task for unit, _ in adjudication.of_one_text(case, ada)] == [other]
+    assert [unit.task for unit, _ in adjudication.with_same_text(case, ada)] == [other]
     membership.add(case.task, [bea], role=Membership.ADJUDICATOR)
-    assert adjudication.of_one_text(case, bea) == []
+    assert adjudication.with_same_text(case, bea) == []
 
 
 def test_managers_of_a_task_neither_answer_nor_adjudicate(case, bea, ada):
@@ -152,7 +152,7 @@ def test_people_are_not_asked_about_what_they_could_have_read_even_when_their_ro
         membership.remove(case.task, [bea])
     move(case, "reopened", stages.QUEUED)
     permit = permit_of(Annotator.objects.get(pk=bea.pk), case.task)
-    left = list(eligible.waiting(permit))
+    left = list(eligible.waiting_units(permit))
     assert left
     assert case not in left
     assert progress_of(permit).waiting == len(left)

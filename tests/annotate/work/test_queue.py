@@ -12,7 +12,7 @@ from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
 from annotate.work.answer_changes import undo
 from annotate.work.backlog import is_empty, progress_in
-from annotate.work.eligible import beyond, in_own_queues
+from annotate.work.eligible import in_own_queues, judged_or_reopened
 from annotate.work.judgments import judge, skip
 from annotate.work.moves import move
 from annotate.work.permit import open_permits, permit_of
@@ -327,7 +327,7 @@ def test_it_is_what_the_person_may_still_be_given(make_records_task, person, adj
         move(unit, "reopened", stages.QUEUED)
     permit = permit_of(ann, task)
     units = in_own_queues(permit).queued()
-    assert waiting(ann, task) == units.count() == len(units.exclude(beyond([permit])))
+    assert waiting(ann, task) == units.count() == len(units.exclude(judged_or_reopened([permit])))
     assert units.count() == (3 if adjudicates else 5)
 
 

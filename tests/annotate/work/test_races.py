@@ -246,7 +246,7 @@ def test_the_statement_that_locks_a_unit_may_count_its_leases_as_they_were_befor
         locked.wait(HANGS)
         with transaction.atomic():
             waiting.set()
-            units = eligible.with_free_place(eligible.waiting(permit_of(bea, task)))
+            units = eligible.with_free_place(eligible.waiting_units(permit_of(bea, task)))
             unit = units.select_for_update(of=("self",)).first()
             return unit.held, free_place(unit, list(unit.leases.all()))
 

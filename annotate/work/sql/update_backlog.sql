@@ -1,6 +1,6 @@
--- Updates an annotator's backlog in a task after an answer or a skip, or after one is taken back.
+-- Update an annotator's backlog in a task after a judgment, or after a judgment is undone.
 -- Parameters: decrease in waiting units; today, increase in answers; today, increase in skips; today; annotator; task;
--- least number of waiting units for which the decrease is possible.
+-- minimum number of waiting units required for the decrease.
 UPDATE annotate_backlog
 SET waiting = waiting - %s,
     answered = CASE WHEN day = %s THEN answered ELSE 0 END + %s,
