@@ -236,7 +236,7 @@ def _row(unit_and_cells: tuple[Any, list[str]]) -> dict[str, str]:
         f"{voter}: {', '.join(code if score is None else f'{code} {score:.2f}' for code, score in ranking)}"
         for voter, ranking in ballots(item.votes, task.panel).items()
     )
-    values = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
+    values = {"id": item.key, "asked": unit.asked, "text": unit.one_line_text}
     heads = task.kind.pages.list_heads
     values |= {"blind": "yes"} if unit.blind else {"votes": votes, **dict(zip(heads, cells, strict=True))}
     return {head: values.get(head, "") for head in _heads(task)}

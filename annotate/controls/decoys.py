@@ -153,7 +153,7 @@ def _answer(unit: Any, language: str) -> str | None:
     if unit.label != UND or unit.asked:
         return answer_about(language, unit.label)
     kind, listed = unit.task.kind, set(unit.task.labels)
-    read_languages = set(unit.task.read_in)
+    read_languages = set(unit.task.reading_languages)
     if language not in read_languages and not listed.intersection(kind.finer(language)):
         return None
     if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):

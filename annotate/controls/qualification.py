@@ -394,7 +394,7 @@ def grant(annotator: Annotator, task: Task, language: str, *, by: User) -> Quali
     by: user who grants the qualification.
     """
     guidelines = check_grant(task, language)
-    annotator.one_at_a_time()
+    annotator.lock()
     qualification, _ = Qualification.objects.get_or_create(
         annotator=annotator,
         task=task,

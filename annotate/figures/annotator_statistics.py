@@ -22,7 +22,7 @@ from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.figures.overview_report import Invitation, account_state
 from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
-from annotate.kinds import MADE_ELSEWHERE
+from annotate.kinds import IMPORTED_KINDS
 from annotate.models import Annotator, AnnotatorLanguage, Invite, Judgment, Lease, Membership, Pause, Task, Unit
 from annotate.reports.tables import LazyList
 from annotate.work.permit import midnight
@@ -385,7 +385,7 @@ def _judgments_since(since: datetime) -> QuerySet[Judgment]:
     The query uses the index of each person's judgments, so that it does not read earlier judgments.
     """
     judgments = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
-    return judgments.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
+    return judgments.exclude(unit__task__kind_slug__in=IMPORTED_KINDS).order_by()
 
 
 def _gold_accuracy() -> dict[int, dict[str, Any] | None]:

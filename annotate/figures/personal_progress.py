@@ -223,7 +223,7 @@ def not_a_reader(permit: Permit) -> str:
     """
     if permit.reads:
         return ""
-    read_in = set(permit.task.read_in)
+    read_in = set(permit.task.reading_languages)
     if languages := [label_name(code) for code in permit.levels if code in read_in]:
         return _(
             "This task requires reading level %(level)s or higher, but your level is lower in %(languages)s. The "

@@ -20,7 +20,7 @@ from django.utils import timezone
 from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
-from annotate.kinds import MADE_ELSEWHERE
+from annotate.kinds import IMPORTED_KINDS
 from annotate.models import Annotator, GoldAnswer, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality.guideline_versions import majors
 
@@ -66,7 +66,7 @@ def overview() -> list[dict[str, Any]]:
     for task, stage, number in by_stage.union(copies, all=True):
         at[task][stage] = number
     live = counted_answers().filter(answered_at__gte=timezone.now() - DAY)
-    live = live.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
+    live = live.exclude(unit__task__kind_slug__in=IMPORTED_KINDS).order_by()
     today = dict(live.values_list("unit__task").annotate(Count("pk")))
     running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
     paused, new = dict(running.annotate(Count("pk"))), dict(new_pauses().values_list("task").annotate(Count("pk")))

@@ -8,7 +8,7 @@ from annotate.kinds.files import MODULES, kind_of, read_kind
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.panel_kind import with_panel
 
-__all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "MADE_ELSEWHERE", "Answer", "Kind", "kind_of", "panel_kind_of"]
+__all__ = ["IMPORTED", "IMPORTED_KINDS", "IMPORTED_PAIRS", "KINDS", "Answer", "Kind", "kind_of", "panel_kind_of"]
 
 _FILES = {file.stem: file for file in sorted(Path(__file__).parent.glob("*.toml"))}
 
@@ -36,7 +36,7 @@ def _kind_in_file(slug: str) -> Kind:
 
 KINDS: Mapping[str, Kind] = _Kinds()
 # Kinds for judgments that were made outside Assay and are only imported.
-MADE_ELSEWHERE = IMPORTED, IMPORTED_PAIRS = ("imported", "imported_pairs")
+IMPORTED_KINDS = IMPORTED, IMPORTED_PAIRS = ("imported", "imported_pairs")
 
 
 @lru_cache(maxsize=256)

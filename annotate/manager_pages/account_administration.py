@@ -470,7 +470,7 @@ def members_context(request: UserRequest, task: Task) -> dict[str, Any]:
         "search": search,
         "found": None if people is None else list(people.order_by("user__username")[:ON_A_PAGE]),
         "found_count": 0 if people is None else people.count(),
-        "languages_read": sorted((label_name(code), code) for code in task.read_in),
+        "languages_read": sorted((label_name(code), code) for code in task.reading_languages),
         "groups": membership.groups(),
         "invites": may(request.user, "invite"),
         "manages_all": is_manager(request.user),

@@ -327,7 +327,7 @@ def questions(request: UserRequest) -> HttpResponse:
     ?all=: also list resolved flags
     """
     kind, name, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
-    flags_shown = Flag.objects.standing() if everything else Flag.objects.open()
+    flags_shown = Flag.objects.active() if everything else Flag.objects.open()
     if kind in Flag.KINDS:
         flags_shown = flags_shown.filter(kind=kind)
     tasks = Task.objects.filter(units__flags__isnull=False).distinct()
@@ -417,7 +417,7 @@ DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _m
 
 
 def list_notes(request: UserRequest, task: Task) -> HttpResponse:
-    codes = sorted(set(task.read_in), key=label_name)
+    codes = sorted(set(task.reading_languages), key=label_name)
     languages = [(code, label_name(code)) for code in codes]
     listed = [(note, label_name(note.language) if note.language else "everybody") for note in flags.notes_of(task)]
     context: dict[str, Any] = {

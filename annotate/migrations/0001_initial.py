@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                 (
                     "queue",
                     models.CharField(
-                        help_text="the queue for posts in the language; it can be shared",
+                        help_text="the queue for posts in the language; several languages can share one",
                         max_length=16,
                     ),
                 ),
@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
                     "never_agree",
                     models.BooleanField(
                         default=False,
-                        help_text="in tasks that are opened later, the detectors' agreement on this language is ignored",
+                        help_text="ignore the detectors' agreement on this language in tasks opened from now on",
                     ),
                 ),
             ],
@@ -98,10 +98,7 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         default=False,
                         editable=False,
-                        help_text=(
-                            "has been an adjudicator or a manager of a task, and may have read other people's answers "
-                            "there"
-                        ),
+                        help_text="has been an adjudicator or a task's manager, and may have seen other annotators' answers",
                     ),
                 ),
                 (
@@ -147,7 +144,10 @@ class Migration(migrations.Migration):
                 ("place", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("round", models.PositiveSmallIntegerField()),
                 ("queue", models.CharField(max_length=16)),
-                ("sheet", models.BooleanField(default=False, help_text="assigned together with others on a sheet")),
+                (
+                    "sheet",
+                    models.BooleanField(default=False, help_text="assigned on a sheet, together with other units"),
+                ),
                 (
                     "turn",
                     models.JSONField(
@@ -167,14 +167,14 @@ class Migration(migrations.Migration):
                     "again",
                     models.BooleanField(
                         default=False,
-                        help_text="opened when an answer was withdrawn; it can be answered even if the unit changes",
+                        help_text="opened when an answer was undone; it can be answered even if the unit has left the queue",
                     ),
                 ),
                 (
                     "back_after",
                     models.PositiveSmallIntegerField(
                         default=0,
-                        help_text="after a return, the number of other answers before the unit comes back",
+                        help_text="the number of other answers before a returned unit is assigned again",
                     ),
                 ),
                 ("opened_at", models.DateTimeField()),
@@ -355,7 +355,7 @@ class Migration(migrations.Migration):
                     "members_only",
                     models.BooleanField(
                         default=False,
-                        help_text="only members work on the task; otherwise everybody who reads one of its languages",
+                        help_text="only members can work on the task; otherwise, everyone who reads one of its languages can",
                     ),
                 ),
                 ("options", models.JSONField(blank=True, default=dict)),
@@ -364,7 +364,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         default=annotate.models.tasks.new_secret,
                         editable=False,
-                        help_text="the seed of all draws that decide about people or trust; its SHA-256 is published at opening",
+                        help_text="the seed of all draws that affect annotators or quality control; its SHA-256 is published when the task is opened",
                         max_length=64,
                     ),
                 ),
@@ -471,7 +471,7 @@ class Migration(migrations.Migration):
                     "language",
                     models.CharField(
                         blank=True,
-                        help_text="language of the people who see it; empty: all",
+                        help_text="show the note only to annotators in this language; empty: all",
                         max_length=16,
                     ),
                 ),
@@ -521,9 +521,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "of",
-                    models.JSONField(
-                        default=list, help_text="the stratum, queue, language or person that was drawn from"
-                    ),
+                    models.JSONField(default=list, help_text="the stratum, queue, language or annotator of the draw"),
                 ),
                 ("how", models.JSONField(default=dict, help_text="the share or number that determined the size")),
                 ("frame", models.JSONField(help_text="the ids that could be drawn")),
@@ -675,10 +673,10 @@ class Migration(migrations.Migration):
                     "behind_tests",
                     models.JSONField(
                         default=dict,
-                        help_text="language -> number of units that would follow after passing the test",
+                        help_text="language -> number of units available after passing the test",
                     ),
                 ),
-                ("queues", models.JSONField(default=list, help_text="the queues in which the person can work")),
+                ("queues", models.JSONField(default=list, help_text="the queues in which the annotator can work")),
                 ("day", models.DateField(help_text="in the installation's time zone")),
                 ("answered", models.IntegerField(help_text="valid answers on this day")),
                 ("skipped", models.IntegerField(help_text="valid skips on this day")),
@@ -816,7 +814,9 @@ class Migration(migrations.Migration):
                 ("position", models.PositiveSmallIntegerField()),
                 (
                     "first",
-                    models.CharField(blank=True, help_text="the first system, if two are compared", max_length=40),
+                    models.CharField(
+                        blank=True, help_text="the system shown first, if two are compared", max_length=40
+                    ),
                 ),
                 ("label", models.TextField(blank=True)),
                 ("answered_at", models.DateTimeField(blank=True, null=True)),
@@ -859,7 +859,7 @@ class Migration(migrations.Migration):
                     "asked",
                     models.CharField(
                         blank=True,
-                        help_text="the language in the question (Is this X?); empty if annotators may choose any language",
+                        help_text="the language in the question (Is this X?); empty if annotators can choose any language",
                         max_length=16,
                     ),
                 ),
@@ -1195,13 +1195,13 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("words", models.TextField(blank=True, help_text="the person's comment; required for questions")),
+                ("words", models.TextField(blank=True, help_text="the annotator's comment; required for questions")),
                 ("at", models.DateTimeField()),
                 ("reply", models.TextField(blank=True)),
                 ("replied_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "put_away_at",
-                    models.DateTimeField(blank=True, help_text="when the person dismissed the reply", null=True),
+                    models.DateTimeField(blank=True, help_text="when the annotator dismissed the reply", null=True),
                 ),
                 (
                     "settled_at",
@@ -1238,7 +1238,7 @@ class Migration(migrations.Migration):
                     "judgment",
                     models.OneToOneField(
                         blank=True,
-                        help_text="the reassignment of a disturbing unit to other annotators; empty for other flags",
+                        help_text="the judgment that passed a disturbing unit on to others; empty for other flags",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to="annotate.judgment",
@@ -1405,7 +1405,7 @@ class Migration(migrations.Migration):
                     "corpus",
                     models.CharField(
                         blank=True,
-                        help_text="the corpus that the job changes; other jobs for it must wait",
+                        help_text="the corpus that the job changes; only one job per corpus runs at a time",
                         max_length=64,
                     ),
                 ),
@@ -1441,7 +1441,7 @@ class Migration(migrations.Migration):
                     "by",
                     models.ForeignKey(
                         blank=True,
-                        help_text="who started the job; empty if the program did, for example after a failed audit",
+                        help_text="who started the job; empty if the system did, such as after a failed audit",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to=settings.AUTH_USER_MODEL,
@@ -1578,7 +1578,7 @@ class Migration(migrations.Migration):
                 ("level", models.PositiveSmallIntegerField(help_text="self-assessed level, 1 to 5 (native)")),
                 (
                     "words",
-                    models.CharField(blank=True, help_text="how the person learned the language", max_length=200),
+                    models.CharField(blank=True, help_text="how the annotator learned the language", max_length=200),
                 ),
                 ("asked_at", models.DateTimeField()),
                 (
@@ -1672,7 +1672,7 @@ class Migration(migrations.Migration):
                 (
                     "goal",
                     models.PositiveSmallIntegerField(
-                        blank=True, help_text="the person's own goal (answers per day)", null=True
+                        blank=True, help_text="the user's own goal (answers per day)", null=True
                     ),
                 ),
                 (
@@ -1735,7 +1735,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("right", models.PositiveIntegerField(help_text="correct answers to known units since the last pause")),
                 ("asked", models.PositiveIntegerField(help_text="all answers to known units since the last pause")),
-                ("reason", models.TextField(blank=True, help_text="the managers' reasons; empty if automatic")),
+                ("reason", models.TextField(blank=True, help_text="the manager's reason; empty if automatic")),
                 ("at", models.DateTimeField()),
                 ("lifted_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -1910,7 +1910,9 @@ class Migration(migrations.Migration):
                 ("event", models.CharField(max_length=16)),
                 (
                     "key",
-                    models.CharField(help_text="identifies the event, so that it is stored only once", max_length=60),
+                    models.CharField(
+                        help_text="unique key of the event, so that it is stored only once", max_length=60
+                    ),
                 ),
                 ("body", models.TextField(help_text="JSON")),
                 ("at", models.DateTimeField(help_text="time of the event")),

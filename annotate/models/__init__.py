@@ -1,4 +1,4 @@
-"""The database models for people, tasks, work and quality control."""
+"""The database models: annotators, tasks, units of work and quality control."""
 
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences
 from annotate.models.quality import (

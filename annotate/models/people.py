@@ -1,4 +1,4 @@
-"""Models for people: annotators, their languages and requests, invitations, and preferences."""
+"""Models for annotators, their languages and language requests, invitations, and user preferences."""
 
 import secrets
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from corpora.database.statements import LoadedRow
 
 
 def new_pseudonym() -> str:
-    """Return a random name that stands for the person in exports and does not reveal anything about them."""
+    """Return a random name that represents an annotator in exports without identifying them."""
     return f"annotator-{secrets.token_hex(4)}"
 
 
 class Annotator(LoadedRow):
-    """A person who answers units. An adjudicator also settles units, for example units on which people disagree.
+    """A person who labels units. Adjudicators also settle units, such as those with conflicting answers.
 
-    Managers are Django's staff users.
+    Managers are not annotators: they are Django's staff users.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
@@ -31,7 +31,7 @@ class Annotator(LoadedRow):
     has_seen_answers = models.BooleanField(
         default=False,
         editable=False,
-        help_text="has been an adjudicator or a manager of a task, and may have read other people's answers there",
+        help_text="has been an adjudicator or a task's manager, and may have seen other annotators' answers",
     )
     takes_disturbing = models.BooleanField(
         default=False,
@@ -45,22 +45,22 @@ class Annotator(LoadedRow):
         return self.user.get_full_name() or self.user.username
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **options: Any) -> None:
-        """Save the person, and record if they are or were an adjudicator."""
+        """Save the annotator. Once they become an adjudicator, has_seen_answers stays true."""
         self.has_seen_answers |= self.adjudicates
         fields = update_fields and {*update_fields, "has_seen_answers"}
         super().save(*args, update_fields=fields, **options)
 
-    def one_at_a_time(self) -> None:
-        """Lock the person, so that all of their other actions wait until this transaction ends.
+    def lock(self) -> None:
+        """Lock the annotator's row until the transaction ends, so that their actions run one at a time.
 
-        The lock is `no_key`. With a full lock, an answer that refers to the annotator would have to wait too, although
-        it already holds the lock of its unit.
+        The lock is `no_key`, because a full lock would also block inserts of answers that refer to the annotator, in
+        transactions that already hold a lock on the unit.
         """
         Annotator.objects.select_for_update(no_key=True).get(pk=self.pk)
 
 
 class AnnotatorLanguage(models.Model):
-    """A language that a person reads, and how well they read it."""
+    """A language that an annotator reads, with their reading level."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="languages")
     language = models.CharField(max_length=16)
@@ -82,14 +82,14 @@ class AnnotatorLanguage(models.Model):
 
 
 class LanguageRequest(models.Model):
-    """A person's request to be registered as a reader of a language. A manager grants or refuses it."""
+    """An annotator's request to work in another language. A manager grants or refuses it."""
 
     GRANTED, REFUSED = "granted", "refused"
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="language_requests")
     language = models.CharField(max_length=16)
     level = models.PositiveSmallIntegerField(help_text="self-assessed level, 1 to 5 (native)")
-    words = models.CharField(max_length=200, blank=True, help_text="how the person learned the language")
+    words = models.CharField(max_length=200, blank=True, help_text="how the annotator learned the language")
     asked_at = models.DateTimeField()
     outcome = models.CharField(max_length=8, blank=True, choices=[(o, o) for o in (GRANTED, REFUSED)])
     decided_at = models.DateTimeField(null=True, blank=True)
@@ -114,7 +114,7 @@ class LanguageRequest(models.Model):
 
 
 class Preferences(models.Model):
-    """A user's settings for the pages. Nobody else sees them, and no statistics depend on them."""
+    """A user's display settings. They are private, and no statistics depend on them."""
 
     TEXT_SIZES = ["", "large", "larger"]
     THEMES = ["", "light", "dark"]
@@ -127,7 +127,7 @@ class Preferences(models.Model):
     keys = models.CharField(max_length=8, blank=True, help_text="empty: digit keys; otherwise the hand for letter keys")
     time_zone = models.CharField(max_length=64, blank=True, help_text="empty: the installation's")
     language = models.CharField(max_length=8, blank=True, help_text="interface language; empty: the installation's")
-    goal = models.PositiveSmallIntegerField(null=True, blank=True, help_text="the person's own goal (answers per day)")
+    goal = models.PositiveSmallIntegerField(null=True, blank=True, help_text="the user's own goal (answers per day)")
 
     class Meta:
         verbose_name_plural = "preferences"
@@ -148,7 +148,7 @@ class Preferences(models.Model):
 
 
 class Invite(models.Model):
-    """A link by which a person sets their first password. Only a hash of the link is stored."""
+    """A link for setting a new annotator's first password. Only a hash of the link is stored."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="invites")
     digest = models.CharField(max_length=64, unique=True, editable=False)

@@ -1,4 +1,4 @@
-"""Models for quality control, such as gold answers, tests and pauses, and for special content of units."""
+"""Models for quality control, for comparisons and concepts, and for flags and notes."""
 
 from typing import Self
 
@@ -14,10 +14,7 @@ from annotate.models.work import Judgment, Lease, Unit
 
 
 class GoldAnswer(models.Model):
-    """An item with a known label. It is used for practice, for the test, or hidden in the queue.
-
-    The item never becomes a unit of work and is never exported.
-    """
+    """An item with a known label for practice, for the test, or to hide in the queue. It is never exported."""
 
     PRACTICE, TEST, QUEUE = "practice", "test", "queue"
 
@@ -36,7 +33,7 @@ class GoldAnswer(models.Model):
 
 
 class Trial(models.Model):
-    """A practice or a test that a person takes in a language of a task."""
+    """A practice round or a qualification test of an annotator, in one of a task's languages."""
 
     PRACTICE, TEST = "practice", "test"
 
@@ -73,12 +70,12 @@ class Trial(models.Model):
 
 
 class TrialAnswer(models.Model):
-    """A question in a trial, with the person's answer once there is one."""
+    """A question in a trial, with the annotator's answer once there is one."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
     position = models.PositiveSmallIntegerField()
-    first = models.CharField(max_length=40, blank=True, help_text="the first system, if two are compared")
+    first = models.CharField(max_length=40, blank=True, help_text="the system shown first, if two are compared")
     label = models.TextField(blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
 
@@ -98,7 +95,7 @@ class TrialAnswer(models.Model):
 
 
 class Qualification(models.Model):
-    """A person's permission to work in a language of a task, under one major version of its guidelines."""
+    """An annotator's permission to work in one of a task's languages, under a major version of its guidelines."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="qualifications")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="qualifications")
@@ -126,15 +123,15 @@ class Qualification(models.Model):
 
 
 class Lot(models.Model):
-    """A record of a random draw, which makes it possible to verify the draw later.
+    """A record of a random draw, so that others can verify the draw later.
 
-    A draw is recorded if it affects which units a person gets or how reliable results are. The record contains the
-    drawn ids and the ids from which they were drawn. core/draws/committed_draws.py describes it for each purpose.
+    A draw is recorded if it affects which units an annotator gets or how reliable the results are.
+    core/draws/committed_draws.py describes the draw for each purpose.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drawn_lots")
     purpose = models.CharField(max_length=16, choices=[(purpose, purpose) for purpose in PURPOSES])
-    of = models.JSONField(default=list, help_text="the stratum, queue, language or person that was drawn from")
+    of = models.JSONField(default=list, help_text="the stratum, queue, language or annotator of the draw")
     how = models.JSONField(default=dict, help_text="the share or number that determined the size")
     frame = models.JSONField(help_text="the ids that could be drawn")
     drawn = models.JSONField(help_text="the ids that were drawn")
@@ -148,9 +145,9 @@ class Lot(models.Model):
 
 
 class Consent(models.Model):
-    """A person's consent to work with texts that may be distressing.
+    """An annotator's consent to work with texts that may be distressing.
 
-    In a task with such texts, people get work only if they have consented and not withdrawn their consent.
+    In a task with such texts, annotators get no work unless they have consented and not withdrawn.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
@@ -174,13 +171,13 @@ class Consent(models.Model):
 
 
 class Pause(models.Model):
-    """A period in which a person gets no work from a task. It lasts until a manager ends it."""
+    """A period in which an annotator gets no work from a task. It lasts until a manager ends it."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
     right = models.PositiveIntegerField(help_text="correct answers to known units since the last pause")
     asked = models.PositiveIntegerField(help_text="all answers to known units since the last pause")
-    reason = models.TextField(blank=True, help_text="the managers' reasons; empty if automatic")
+    reason = models.TextField(blank=True, help_text="the manager's reason; empty if automatic")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
     )
@@ -203,13 +200,13 @@ class Pause(models.Model):
         return f"{self.annotator} in {self.task.name}"
 
 
-# --- Special contents of units: two systems that are compared, and concepts from a vocabulary
+# --- Comparisons of two systems, and concepts from a vocabulary
 
 
 class Comparison(models.Model):
-    """Two systems that people compare, and the replies of each to a message.
+    """Two systems to compare, with each system's replies to a message. System a precedes b alphabetically.
 
-    The message belongs to a unit or, in practice and tests, to a gold answer. System a precedes b alphabetically.
+    The message belongs to a unit or, in practice and tests, to a gold answer.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, null=True, blank=True, related_name="comparison")
@@ -223,7 +220,7 @@ class Comparison(models.Model):
 
     class Meta:
         constraints = [
-            # There is no constraint on the order of the systems, because databases sort text in different ways.
+            # The order of the systems has no constraint, because collations differ between databases.
             models.CheckConstraint(condition=~Q(system_a=F("system_b")), name="two_systems_compared"),
             models.CheckConstraint(
                 condition=Q(unit__isnull=True, gold_answer__isnull=False)
@@ -241,10 +238,10 @@ class Comparison(models.Model):
 
 
 class Side(models.Model):
-    """The system that a person sees first in a unit.
+    """The system that an annotator sees first in a unit. Practice and test questions store it in TrialAnswer instead.
 
-    It is stored when the person gets the unit, and never changes. The person therefore sees the same order if they
-    reload the page, return the unit or undo their answer. For practice and test questions, TrialAnswer stores it.
+    It is stored when the annotator gets the unit, so that they see the same order after they reload the page, return
+    the unit or undo their answer.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="sides")
@@ -259,10 +256,7 @@ class Side(models.Model):
 
 
 class ChosenConcept(models.Model):
-    """A concept that a person has chosen for a document, and the method by which they found it.
-
-    The label of a judgment consists of all of its concepts.
-    """
+    """A concept in an annotator's answer, with how they found it. A judgment's label consists of all its concepts."""
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="chosen")
     concept = models.ForeignKey("corpora.Concept", on_delete=models.PROTECT, related_name="+")
@@ -289,9 +283,9 @@ class ChosenConcept(models.Model):
 
 
 class Suggestion(models.Model):
-    """The concepts that a system suggests for a unit. They are stored as ids, best first.
+    """The ids of the concepts that a system suggests for a unit, best first.
 
-    Hidden gold answers have suggestions too. Otherwise, annotators could distinguish them from units of work.
+    Hidden gold answers have suggestions too, because annotators must not be able to tell them from units of work.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="suggestions")
@@ -305,27 +299,25 @@ class Suggestion(models.Model):
         return f"{self.system}: {', '.join(self.ranked)}"
 
 
-# --- Models for messages between annotators and managers: flags with replies, and notes.
+# --- Messages between annotators and managers: flags with replies, and notes.
 
 
 class Flags(models.QuerySet["Flag"]):
-    """Queries for flags in different states."""
-
-    def standing(self) -> Self:
+    def active(self) -> Self:
         """Return flags that were not withdrawn."""
         return self.filter(judgment__voided_at=None)
 
     def open(self) -> Self:
-        """Return flags that were not withdrawn and that no manager has resolved."""
-        return self.standing().filter(settled_at=None)
+        """Return active flags that no manager has resolved."""
+        return self.active().filter(settled_at=None)
 
     def answered(self) -> Self:
-        """Return flags with a reply that the annotator has not dismissed."""
-        return self.standing().filter(replied_at__isnull=False, put_away_at=None)
+        """Return active flags with a reply that the annotator has not dismissed."""
+        return self.active().filter(replied_at__isnull=False, put_away_at=None)
 
 
 class Flag(models.Model):
-    """A message from a person to the managers about a unit that the person has received."""
+    """An annotator's report or question to the managers about a unit they received."""
 
     DISTURBING, PERSONAL, BROKEN, QUESTION = "disturbing", "personal", "broken", "question"
     KINDS = (DISTURBING, PERSONAL, BROKEN, QUESTION)
@@ -338,14 +330,14 @@ class Flag(models.Model):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        help_text="the reassignment of a disturbing unit to other annotators; empty for other flags",
+        help_text="the judgment that passed a disturbing unit on to others; empty for other flags",
     )
     kind = models.CharField(max_length=10, choices=[(kind, kind) for kind in KINDS])
-    words = models.TextField(blank=True, help_text="the person's comment; required for questions")
+    words = models.TextField(blank=True, help_text="the annotator's comment; required for questions")
     at = models.DateTimeField()
     reply = models.TextField(blank=True)
     replied_at = models.DateTimeField(null=True, blank=True)
-    put_away_at = models.DateTimeField(null=True, blank=True, help_text="when the person dismissed the reply")
+    put_away_at = models.DateTimeField(null=True, blank=True, help_text="when the annotator dismissed the reply")
     settled_at = models.DateTimeField(null=True, blank=True, help_text="when a manager resolved the flag")
     settled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="flags_settled"
@@ -395,10 +387,12 @@ class Flag(models.Model):
 
 
 class Note(models.Model):
-    """A message from a manager to everyone who works in a task, or only to those who work in one of its languages."""
+    """A manager's message to a task's annotators, or only to those in one of its languages."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="notes")
-    language = models.CharField(max_length=16, blank=True, help_text="language of the people who see it; empty: all")
+    language = models.CharField(
+        max_length=16, blank=True, help_text="show the note only to annotators in this language; empty: all"
+    )
     text = models.TextField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notes")
     at = models.DateTimeField()
@@ -413,7 +407,7 @@ class Note(models.Model):
 
 
 class NoteRead(models.Model):
-    """A record of the fact that a person has read and dismissed a note."""
+    """A record that an annotator has dismissed a note."""
 
     note = models.ForeignKey(Note, on_delete=models.CASCADE, related_name="reads")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="notes_read")

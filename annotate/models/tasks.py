@@ -1,4 +1,4 @@
-"""Models for tasks and their guidelines, for language queues, for background jobs, and for webhooks."""
+"""Models for tasks, guidelines, language queues, background jobs and webhooks."""
 
 import json
 import secrets
@@ -27,17 +27,19 @@ from corpora.vocabulary.concept_index import vocabulary_of
 
 
 class LanguageRoute(models.Model):
-    """The queue for items that the detectors assign to a language. A language without a row has its own queue."""
+    """The queue for items that detectors assign to a language. A language without a row has a queue of its own."""
 
     language = models.CharField(max_length=16, unique=True)
-    queue = models.CharField(max_length=16, help_text="the queue for posts in the language; it can be shared")
+    queue = models.CharField(
+        max_length=16, help_text="the queue for posts in the language; several languages can share one"
+    )
     extra_candidates = models.JSONField(
         default=list,
         blank=True,
         help_text="languages to try after this one, even if no detector returned them, such as hi-Latn after hi",
     )
     never_agree = models.BooleanField(
-        default=False, help_text="in tasks that are opened later, the detectors' agreement on this language is ignored"
+        default=False, help_text="ignore the detectors' agreement on this language in tasks opened from now on"
     )
 
     class Meta:
@@ -47,14 +49,14 @@ class LanguageRoute(models.Model):
         return f"{self.language} → {self.queue}"
 
 
-def option(name: str, off: Any) -> property:
-    """Return a property that reads and sets an option of a task.
+def option(name: str, default: Any) -> property:
+    """Return a property that gets and sets a value in Task.options.
 
-    off: value for tasks without a stored value.
+    default: value for tasks that don't store the option
     """
 
     def get_value(task: "Task") -> Any:
-        return task.options.get(name, off)
+        return task.options.get(name, default)
 
     def set_value(task: "Task", value: Any) -> None:
         task.options = {**task.options, name: value}
@@ -63,13 +65,13 @@ def option(name: str, off: Any) -> property:
 
 
 class _Options:
-    """A base class with a property for each task option in kinds/options.py. The annotations declare the types.
+    """Base class of Task with a property for each option in kinds/options.py, and for the following:
 
-    never_agree: languages in which the detectors' agreement is ignored, according to the routes at the opening.
-    keep_declared: whether documents keep the concepts that came with them, because the task was opened with `--reuse`.
-    suggest: predictors whose labels are suggested, as NAME@VERSION.
-    blind_share: share of the combinations of person and unit for which suggestions are hidden.
-    voters, agree: the task's panel, if another one than the default was chosen; see Task.panel.
+    never_agree: languages whose detector agreement is ignored, copied from the routes when the task was opened
+    keep_declared: whether documents keep the concepts they were imported with (`open_task --reuse`)
+    suggest: predictors whose labels are suggested to annotators, as NAME@VERSION
+    blind_share: share of (annotator, unit) pairs for which suggestions are hidden
+    voters, agree: the panel, if it isn't the default; see Task.panel
     """
 
     stop_early: bool
@@ -97,13 +99,13 @@ class _Options:
     agree: int
 
 
-# Values that are stored with the options only in tasks that were opened with them.
+# Values stored with the options, but only if they were set when the task was opened.
 _SET_AT_OPENING = {
     **{"never_agree": [], "keep_declared": False, "suggest": [], "blind_share": 0.0},
     **{"voters": [], "agree": 0},
 }
-for _name, _off in ({name: declared.off for name, declared in OPTIONS.items()} | _SET_AT_OPENING).items():
-    setattr(_Options, _name, option(_name, _off))
+for _name, _default in ({name: declared.off for name, declared in OPTIONS.items()} | _SET_AT_OPENING).items():
+    setattr(_Options, _name, option(_name, _default))
 
 
 def new_secret() -> str:
@@ -113,12 +115,12 @@ def new_secret() -> str:
 
 class Tasks(models.QuerySet["Task"]):
     def for_work(self, annotator: Annotator) -> Self:
-        """Annotate each task with its seed and with the annotator's standing in it, which avoids separate queries.
+        """Annotate each task with its seed and with what decides the annotator's access, to save queries.
 
-        is_paused: whether the annotator is paused.
-        role, quota: role and quota of the annotator's membership; None if they are not a member.
-        levels: the annotator's reading levels, as a JSON array of [language, level]; None if there are none.
-        routes: all routes, as a JSON array of [language, queue, extra candidates as JSON]; None if there are none.
+        is_paused: whether the annotator is paused in the task
+        role, quota: role and quota of the annotator's membership; None if they aren't a member
+        levels: the annotator's reading levels, as a JSON array of [language, level]; None if there are none
+        routes: all routes, as a JSON array of [language, queue, extra candidates as JSON]; None if there are none
         """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
@@ -142,14 +144,14 @@ _AllTasks = models.Manager.from_queryset(Tasks)
 
 
 class _OpenedTasks(_AllTasks["Task"]):
-    """The manager that hides tasks that are still being opened (`hidden` in work/closure.py)."""
+    """A manager that hides tasks that are still being opened (`hidden` in work/closure.py)."""
 
     def get_queryset(self) -> models.QuerySet["Task"]:
         return super().get_queryset().filter(created_at__isnull=False)
 
 
 class Task(_Options, LoadedRow):
-    """A question that people answer about the items of a draw, with its labels, options and guidelines.
+    """A question about the items of a draw, with the labels, options and guidelines for answering it.
 
     Some tasks have a separate draw for each language.
     """
@@ -182,7 +184,8 @@ class Task(_Options, LoadedRow):
     )
     is_open = models.BooleanField(default=True, help_text="a closed task assigns no more units")
     members_only = models.BooleanField(
-        default=False, help_text="only members work on the task; otherwise everybody who reads one of its languages"
+        default=False,
+        help_text="only members can work on the task; otherwise, everyone who reads one of its languages can",
     )
     # The values of the options that the task's kind has, by name.
     options = models.JSONField(default=dict, blank=True)
@@ -190,7 +193,8 @@ class Task(_Options, LoadedRow):
         max_length=64,
         default=new_secret,
         editable=False,
-        help_text="the seed of all draws that decide about people or trust; its SHA-256 is published at opening",
+        help_text="the seed of all draws that affect annotators or quality control; its SHA-256 is published when the "
+        "task is opened",
     )
     secret_told_at = models.DateTimeField(
         null=True,
@@ -213,22 +217,22 @@ class Task(_Options, LoadedRow):
 
     @property
     def redundancy(self) -> int:
-        """The number of people asked about each unit, without the additional person for a share of the units."""
+        """The number of annotators per unit, not counting the extra annotator for `overlap_share` of the units."""
         return int(self.options.get("redundancy", OPTIONS["redundancy"].off))
 
     @redundancy.setter
-    def redundancy(self, people: float) -> None:
-        self.options = {**self.options, "redundancy": people}
+    def redundancy(self, annotators: float) -> None:
+        self.options = {**self.options, "redundancy": annotators}
 
     @property
     def overlap_share(self) -> float:
-        """The share of units that an additional person reads: the fractional part of the option `redundancy`."""
+        """The share of units that get one more annotator: the fractional part of the option `redundancy`."""
         redundancy: float = self.options.get("redundancy", 1)
         return round(redundancy % 1, 6)
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The values of all options that affect the labels of items, for the manifest."""
+        """The values of all options that affect labels, for the manifest."""
         names = [*self.kind.options, *(name for name in _SET_AT_OPENING if name in self.options)]
         return {name: getattr(self, name) for name in names} | (
             {"overlap_share": self.overlap_share} if self.kind.routing.is_routed else {}
@@ -243,12 +247,12 @@ class Task(_Options, LoadedRow):
 
     @cached_property
     def panel(self) -> Panel:
-        """The voters on whose agreement units get a label. Their versions are in Draw.detectors."""
+        """The voters whose agreement labels a unit automatically. Draw.detectors has their versions."""
         return Panel(tuple(self.voters), self.agree) if self.voters else DEFAULT
 
     @cached_property
     def hooks(self) -> Mapping[str, list[QualityControl]]:
-        """Map each annotation hook to the quality controls that implement it and are enabled in the task's options."""
+        """The quality controls that the task's options enable, by the name of each hook they implement."""
         hooks: dict[str, list[QualityControl]] = defaultdict(list)
         has = self.options.get
         for control in self.kind.quality_controls:
@@ -259,10 +263,11 @@ class Task(_Options, LoadedRow):
         return hooks
 
     @property
-    def read_in(self) -> list[str]:
-        """The languages of the task. Items without a language are read in the language of their route.
+    def reading_languages(self) -> list[str]:
+        """The languages whose readers can work on the task.
 
-        For a coarse code such as zh, the languages that it covers are included.
+        A coarse code such as zh is followed by the codes it covers. If items can be without a language (UND), the
+        languages of their queue are included.
         """
         finer, codes = self.kind.finer, list(self.languages or self.labels)
         if UND in codes:
@@ -272,28 +277,28 @@ class Task(_Options, LoadedRow):
 
     @cached_property
     def seed(self) -> str:
-        """The seed of all draws of the task. It stays the same if a draw is enlarged."""
+        """The seed of all the task's draws. It doesn't change when a draw is enlarged."""
         return self.draw.seed
 
     @property
     def lots(self) -> Lots:
-        """The random numbers for draws that affect people or quality control. They are derived from the secret.
+        """The random numbers for draws that affect annotators or quality control, derived from the task's secret.
 
-        Draws of items from a corpus use the seed instead.
+        Items are drawn from a corpus with the seed instead.
         """
         return by_secret(self.secret)
 
     @property
     def draw(self) -> Draw:
-        """The draw of the task, or the first draw if the task has a separate draw for each language."""
+        """The task's draw, or the first draw if each language has its own."""
         return self.draws.select_related("corpus").earliest("pk")
 
 
 class Membership(models.Model):
-    """A person who was chosen for a task. Their role in the task replaces the role of their account.
+    """An annotator's membership in a task. The role in the task overrides the role of the account.
 
-    Annotators and adjudicators receive units in the languages that they read. Managers of a task see everything in it,
-    so they receive no units and decide none.
+    Annotators and adjudicators receive units in the languages they read. A task's managers see everything in it, so
+    they neither label nor adjudicate units.
     """
 
     ANNOTATOR, ADJUDICATOR, MANAGER = ROLES = ("annotator", "adjudicator", "manager")
@@ -322,7 +327,7 @@ class Membership(models.Model):
 class Guidelines(models.Model):
     """Instructions for the annotators of a task, in one language.
 
-    Guidelines never change. To revise them, a new version is added.
+    Rows are never changed. To revise guidelines, add a new version.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="guidelines")
@@ -351,7 +356,7 @@ class Guidelines(models.Model):
         return f"{self.major}.{self.minor}"
 
 
-NAME_A_TASK = ("open_task", "extend_task")  # actions with an option `name` that is the name of a task
+NAME_A_TASK = ("open_task", "extend_task")  # actions whose option `name` is the name of a task
 
 
 class Jobs(models.QuerySet["Job"]):
@@ -360,18 +365,18 @@ class Jobs(models.QuerySet["Job"]):
         return self.filter(ended_at=None)
 
     def failed(self) -> Self:
-        """Return failed jobs, except if the same action has later succeeded on the same corpus."""
+        """Return failed jobs, unless the same action has since succeeded on the same corpus."""
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
     def of_task(self, name: str) -> Self:
-        """Return jobs that are about the task with this name."""
+        """Return the jobs of the task with this name."""
         return self.filter(Q(given__task=name) | Q(given__name=name, action__in=NAME_A_TASK))
 
     def contesting(self, task: Task | None = None) -> Self:
-        """Return open jobs that send the items of languages that failed their audit to people.
+        """Return open audit jobs that queue the auto-labelled items of failed languages for annotators.
 
-        task: task whose jobs to return; None for all tasks.
+        task: task whose jobs to return; None for all tasks
         """
         jobs = self.filter(ended_at=None, action="audit", given__contest=True)
         return jobs.filter(given__task=task.name) if task else jobs
@@ -388,7 +393,7 @@ class Job(models.Model):
     corpus = models.CharField(
         max_length=64,
         blank=True,
-        help_text="the corpus that the job changes; other jobs for it must wait",
+        help_text="the corpus that the job changes; only one job per corpus runs at a time",
     )
     state = models.CharField(max_length=9, choices=[(state, state) for state in STATES], default=WAITING)
     by = models.ForeignKey(
@@ -396,7 +401,7 @@ class Job(models.Model):
         models.PROTECT,
         null=True,
         blank=True,
-        help_text="who started the job; empty if the program did, for example after a failed audit",
+        help_text="who started the job; empty if the system did, such as after a failed audit",
     )
     asked_at = models.DateTimeField(auto_now_add=True)
     began_at = models.DateTimeField(null=True, blank=True)
@@ -431,7 +436,7 @@ class Job(models.Model):
 
     @property
     def task_name(self) -> str:
-        """The name of the task that the job is about, or "" if there is no such task."""
+        """The name of the job's task; "" if the job has none."""
         return str(self.given.get("task") or (self.action in NAME_A_TASK and self.given.get("name")) or "")
 
     @property
@@ -440,7 +445,7 @@ class Job(models.Model):
 
 
 class Share(models.Model):
-    """A link through which anybody can read an output file of a job. Only a hash of the link is stored."""
+    """A public link to an output file of a job. Only a hash of the link is stored."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="shares")
     path = models.CharField(max_length=255, help_text="path of the file in the job's output folder")
@@ -461,7 +466,7 @@ class Share(models.Model):
 
 
 class Webhook(models.Model):
-    """An address to which events are sent (work/webhook_outbox.py)."""
+    """A URL that receives notifications of events (work/webhook_outbox.py)."""
 
     SETTLED, FINISHED, ASKED, ENDED = "item.settled", "task.finished", "question.asked", "job.ended"
     EVENTS = (SETTLED, FINISHED, ASKED, ENDED)
@@ -492,19 +497,17 @@ class Webhook(models.Model):
 
 
 class Deliveries(models.QuerySet["Delivery"]):
-    """Queries for notifications in different states."""
-
     def pending(self) -> Self:
-        """Return the notifications that are still to be sent, oldest first."""
+        """Return the notifications that haven't been delivered or given up, oldest first."""
         return self.filter(delivered_at=None, given_up_at=None).order_by("pk")
 
 
 class Delivery(models.Model):
-    """A notification of an event. It is kept for some weeks after it was sent."""
+    """A webhook notification of an event. It is kept for some weeks after delivery."""
 
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_index=False)
     event = models.CharField(max_length=16)
-    key = models.CharField(max_length=60, help_text="identifies the event, so that it is stored only once")
+    key = models.CharField(max_length=60, help_text="unique key of the event, so that it is stored only once")
     body = models.TextField(help_text="JSON")
     at = models.DateTimeField(help_text="time of the event")
     tries = models.PositiveSmallIntegerField(default=0)

@@ -1,7 +1,7 @@
-"""Models for work: units, and their leases, judgments and transitions.
+"""Models for units, their leases, judgments and transitions.
 
-Constraints make the database reject invalid states; the modules of work/ explain which states are invalid. Judgments
-and transitions are never changed or deleted, except that a judgment is marked as voided when it no longer counts.
+Database constraints reject invalid states, which the modules of work/ explain. Judgments and transitions are an
+append-only log: the only change is that a judgment is marked as voided when it no longer counts.
 """
 
 from collections.abc import Iterable
@@ -18,30 +18,28 @@ from corpora.database.statements import LoadedRow
 
 
 def any_of(field: str, values: Iterable[str]) -> Q:
-    """Return the condition that a field has one of these values.
+    """Return the condition that a field has one of these values, as a disjunction.
 
-    In a constraint, it takes SQLite less time than `field__in`, for which each statement fills a table with the values.
+    In constraints, SQLite evaluates it faster than `field__in`, for which every statement builds a temporary table.
     """
     return Q(*((field, value) for value in values), _connector=Q.OR)
 
 
 class Units(models.QuerySet["Unit"]):
-    """Queries for units that meet common conditions."""
-
     def work(self) -> Self:
-        """Return units that need a label. Hidden gold answers do not need one, because their label is known."""
+        """Return the units to label, without hidden gold answers, whose label is known."""
         return self.filter(honeypot=False)
 
     def hidden(self) -> Self:
-        """Return hidden gold answers, all of which wait in a queue.
+        """Return hidden gold answers, all of which are in a queue.
 
-        The condition on `language` makes the database use the index of gold answers. Without it, SQLite would read all
-        units of a task, because it does not know how few of them are hidden gold answers.
+        The condition on `language` is always true. It makes SQLite use the partial index `honeypots` instead of
+        scanning all units of a task.
         """
         return self.filter(honeypot=True, language__gt="")
 
     def exported(self) -> Self:
-        """Return units that can be exported. Units with an answer that was known from the start are never exported."""
+        """Return units that can be exported, without decoys and hidden gold answers."""
         return self.filter(known_answer="")
 
     def queued(self) -> Self:
@@ -51,26 +49,26 @@ class Units(models.QuerySet["Unit"]):
         return self.filter(stage__in=stages.FINISHED)
 
     def ended_by(self, *events: str) -> Self:
-        """Return units whose last transition was one of these events."""
+        """Return units whose latest transition has one of these events."""
         last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("event")[:1]
         return self.annotate(last=Subquery(last)).filter(last__in=events)
 
     def waiting_copies(self) -> Self:
-        """Return copies without a label, because their originals are still waiting for people."""
+        """Return copies that have no label yet, because their originals are still in progress."""
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
 
 class Unit(LoadedRow):
     """An item in a task. Only work/moves.py writes its stage."""
 
-    # Some foreign keys have no separate index, because another index begins with the same column or there is a partial
-    # index below. An additional index would have to be updated whenever a unit is added or moved.
+    # Some foreign keys have db_index=False, because another index starts with the column or Meta has a partial index.
+    # Each additional index would slow down adding and moving units.
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units", db_index=False)
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units", db_index=False)
     asked = models.CharField(
         max_length=16,
         blank=True,
-        help_text="the language in the question (Is this X?); empty if annotators may choose any language",
+        help_text="the language in the question (Is this X?); empty if annotators can choose any language",
     )
     pair = models.PositiveSmallIntegerField(
         default=0,
@@ -126,7 +124,7 @@ class Unit(LoadedRow):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
-            # After every answer, this index is used to find out whether the audit of a language is finished.
+            # Used after every answer to check whether the audit of a language is complete.
             models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
             models.Index(fields=["copy_of"], condition=Q(copy_of__isnull=False), name="copies"),
@@ -167,14 +165,14 @@ class Unit(LoadedRow):
         return f"{self.task.name} #{self.position}"
 
     @property
-    def in_a_line(self) -> str:
-        """The text of the unit for a row in a list: the text of a post, or the fields of a record in order."""
+    def one_line_text(self) -> str:
+        """The unit's text for a row in a list: a post's text, or a record's fields joined by dots."""
         fields = self.task.kind.fields
         return " · ".join(self.item.fields[name] for name in fields) if fields else self.item.text
 
 
 class Reserve(models.Model):
-    """A document with a predicted class. It is drawn if the class has too few documents."""
+    """A document in reserve, by predicted class. It becomes a unit if annotators confirm too few of the class."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reserve")
     language = models.CharField(max_length=16)
@@ -193,13 +191,13 @@ class Reserve(models.Model):
 
 
 class Lease(LoadedRow):
-    """A record that an annotator has received a unit.
+    """The assignment of a unit to an annotator.
 
-    A unit has one place for each person who is asked about it. An open lease holds one of the places, and its holder
-    can answer the unit. An answered lease keeps its place.
+    A unit has one place per required answer. An open lease holds a place while its annotator works on the unit, and
+    an answered lease keeps the place.
 
-    An annotator can get a gold answer instead of a unit of work. While the lease of the gold answer is open, it
-    reserves a place on the unit of work. work/eligible.py decides what happens if the gold answer is returned.
+    An annotator can get a gold answer instead of a unit of work. While the gold answer's lease is open, it reserves a
+    place on the unit of work. work/eligible.py decides what happens if the gold answer is returned unanswered.
     """
 
     OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]
@@ -216,12 +214,12 @@ class Lease(LoadedRow):
         help_text="the unit that the annotator would have received instead of this gold answer",
     )
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases", db_index=False)
-    # A number from 1 to the unit's redundancy while the lease is open or answered. It is NULL if the unit was returned,
-    # and for gold answers.
+    # From 1 to the unit's redundancy while the lease is open or answered. NULL if the unit was returned, and for gold
+    # answers.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
-    sheet = models.BooleanField(default=False, help_text="assigned together with others on a sheet")
+    sheet = models.BooleanField(default=False, help_text="assigned on a sheet, together with other units")
     turn = models.JSONField(
         null=True,
         blank=True,
@@ -235,11 +233,12 @@ class Lease(LoadedRow):
         "annotator receives that unit only if no other units are left",
     )
     again = models.BooleanField(
-        default=False, help_text="opened when an answer was withdrawn; it can be answered even if the unit changes"
+        default=False,
+        help_text="opened when an answer was undone; it can be answered even if the unit has left the queue",
     )
     back_after = models.PositiveSmallIntegerField(
         default=0,
-        help_text="after a return, the number of other answers before the unit comes back",
+        help_text="the number of other answers before a returned unit is assigned again",
     )
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -251,7 +250,7 @@ class Lease(LoadedRow):
         indexes = [
             models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
             models.Index(fields=["annotator"], condition=Q(closed_at__isnull=True), name="open_leases"),
-            # When a person gets a unit, this index is used to find out what they have recently returned.
+            # Used to find an annotator's recently returned units before assigning the next one.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
             models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
             models.Index(fields=["annotator"], condition=Q(in_place=True), name="in_place"),
@@ -262,10 +261,10 @@ class Lease(LoadedRow):
                 condition=Q(closed_at__isnull=True),
                 name="one_open_lease_per_annotator",
             ),
-            # Several leases of a unit can have the place NULL, because NULL values never conflict.
+            # NULL values never conflict, so several leases of a unit can have no place.
             models.UniqueConstraint(fields=["unit", "place"], name="one_holder_per_place"),
             models.CheckConstraint(
-                # State explicitly that a place is not null, because a check also passes if its result is NULL.
+                # place__isnull=False is needed, because a check constraint also passes if it evaluates to NULL.
                 condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
                 | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
                 | Q(instead_of__isnull=False, place__isnull=True, closed_at__isnull=True, outcome="")
@@ -280,23 +279,20 @@ class Lease(LoadedRow):
 
     @property
     def work(self) -> Unit:
-        """The unit of work on which the lease holds or reserves a place.
-
-        This is the leased unit or, for a gold answer, the unit of work that the gold answer replaces.
-        """
+        """The unit of work on which the lease holds a place: the leased unit, or the one a gold answer replaces."""
         return self.instead_of or self.unit
 
     @property
-    def is_wanted(self) -> bool:
+    def is_answerable(self) -> bool:
         """Whether the lease can still be answered."""
         return self.again or self.work.stage == stages.QUEUED
 
 
 class Backlog(models.Model):
-    """The number of units that wait for a person in a task, and how many the person has answered and skipped on a day.
+    """The cached number of a task's units that an annotator can still label, with their answers and skips of one day.
 
-    work/backlog.py counts these units from time to time, and explains why it does not count after every answer. Between
-    two counts, it adds the person's own judgments.
+    work/backlog.py counts the units periodically, and explains why not after every answer. Between counts, it only
+    applies the annotator's own judgments.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="backlogs")
@@ -304,9 +300,9 @@ class Backlog(models.Model):
     waiting = models.PositiveIntegerField()
     behind_tests = models.JSONField(
         default=dict,
-        help_text="language -> number of units that would follow after passing the test",
+        help_text="language -> number of units available after passing the test",
     )
-    queues = models.JSONField(default=list, help_text="the queues in which the person can work")
+    queues = models.JSONField(default=list, help_text="the queues in which the annotator can work")
     day = models.DateField(help_text="in the installation's time zone")
     answered = models.IntegerField(help_text="valid answers on this day")
     skipped = models.IntegerField(help_text="valid skips on this day")
@@ -322,17 +318,12 @@ class Backlog(models.Model):
 
 
 class Judgments(models.QuerySet["Judgment"]):
-    """Queries for judgments that count for a certain purpose."""
-
     def live(self) -> Self:
         """Return judgments that were not voided."""
         return self.filter(voided_at=None)
 
     def binding(self) -> Self:
-        """Return judgments after which the person is not asked about the unit again.
-
-        These are judgments that were not voided, and judgments that a manager voided.
-        """
+        """Return judgments whose annotator must not get the unit again: live ones, and those a manager voided."""
         return self.filter(BINDING)
 
     def answers(self) -> Self:
@@ -343,12 +334,12 @@ class Judgments(models.QuerySet["Judgment"]):
         return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 
     def numbered(self, annotator: Annotator, number: int) -> Self:
-        """Return the judgment with a number and, if the person changed their answer, the judgments that replaced it.
+        """Return the judgment with a number and, if the annotator changed their answer, the judgments that replaced it.
 
-        Only the number of the first judgment is valid, so that a changed answer keeps its number. A new number would
-        reveal whether other people have judged the unit.
+        A changed answer keeps the number of the first judgment, and the later numbers are not valid. A new number would
+        reveal whether others have judged the unit.
 
-        number: primary key of the first judgment.
+        number: primary key of the first judgment
         """
         judgments = Judgment.objects.filter(annotator=annotator).order_by()
         same = {"unit": models.OuterRef("unit"), "answered_at": models.OuterRef("answered_at")}
@@ -358,24 +349,23 @@ class Judgments(models.QuerySet["Judgment"]):
         )
 
     def of_work(self) -> Self:
-        """Return judgments of units that need a label, which excludes hidden gold answers."""
+        """Return judgments of the units to label, without those of hidden gold answers."""
         return self.filter(unit__honeypot=False)
 
 
-# The condition of Judgments.binding, which subqueries and counts also use.
+# The condition of Judgments.binding, for subqueries and counts.
 BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 
 
 class Judgment(LoadedRow):
-    """A person's answer to a unit, or other decision about it. The kinds of judgments are:
+    """An annotator's answer to a unit, or another decision about it.
 
-    - ANSWER: the person answered the unit.
-    - SKIP: the person skipped the unit.
-    - FLAG: the person found the unit disturbing and passed it on. This counts neither as an answer nor as a skip.
-    - SETTLE: an adjudicator decided the label of the unit.
+    - ANSWER: the annotator answered the unit.
+    - SKIP: the annotator skipped the unit.
+    - FLAG: the annotator declined the unit as disturbing. It counts neither as an answer nor as a skip.
+    - SETTLE: an adjudicator decided the unit's label.
     - DISCARD: an adjudicator decided that the unit gets no label.
-    - REPEAT: an additional answer by a person who has already answered the unit, from an imported file. It is kept, but
-      counts only on request.
+    - REPEAT: a further answer by the same annotator in an imported file. It is stored, but only counts on request.
     """
 
     ANSWER, SKIP, FLAG = "answer", "skip", "flag"
@@ -384,7 +374,7 @@ class Judgment(LoadedRow):
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments", db_index=False)
-    # The lease is null for decisions by adjudicators, who need no lease, and for imported repeats.
+    # Null for adjudicators' decisions, which need no lease, and for imported repeats.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in KINDS])
     label = models.TextField(blank=True, help_text="the canonical text of the answer")
@@ -413,7 +403,7 @@ class Judgment(LoadedRow):
             models.Index(fields=["voided_by"], condition=Q(voided_by__isnull=False), name="voided"),
         ]
         constraints = [
-            # This constraint also prevents adjudicators from settling units that they have already judged.
+            # Also prevents adjudicators from settling units they have already judged.
             models.UniqueConstraint(
                 fields=["unit", "annotator"],
                 condition=Q(voided_at__isnull=True) & ~Q(kind="repeat"),
@@ -443,10 +433,10 @@ class Judgment(LoadedRow):
 
 
 class Change(models.Model):
-    """A new answer by which a person changed an earlier answer.
+    """An annotator's correction of their earlier answer.
 
-    If nothing else has happened to the unit since the earlier answer, a new judgment replaces the old one. Otherwise,
-    the old answer counts until an adjudicator has decided between the two. The change is stored in both cases.
+    If nothing has happened to the unit since the earlier answer, a new judgment replaces the old one. Otherwise, the
+    old answer counts until an adjudicator has decided between the two.
     """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="changes")
@@ -464,7 +454,7 @@ class Change(models.Model):
 
 
 class Transition(models.Model):
-    """A record of a unit's move from one stage to another, stored in the same transaction as the move."""
+    """A unit's move from one stage to another, stored in the same transaction as the move."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="transitions")
     event = models.CharField(max_length=16)
@@ -480,8 +470,7 @@ class Transition(models.Model):
     class Meta:
         ordering = ["pk"]
         indexes = [
-            # The indexes are partial, because most transitions happen when a task is opened and have neither a judgment
-            # nor a user.
+            # Partial, because most transitions happen when a task is opened, without a judgment or a user.
             models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),
             models.Index(fields=["by"], condition=Q(by__isnull=False), name="moved_by"),
         ]

@@ -149,7 +149,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        return self.unit.in_a_line
+        return self.unit.one_line_text
 
     @property
     def mark(self) -> str:
@@ -174,7 +174,7 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
     decisions = list(judgments)
     labels = seen(annotator, ((decision.unit, decision.label) for decision in decisions))
     return [
-        (judgment, judgment.unit.in_a_line, task.kind.in_words(label, judgment.unit) if label else "")
+        (judgment, judgment.unit.one_line_text, task.kind.in_words(label, judgment.unit) if label else "")
         for judgment, label in zip(decisions, labels, strict=True)
     ]
 

@@ -138,7 +138,7 @@ def _row(
     return {
         "judgment": judgment,
         "task": task,
-        "text": unit.in_a_line,
+        "text": unit.one_line_text,
         "said": _answer_name(permit, unit, change.label) if change else description,
         "changed": change,
         "reason": item_view.reason(change or judgment, task.kind),

@@ -71,7 +71,7 @@ def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> 
     """
     check_may_change(by, [annotator.user])
     # Without this lock, two managers could add the same language at the same time.
-    annotator.one_at_a_time()
+    annotator.lock()
     annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
     _apply_row(annotator, row)
 

@@ -98,7 +98,7 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     now = timezone.now()
     for earlier in held:
         # Ignore a lease in a queue in which the annotator may no longer work, because any answer would be refused.
-        if not earlier.sheet and earlier.expires_at > now and earlier.is_wanted and earlier.queue in permit.queues:
+        if not earlier.sheet and earlier.expires_at > now and earlier.is_answerable and earlier.queue in permit.queues:
             earlier.unit.task = task
             return earlier
     lease: Lease | None = None

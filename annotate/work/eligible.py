@@ -314,7 +314,7 @@ def _count_reassigned(permits: Sequence[Permit]) -> dict[int, _Reassigned]:
     )
     reassigned = {task: _Reassigned() for task in tasks}
     running = [lease for lease in leases if lease.closed_at is None and lease.expires_at > now]
-    on_screen = {lease.unit.task_id: lease for lease in running if lease.is_wanted}
+    on_screen = {lease.unit.task_id: lease for lease in running if lease.is_answerable}
     for task, lease in on_screen.items():
         _count_on_screen(reassigned[task], lease, is_queued=lease.work.stage == stages.QUEUED)
     rest = [lease for lease in leases if lease not in on_screen.values()]

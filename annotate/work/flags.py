@@ -94,7 +94,7 @@ def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
     The backlog is not counted again immediately, because an exact count would reveal gold answers.
     """
     with transaction.atomic():
-        annotator.one_at_a_time()
+        annotator.lock()
         annotator.takes_disturbing = takes
         annotator.save(update_fields=["takes_disturbing"])
         if not takes:
@@ -213,7 +213,7 @@ def _example(stored: Flag) -> str:
     Markdown in these texts is escaped. No further text is added, because guidelines are in many languages.
     """
     question = _escaped(" ".join(stored.words.split()))
-    return f"{_quotation(stored.unit.in_a_line)}\n\n*{question}*\n\n{_escaped(stored.reply)}"
+    return f"{_quotation(stored.unit.one_line_text)}\n\n*{question}*\n\n{_escaped(stored.reply)}"
 
 
 def _quotation(text: str) -> str:
@@ -248,7 +248,7 @@ def _locked(flag_id: int) -> Flag:
 def write_note(task: Task, text: str, *, by: User, language: str = "") -> Note:
     """Publish a note to everyone who works in a task, or to the readers of one of its languages."""
     text = _checked(text, "note", "people")
-    if language and language not in task.read_in:
+    if language and language not in task.reading_languages:
         raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would see the note.")
     return Note.objects.create(task=task, language=language, text=text, by=by, at=timezone.now())
 

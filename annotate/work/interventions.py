@@ -47,7 +47,7 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
         raise InvalidAnswer("The reason contains a NUL character. Please remove it.")
     if len(reason) > REASON:
         raise InvalidAnswer(f"The reason is longer than {REASON} characters. Please shorten it.")
-    annotator.one_at_a_time()
+    annotator.lock()
     ongoing = running(annotator, task)
     if ongoing is None:
         permit = permit_of(annotator, task)
@@ -153,7 +153,7 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
     Every unit that depends on these judgments is reopened. The judgments are marked as void but kept, and the annotator
     never gets their units again. A retry changes nothing.
     """
-    annotator.one_at_a_time()
+    annotator.lock()
     # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds the lock
     # of another one, so there is no deadlock. The annotator is locked and cannot judge a unit in the meantime.
     units = Unit.objects.filter(pk__in=_voidable(annotator, task).values("unit")).order_by("pk")

@@ -135,7 +135,7 @@ def _locked(people: Iterable[Annotator]) -> list[Annotator]:
     """Lock people, always in the same order. This waits until answers that are being stored have been stored."""
     listed = sorted(people, key=lambda person: person.pk)
     for person in listed:
-        person.one_at_a_time()
+        person.lock()
     return listed
 
 

@@ -230,7 +230,7 @@ def _reading(task: Task, role: str | None, levels: str | None, routes: str | Non
     values = role, levels, routes
     kept_for, reading = vars(task).get("reading", (None, None))
     if kept_for != values:
-        least, read_in = task.least_level, set(task.read_in) if may_annotate(task, role) else set()
+        least, read_in = task.least_level, set(task.reading_languages) if may_annotate(task, role) else set()
         ranked = _ranked(levels or "[]")
         # Records in no language wait in the same queue as posts in no language.
         is_routed = task.kind.routing.is_routed or UND in task.languages
@@ -276,7 +276,10 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
     return [
         permit
         for permit in permits(annotator, tasks.annotate(**annotations))
-        if permit.role or permit.adjudicates or permit.reads or not permit.levels.keys().isdisjoint(permit.task.read_in)
+        if permit.role
+        or permit.adjudicates
+        or permit.reads
+        or not permit.levels.keys().isdisjoint(permit.task.reading_languages)
     ]
 
 

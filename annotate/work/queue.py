@@ -32,7 +32,7 @@ from corpora.database.statements import update_one
 
 # Maximum number of posts on a sheet.
 SHEET = 20
-# The condition of Lease.is_wanted for use in queries.
+# The condition of Lease.is_answerable for use in queries.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
 

@@ -213,7 +213,7 @@ class Readers:
 def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     """Return the readers of each task, by the task's id, with as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
-    read_in = {task.pk: list(dict.fromkeys(task.read_in)) for task in tasks}
+    read_in = {task.pk: list(dict.fromkeys(task.reading_languages)) for task in tasks}
     levels = _levels({code for codes in read_in.values() for code in codes})
     paused, roles = _standing(tasks)
     tested = [task for task in tasks if task.test_items]

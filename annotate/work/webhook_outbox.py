@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
-from annotate.kinds import MADE_ELSEWHERE
+from annotate.kinds import IMPORTED_KINDS
 from annotate.models import Delivery, Flag, Job, Task, Transition, Webhook
 from annotate.work.job_store import jobs_folder
 from annotate.work.webhook_address import check_address
@@ -106,7 +106,7 @@ def _settled(webhook: Webhook) -> QuerySet[Transition]:
     """Return the transitions by which people settled or discarded items, oldest first."""
     moves = Transition.objects.filter(pk__gt=webhook.seen, to_stage__in=(stages.LABELLED, stages.DISCARDED))
     moves = moves.filter(Q(judgment__isnull=False) | Q(by__isnull=False), unit__honeypot=False)
-    moves = moves.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE)
+    moves = moves.exclude(unit__task__kind_slug__in=IMPORTED_KINDS)
     return moves.filter(unit__task=webhook.task_id).order_by("pk") if webhook.task_id else moves.order_by("pk")
 
 
@@ -137,7 +137,7 @@ def _finished(webhook: Webhook) -> Iterator[Delivery]:
 
 
 def _questions(webhook: Webhook) -> Iterator[Delivery]:
-    flags = Flag.objects.standing().filter(at__gt=_since(webhook)).select_related("unit__task", "unit__item")
+    flags = Flag.objects.active().filter(at__gt=_since(webhook)).select_related("unit__task", "unit__item")
     for flag in flags.filter(unit__task=webhook.task_id) if webhook.task_id else flags:
         data = {"task": flag.unit.task.name, "unit": flag.unit.pk, "item": flag.unit.item.key}
         yield _delivery(Webhook.ASKED, flag.pk, flag.at, **data, question=flag.pk, kind=flag.kind)

@@ -97,7 +97,7 @@ def test_where_nobody_takes_such_it_goes_to_another_adjudicator_until_the_flag_i
     again = undo(ann, task)
     assert (again.unit, stage_of(lease.unit)) == (lease.unit, stages.QUEUED)
     assert not lease.unit.disturbing
-    assert not Flag.objects.standing().exists()
+    assert not Flag.objects.active().exists()
     judge(ann, again.pk, Answer("de"))
     assert (stage_of(lease.unit), take(bea, task)) == (stages.LABELLED, None)
 
