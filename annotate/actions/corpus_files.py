@@ -31,7 +31,7 @@ from annotate.actions.registry import action_named
 from annotate.core.option import Option, flag, words
 from annotate.goldsets.corpus_copy import COPIES, JSONL, check_copy, export_corpus
 from annotate.goldsets.set_folder import ExportError
-from annotate.kinds.files import TAKEN
+from annotate.kinds.files import EXPORT_COLUMNS
 from annotate.reports.numbers import percent
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import BEGINNING, NUMBER, Column, many, table
@@ -177,7 +177,7 @@ def _check_fields(fields: Sequence[str]) -> None:
     `split` is allowed, because this field determines the splits and people never see it.
     """
     for field in fields:
-        if field in TAKEN.difference(RESERVED, ["split"]):
+        if field in EXPORT_COLUMNS.difference(RESERVED, ["split"]):
             raise ActionError(
                 f"A field cannot have the name {field}, because exported sets have a column with this name. Choose "
                 f"another name and map the column to it, for example --fields body --column body={field}."

@@ -36,7 +36,7 @@ from annotate.core import stages
 from annotate.core.option import Option, flag, words
 from annotate.kinds import Answer
 from annotate.kinds.forms.choice import TIE
-from annotate.kinds.preference_kind import between
+from annotate.kinds.preference_kind import pair_suffix
 from annotate.models import Task
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.quality.answer_models import values_of
@@ -165,7 +165,7 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
         except ValueError as error:
             rejects[row.line] = str(error)
         else:
-            task = row.task.removesuffix(between(a, b)) + between(*sorted((a, b)))
+            task = row.task.removesuffix(pair_suffix(a, b)) + pair_suffix(*sorted((a, b)))
             yield row._replace(task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE))
 
 

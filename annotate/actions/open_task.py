@@ -16,7 +16,7 @@ from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.core.option import Option, codes, flag, labels, share, whole_number, words
 from annotate.kinds import KINDS, Kind, record_kind
-from annotate.kinds.designs import ALL, CLASSES, DESIGNS, DRAW, DRAW_OPTIONS, STREAM, Design, Wanted
+from annotate.kinds.designs import ALL, CLASSES, DESIGNS, DRAW, DRAW_OPTIONS, STREAM, Design, DrawRequest
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import AGREEMENT, BLIND_SHARE, OF_AUDIT, SUGGESTIONS
@@ -251,7 +251,7 @@ def check_new(values: Values) -> dict[str, Any]:
         "members_only": values["open_to"] == MEMBERS,
         **{name: values[name] for name in ("suggest", "blind_share")},
     }
-    task_creation.unsaved_task(name, design, Wanted(corpus, kind, **draw), **fields)
+    task_creation.unsaved_task(name, design, DrawRequest(corpus, kind, **draw), **fields)
     more: dict[str, Any] = {
         "gold": values["gold"] and read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
         "guidelines": values["guidelines"] and read_guidelines(values["guidelines"]),

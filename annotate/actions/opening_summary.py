@@ -307,7 +307,7 @@ def _unlabelled_notes(task: Task) -> list[str]:
     bare: list[tuple[str, list[str]]] = []
     strange: list[tuple[str, list[str]]] = []
     for unit in queued.order_by("position").iterator():
-        unknown = concept_kind.unknown(unit.item, task)
+        unknown = concept_kind.unknown_concepts(unit.item, task)
         (strange if unknown else bare).append((unit.item.key, unknown))
     notes = []
     if strange:

@@ -139,8 +139,8 @@ def offered(task: Task) -> list[dict[str, Any]]:
         {
             "label": label,
             "asked": language,
-            "name": kind.called_in(ENGLISH, label),
-            "names": {code: kind.called_in(code, label) for code in task.languages},
+            "name": kind.name_in(ENGLISH, label),
+            "names": {code: kind.name_in(code, label) for code in task.languages},
             "autonym": LANGUAGES[label].autonym if kind.labels_are_languages and label in LANGUAGES else "",
         }
         for language in (task.labels if kind.asks_each else [""])

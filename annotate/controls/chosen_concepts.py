@@ -13,7 +13,7 @@ from annotate.controls.suggestions import shown_to, suggested
 from annotate.core.draws import splits
 from annotate.core.draws.splits import SPLITS, TRAIN
 from annotate.kinds import Answer
-from annotate.kinds.concept_kind import newest, version_of
+from annotate.kinds.concept_kind import newest_version, version_of
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.kind import SUGGESTED, WAYS
 from annotate.models import ChosenConcept, Judgment, Task
@@ -102,7 +102,7 @@ class Concepts(QualityControl):
     def prepare(self, task: Task, reuse: bool) -> None:
         task.options["keep_declared"] = reuse
         try:
-            task.vocabulary = newest(task.kind)
+            task.vocabulary = newest_version(task.kind)
         except VocabularyError as error:
             raise ValueError(f"{error} Import it with import_vocabulary.") from error
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from annotate.exchange.items import FILE_NAME, GOLD, Answer, Item, Object, Tool, item_in, person_of
-from annotate.kinds.files import TAKEN
+from annotate.kinds.files import EXPORT_COLUMNS
 from annotate.kinds.forms.spans import NOTHING, Span, spans_in
 from corpora.core.records import FIELDS
 from corpora.core.values import is_missing
@@ -235,7 +235,7 @@ INCEPTION = Tool("INCEpTION", _is_inception, _of_inception)
 
 
 # Columns of a set that are not texts or fields.
-_NO_TEXTS = TAKEN.difference(["text", "language"]).union(FIELDS).difference(["text"]).union(VOTERS)
+_NO_TEXTS = EXPORT_COLUMNS.difference(["text", "language"]).union(FIELDS).difference(["text"]).union(VOTERS)
 
 
 def _is_assay(first: Object) -> bool:

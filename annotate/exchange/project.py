@@ -13,7 +13,7 @@ from typing import Any
 
 from annotate.exchange.items import LANGUAGE_NAMES, SENTENCE, Answer, Item, Object, ProjectError, Tool, as_text
 from annotate.kinds.file_sections import MOST_NAME
-from annotate.kinds.files import TAKEN
+from annotate.kinds.files import EXPORT_COLUMNS
 from annotate.kinds.forms.spans import Span, text_of
 from corpora.core import listed
 from corpora.core.languages import code_of
@@ -215,7 +215,7 @@ def _field_name(name: str, taken: Mapping[str, str]) -> str:
     plain = plain if FIELD_NAME.fullmatch(plain) else f"f_{plain}"[:LONGEST_FIELD]
     plain = {"text": "body"}.get(plain, plain)
     number, numbered = 1, plain
-    while numbered in TAKEN or numbered in taken:
+    while numbered in EXPORT_COLUMNS or numbered in taken:
         number += 1
         numbered = f"{plain}_{number}"
     return numbered

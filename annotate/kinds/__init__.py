@@ -1,4 +1,4 @@
-"""The registry of the built-in kinds of questions. Each kind is defined by a module or a TOML file."""
+"""The registry of the built-in kinds of questions, which are modules or TOML files."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
@@ -14,7 +14,7 @@ _FILES = {file.stem: file for file in sorted(Path(__file__).parent.glob("*.toml"
 
 
 class _Kinds(Mapping[str, Kind]):
-    """The kinds by name. The file of a kind is read when the kind is first used, because most commands use few."""
+    """The kinds by name. A kind's file is read on first use, because most commands need few kinds."""
 
     def __getitem__(self, slug: str) -> Kind:
         return MODULES[slug] if slug in MODULES else _kind_in_file(slug)
@@ -35,11 +35,14 @@ def _kind_in_file(slug: str) -> Kind:
 
 
 KINDS: Mapping[str, Kind] = _Kinds()
-# Kinds for judgments that were made outside Assay and are only imported.
+# Kinds whose judgments were made outside Assay and are imported.
 IMPORTED_KINDS = IMPORTED, IMPORTED_PAIRS = ("imported", "imported_pairs")
 
 
 @lru_cache(maxsize=256)
 def panel_kind_of(slug: str, text: str) -> Kind:
-    """Return the kind of a task with a panel. text: the text of the kind's file, "" for a built-in kind"""
+    """Return the kind of a task with a panel.
+
+    text: text of the kind's file; "" for a built-in kind
+    """
     return with_panel(kind_of(slug, text) if text else KINDS[slug])

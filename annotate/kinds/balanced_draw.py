@@ -1,7 +1,7 @@
 """The balanced draw, in which every set has the same number of documents from each class.
 
-Each language has its own sets. The classes are either labels that came with the documents, or a predictor's labels,
-which annotators then check. Instead of drawing new sets, a task can use published lists of ids.
+Each language has its own sets. The classes are either the documents' declared labels, or a predictor's labels that
+annotators then check. Instead of drawing new sets, a task can use published lists of ids.
 annotate/core/draws/balanced_sets.py contains the algorithm.
 """
 
@@ -69,10 +69,10 @@ class _Draw(NamedTuple):
     """The drawn documents.
 
     ids: ids of the drawn documents, by language
-    of_each: parameters of the draw, by language
-    frame: the documents from which they were drawn
-    of: number of documents in the frame, by language
-    predictor: name of the predictor; empty if the classes are declared labels
+    language_parameters: parameters of the draw, by language
+    frame: the documents they were drawn from
+    frame_sizes: number of distinct documents in the frame, by language
+    predictor: name of the predictor; "" if the classes are declared labels
     """
 
     ids: Mapping[str, list[str]]
@@ -87,10 +87,9 @@ class _Request:
     """Options of the draw.
 
     fill: whether to draw smaller sets if a class has too few documents, instead of raising an error
-    fields: fields that are compared to find equal documents
+    fields: fields whose values identify equal documents
     classes: labels that are classes; a document is in the frame if it has exactly one of them
-    apart: fields that keep documents together: documents with the same value are all in test, all in dev, or all in
-        train
+    apart: fields that group documents: documents with the same value are all in test, all in dev, or all in train
     joint: number of documents that each language contributes to the joint sets
     leave_out: ids of documents to leave out of the frame
     """
@@ -107,9 +106,9 @@ class _Request:
     leave_out: Collection[str] = frozenset()
 
     def frame(self, languages: Collection[str] | None, predicted: Mapping[str, str] | None = None) -> _Frame:
-        """Return the frame. It stores digests of the texts, because the texts may not fit into memory.
+        """Return the frame, with digests in place of the texts, which may not fit into memory.
 
-        predicted: predicted label of each id, to use in place of the declared labels
+        predicted: id -> predicted label, to use in place of the declared labels; None to use the declared labels
         """
         frame = _Frame([], Counter(), Counter(), Counter())
         for row in declared_records(self.corpus, languages, (*self.fields, *self.apart)):
@@ -143,11 +142,11 @@ def sample_balanced(
 ) -> list[Sample]:
     """Draw a sample for each language, without changing the database.
 
-    The parameters of each sample contain the ids of its sets (IDS), the documents left out of the frame, the classes
-    with too few documents, and the faults of published lists.
+    Each sample's parameters contain the ids of its sets (IDS), the numbers of documents left out of the frame, the
+    classes with too few documents, and the faults of published lists.
 
     test, dev, train: sizes of the sets (documents)
-    short: "fill" to allow a smaller train set if a class has too few documents, or any smaller set with a predictor
+    short: "fill" to allow smaller sets if a class has too few documents: train, or any set with a predictor
     from_indices: folder of published lists of ids to use in place of new sets
     predictor: predictor whose labels are the classes; "" for declared labels
     frame_options: fields, classes, apart, joint and leave_out, as in _Request
@@ -158,7 +157,7 @@ def sample_balanced(
     if repeated := [label for label, number in Counter(request.classes).items() if number > 1]:
         raise CorpusError(f"The class {repeated[0]} is listed twice. List each class once.")
     try:
-        draw = _predicted(request, predictor, from_indices) if predictor else _declared(request, from_indices)
+        draw = _draw_predicted(request, predictor, from_indices) if predictor else _draw_declared(request, from_indices)
     except BalanceError as error:
         raise CorpusError(str(error)) from error
     frame, fixed = draw.frame, {"classes": list(request.classes), "apart": list(request.apart)}
@@ -180,11 +179,11 @@ def sample_balanced(
 # --- Draws whose classes are declared labels.
 
 
-def _declared(request: _Request, from_indices: Path | None) -> _Draw:
+def _draw_declared(request: _Request, from_indices: Path | None) -> _Draw:
     check_declared(request.corpus)
     classes = ", ".join(request.classes)
     sets, language_parameters, frame, frame_sizes = (
-        _published(request, from_indices) if from_indices else _drawn(request)
+        _read_published(request, from_indices) if from_indices else _draw_sets(request)
     )
     if not sets:
         raise CorpusError(
@@ -202,7 +201,7 @@ def _declared(request: _Request, from_indices: Path | None) -> _Draw:
     )
 
 
-def _drawn(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
+def _draw_sets(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
     classes, seed = request.classes, request.seed
     check_sizes(request.sizes, classes)
     frame = request.frame(request.languages)
@@ -234,7 +233,7 @@ def _drawn(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, 
     return result.sets, language_parameters, frame, Counter(document.language for document in merged.documents)
 
 
-def _published(request: _Request, folder: Path) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
+def _read_published(request: _Request, folder: Path) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
     if any(request.sizes.all().values()) or request.apart or request.joint:
         raise CorpusError("The published lists determine the content of the sets. Remove --sets.")
     lists = read_lists(folder, request.languages)
@@ -264,12 +263,12 @@ def _published(request: _Request, folder: Path) -> tuple[Sets, dict[str, dict[st
 
 # --- Draws whose classes are a predictor's labels.
 #
-# At first, the draw contains just enough documents from each class to fill the sets if all predictions are right. When
-# people find a wrong prediction, the next document in random order is added (annotate/controls/replenishment.py).
-# After annotation, the documents are assigned to sets (annotate/goldsets/export.py).
+# At first, the draw contains just enough documents of each class to fill the sets if all predictions are right. For
+# each prediction that annotators reject, annotate/controls/replenishment.py adds the next document in random order.
+# After annotation, annotate/goldsets/export.py assigns the documents to sets.
 
 
-def _predicted(request: _Request, predictor: str, from_indices: Path | None) -> _Draw:
+def _draw_predicted(request: _Request, predictor: str, from_indices: Path | None) -> _Draw:
     classes, sizes = request.classes, request.sizes
     if request.apart or request.joint or from_indices:
         raise CorpusError(
@@ -293,11 +292,11 @@ def _predicted(request: _Request, predictor: str, from_indices: Path | None) -> 
         check_enough(frame_counts, languages, classes, sizes, (TEST, DEV, TRAIN) if request.fill else ())
     except BalanceError as error:
         raise CorpusError(f"{error} These numbers count the predictions of {source}.") from error
-    return _in_order(request, merged, languages, frame, str(source))
+    return _draw_in_order(request, merged, languages, frame, str(source))
 
 
-def _in_order(request: _Request, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Draw:
-    """Put the documents of each language and class in random order, and choose the first ones."""
+def _draw_in_order(request: _Request, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Draw:
+    """Put the documents of each language and class in random order, and draw the first ones."""
     needed = sum(request.sizes.apart().values()) // len(request.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
     for cell in product(languages, request.classes):
@@ -327,14 +326,14 @@ def _in_order(request: _Request, merged: Merged, languages: Sequence[str], frame
 # --- Published lists.
 
 
-def spelled_out(language: str) -> str:
-    """Return the name of a language as published lists write it: one lower-case word, such as `german`."""
+def list_name(language: str) -> str:
+    """Return a language's name in file names of published lists: one lower-case word, such as `german`."""
     return re.sub(r"[^a-z]+", "-", LANGUAGES[language].name.casefold()).strip("-")
 
 
 SET = re.compile(rf"{TEST}|{DEV}|{TRAIN}\.[1-9][0-9]*")
-# Languages whose names in the published lists differ from the results of `spelled_out`.
-OTHERWISE = {"chinese": "zh-CN"}
+# The names in published lists that `list_name` does not return.
+SPECIAL_LIST_NAMES = {"chinese": "zh-CN"}
 
 
 def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dict[str, list[str]]]:
@@ -344,7 +343,7 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
 
     Return a mapping from language to set to ids. Raise CorpusError if the folder or a list is not valid.
     """
-    by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
+    by_name = {list_name(code): code for code in LANGUAGES} | SPECIAL_LIST_NAMES
     lists: dict[str, dict[str, list[str]]] = {}
     try:
         for path in sorted(folder.iterdir()):
@@ -368,11 +367,11 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
                     raise CorpusError(f"The list {path} is empty. Add its ids or delete the file.")
                 lists.setdefault(code, {})[part] = ids
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"Cannot read {folder} as a folder of lists: {_why(error)}.") from error
+        raise CorpusError(f"Cannot read {folder} as a folder of lists: {_reason(error)}.") from error
     if missing := sorted(set(languages or ()) - lists.keys()) or ([] if lists else ["any language"]):
         raise CorpusError(f"The folder {folder} contains no list for {missing[0]}.")
     return {code: {part: sets[part] for part in sorted(sets, key=place_of)} for code, sets in lists.items()}
 
 
-def _why(error: OSError | UnicodeDecodeError) -> str:
+def _reason(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else f"{error.object[:40]!r} is not UTF-8"

@@ -1,7 +1,7 @@
-"""The draw of messages for which people compare the replies of two systems.
+"""The draw of messages for comparisons of two systems' replies.
 
-A message can be drawn only if every system suggests a reply to it, so that all pairs of systems are compared on the
-same messages. Several records can have the same message but different suggestions, so they are drawn together.
+A message is in the frame only if every system suggests a reply to it, so that all pairs of systems are compared on the
+same messages. Records with the same message are drawn together, because their suggestions can differ.
 """
 
 from collections import Counter, defaultdict
@@ -20,15 +20,15 @@ from corpora.storage.inventory import declared_records
 from corpora.threads.messages import compared
 from corpora.threads.pair_sets import Key, Suggested, read_suggested
 
-# The key of the suggestions in a draw's parameters. Suggestions are stored with the units, not with the draw.
+# The key of the suggestions in the drawn sample's parameters. They are stored with the units, not with the draw.
 REPLIES = "replies"
 Replies = Mapping[str, Mapping[str, list[str]]]  # id -> system -> replies
 
 
 def systems_of(arguments: Sequence[str]) -> dict[str, Path]:
-    """Return the file or folder of each system, sorted by the system's name.
+    """Return each system's file or folder, sorted by the systems' names.
 
-    arguments: texts such as `NAME=FILE`; if an argument is only `FILE`, the system is named after the file
+    arguments: texts such as `NAME=FILE`, or `FILE` to name the system after the file
 
     Raise CorpusError if a name is invalid or used twice, or if there are fewer than two systems.
     """
@@ -52,12 +52,12 @@ def systems_of(arguments: Sequence[str]) -> dict[str, Path]:
 
 
 @dataclass
-class _Joined:
-    """The systems' suggestions for the records of a corpus.
+class _Join:
+    """The systems' suggestions, joined with the records of a corpus.
 
-    frame: ids of the records for which all systems have suggestions, as a mapping from language to message to ids
+    frame: ids of the records with suggestions from all systems, as a mapping from language to message to ids
     left_out: (language, message) pairs that are left out of the frame
-    replies: suggestions for these records, as a mapping from id to system to replies
+    replies: suggestions for the records that have them from all systems, as a mapping from id to system to replies
     lacking: number of records without suggestions, by system
     used: keys of the lines that match a record, by system
     records: number of records in the corpus
@@ -84,21 +84,22 @@ def sample_compared(
 ) -> list[Sample]:
     """Draw a sample for each language that has messages to compare, without changing the database.
 
+    The first sample's parameters contain the suggestions (REPLIES) for the drawn records and those in leave_out.
+
     systems: file of each system, as in systems_of
     size: number of messages per language; None for all
     message: field with the message
     reference: field with the reference reply; "" if there is none
-    leave_out: ids of records whose messages must not be drawn, for example because they have gold answers. The
-        parameters include the suggestions for these records.
+    leave_out: ids of records whose messages must not be drawn, for example because they have gold answers
 
     Raise CorpusError if the draw is not possible.
     """
     suggested = {name: read_suggested(path) for name, path in systems_of(systems).items()}
-    joined = _joined(corpus.name, languages, suggested, message, reference, leave_out)
+    joined = _join_suggestions(corpus.name, languages, suggested, message, reference, leave_out)
     _check_frame(joined, corpus.name, languages)
     lots = by_seed(seed)
-    # Each message is represented by the lowest id of its records, so that all messages have the same probability,
-    # regardless of the number of their records.
+    # Draw by the lowest id of each message's records, so that all messages have the same probability, however many
+    # records they have.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
     drawn_keys = {
         code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")
@@ -107,7 +108,7 @@ def sample_compared(
     record_ids = {
         code: [key for lowest_id in keys for key in by_id[code][lowest_id]] for code, keys in drawn_keys.items()
     }
-    parameters = {"records": joined.records, "systems": _of_systems(joined, suggested)}
+    parameters = {"records": joined.records, "systems": _system_parameters(joined, suggested)}
     language_parameters = {
         code: parameters | {"groups": len(keys), "frame_groups": len(by_id[code])} for code, keys in drawn_keys.items()
     }
@@ -118,7 +119,7 @@ def sample_compared(
     return [replace(sample, asked=size or sample.parameters["frame_groups"]) for sample in samples]
 
 
-def _check_frame(joined: _Joined, corpus_name: str, languages: Collection[str] | None) -> None:
+def _check_frame(joined: _Join, corpus_name: str, languages: Collection[str] | None) -> None:
     if not joined.frame:
         counts = ", ".join(f"{name} {joined.records - number:,}" for name, number in joined.lacking.items())
         raise CorpusError(
@@ -131,7 +132,7 @@ def _check_frame(joined: _Joined, corpus_name: str, languages: Collection[str] |
         )
 
 
-def _of_systems(joined: _Joined, suggested: Mapping[str, Suggested]) -> dict[str, dict[str, Any]]:
+def _system_parameters(joined: _Join, suggested: Mapping[str, Suggested]) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "files": suggestions.files,
@@ -144,15 +145,15 @@ def _of_systems(joined: _Joined, suggested: Mapping[str, Suggested]) -> dict[str
     }
 
 
-def _joined(
+def _join_suggestions(
     corpus_name: str,
     languages: Collection[str] | None,
     suggested: Mapping[str, Suggested],
     message: str,
     reference: str,
     leave_out: Collection[str],
-) -> _Joined:
-    joined = _Joined(lacking=Counter(dict.fromkeys(suggested, 0)))
+) -> _Join:
+    joined = _Join(lacking=Counter(dict.fromkeys(suggested, 0)))
     for record in declared_records(corpus_name, languages, [name for name in (message, reference) if name]):
         joined.records += 1
         fields, code = record["fields"], record["language"]

@@ -15,15 +15,15 @@ from annotate.kinds.forms import register
 from annotate.kinds.forms.labels import RIGHT_FROM, Labels
 from annotate.kinds.interface_language import ENGLISH
 from annotate.kinds.kind import ASK, BESIDE_BROADER, REFUSE, WAYS, Answer, Kind, Thesaurus, Unsure
-from annotate.kinds.language_questions import SEARCHES, searches
+from annotate.kinds.language_questions import SEARCHES, search_links
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.models import Concept, Item, Vocabulary
 from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
-# If no concept was chosen by two people, the document goes to an adjudicator, who sees every concept that was chosen.
+# If no concept gets a majority, the document goes to an adjudicator, who sees every chosen concept.
 DEFAULTS: Mapping[str, Any] = {"on_conflict": stages.ADJUDICATION, "test_items": 0, "gold_share": 0.0}
-# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because a model of annotators
+# Columns of an exported set, in order, as in record_kind.py. There are no posteriors, because a model of annotators
 # would treat each set of concepts as a separate label.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "concepts", "support", "suggested", "declared", "stage", "chance"),
@@ -34,11 +34,11 @@ SECTIONS = ("splits", "concepts", "people", "gold_answers", "honeypots", "agreem
 MOST_CONCEPTS = 1000
 # Help texts for the keys of the table [vocabulary], shown in the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
-    "name": "the name of an imported vocabulary. A task uses the version that is newest when the task is opened",
+    "name": "the name of an imported vocabulary. A task uses the newest version at the time it is opened",
     "least": "the minimum number of concepts in an answer (default 1)",
     "most": "the maximum number of concepts in an answer (default: no limit)",
     "beside_broader": "what happens if an answer contains both a concept and a broader one: `refuse` the answer, "
-    "`ask` whether both are meant (default), or `allow` it",
+    "`ask` the annotator to confirm it (default), or `allow` it",
     "right_from": f"the minimum F1 with the known answer for an answer to count as correct (default {RIGHT_FROM})",
 }
 OPTIONS = (*ASKED, "aggregation", *OF_TEST, *OF_GOLD)
@@ -50,7 +50,7 @@ def version_of(task: Task) -> Vocabulary:
     return version
 
 
-def newest(kind: Kind) -> Vocabulary:
+def newest_version(kind: Kind) -> Vocabulary:
     """Return the newest version of a kind's vocabulary, which new tasks use.
 
     Raise VocabularyError if the vocabulary has not been imported.
@@ -59,10 +59,10 @@ def newest(kind: Kind) -> Vocabulary:
     return vocabulary_named(kind.thesaurus.name)
 
 
-def chosen(label: str, task: Task) -> list[Concept]:
-    """Return the concepts of an answer, in the order in which its text names them.
+def chosen_concepts(label: str, task: Task) -> list[Concept]:
+    """Return the concepts of an answer, in the order of its text.
 
-    Raise ValueError if one of them is not in the task's vocabulary.
+    Raise ValueError if a concept is not in the task's vocabulary.
     """
     keys, version = CONCEPTS.facets(label), version_of(task)
     concepts = concepts_of(version, keys)
@@ -74,15 +74,15 @@ def chosen(label: str, task: Task) -> list[Concept]:
 
 def check_label(label: str, task: Task) -> None:
     thesaurus: Thesaurus = task.kind.thesaurus
-    # Check the number of concepts first, so that no query has to look up thousands of them.
+    # Check the number of concepts first, to avoid queries for thousands of them.
     CONCEPTS.check(label, CONCEPTS.facets(label), thesaurus.least, thesaurus.most)
-    for concept in chosen(label, task):
+    for concept in chosen_concepts(label, task):
         if concept.is_deprecated:
             _refuse_deprecated(concept, task.kind)
 
 
 def _refuse_deprecated(concept: Concept, kind: Kind) -> None:
-    """Raise ValueError because a concept is deprecated. The message names its replacements, if there are any."""
+    """Raise ValueError with a message that names the deprecated concept's replacements, if there are any."""
     replacements = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
     values = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replacements}
     raise ValueError(
@@ -99,7 +99,7 @@ def check(answer: Answer, unit: Unit) -> None:
     answer.check_no_reason()
     policy = unit.task.kind.thesaurus.beside_broader
     if policy == REFUSE or (policy == ASK and not answer.is_sure):
-        for narrower, broader in nested(chosen(answer.label, unit.task)):
+        for narrower, broader in nested(chosen_concepts(answer.label, unit.task)):
             names = [unit.task.kind.name(concept.key, unit.item.language) for concept in (broader, narrower)]
             values = {"broader": names[0], "narrower": names[1]}
             if policy == REFUSE:
@@ -116,36 +116,36 @@ def check(answer: Answer, unit: Unit) -> None:
 
 
 def agreed(item: Item, task: Task) -> str | None:
-    """Return the concepts that came with a document, as an answer.
+    """Return a document's declared concepts, as an answer.
 
-    Return None if the task does not keep them, if there are none, or if one of them is not in the vocabulary. The
-    number of concepts and the use of broader concepts are not checked, as they are in people's answers.
+    Return None if the task doesn't keep declared concepts, if there are none, or if one of them is not in the
+    vocabulary. Unlike in annotators' answers, the number of concepts and broader concepts are not checked.
     """
-    if not (task.keep_declared and item.declared) or unknown(item, task):
+    if not (task.keep_declared and item.declared) or unknown_concepts(item, task):
         return None
     return CONCEPTS.read(item.declared)
 
 
-def unknown(item: Item, task: Task) -> list[str]:
-    """Return the concepts that came with a document but are not in the task's vocabulary."""
+def unknown_concepts(item: Item, task: Task) -> list[str]:
+    """Return a document's declared concepts that are not in the task's vocabulary."""
     names = names_in(version_of(task), "en")
     return [key for key in item.declared if key not in names]
 
 
-def list_row(unit: Unit, answers: Iterable[str], called: Callable[[str], str]) -> list[str]:
-    """Return the cells of the adjudicators' list: the language, and the chosen concepts with their numbers of votes."""
+def list_row(unit: Unit, answers: Iterable[str], code_name: Callable[[str], str]) -> list[str]:
+    """Return the cells of the adjudication list: the language, and the chosen concepts with their vote counts."""
     votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
     concepts = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
-    return [called(unit.item.language), "; ".join(concepts)]
+    return [code_name(unit.item.language), "; ".join(concepts)]
 
 
 def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     title = unit.item.fields[unit.task.kind.fields[0]]
-    return {"searches": searches(title, SEARCHES[1:])}
+    return {"searches": search_links(title, SEARCHES[1:])}
 
 
-def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
-    """Adapt a kind so that people answer it with concepts from a vocabulary."""
+def with_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
+    """Return a copy of the kind whose answers are concepts from a vocabulary."""
 
     def agrees(answer: str, correct: str) -> bool:
         return CONCEPTS.agrees(answer, correct, thesaurus.right_from)
@@ -158,7 +158,7 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
             "ask": lambda unit, permit: {},
             "advise": advise,
             "list_row": list_row,
-            "called": lambda code: code,
+            "code_name": lambda code: code,
             "question": "annotate/concepts.html",
             "adjudication": "annotate/bench_concepts.html",
         },
@@ -174,14 +174,14 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
 # --- The answer form.
 
 
-def ways_in(posted: Any) -> dict[str, str]:
-    """Return how the person found each chosen concept, according to the form: one of WAYS, or "" if unknown."""
+def parse_ways(posted: Any) -> dict[str, str]:
+    """Return how the annotator found each chosen concept, from the submitted form: one of WAYS, or "" if unknown."""
     ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
     return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
 
 
 class Concepts(Labels):
-    """Sets of concepts. The table [vocabulary] of the kind's file names the vocabulary."""
+    """The answer form for sets of concepts. The table [vocabulary] of the kind's file names the vocabulary."""
 
     tables = ("vocabulary",)
     lists = False
@@ -200,7 +200,7 @@ class Concepts(Labels):
     bench_keys = (("V", gettext_lazy("show who chose what")),)
 
     def details(self, posted: Any) -> dict[str, Any]:
-        return {"ways": ways_in(posted), "is_sure": "is_sure" in posted}
+        return {"ways": parse_ways(posted), "is_sure": "is_sure" in posted}
 
     def vocabulary(self, kind: Kind) -> dict[str, Any]:
         thesaurus: Any = kind.thesaurus
@@ -223,7 +223,7 @@ class Concepts(Labels):
     def of_file(self, top: Table, kind: Kind) -> Kind:
         thesaurus = _thesaurus(top.table("vocabulary"))
         top.check_layout(kind.layout)
-        return answered_by_concepts(kind, thesaurus)
+        return with_concepts(kind, thesaurus)
 
 
 CONCEPTS = register(Concepts())

@@ -1,8 +1,8 @@
 """The base class and registry of quality controls, such as audits, decoys and gold answers.
 
-Controls are plug-ins. A kind and its answer form list the names of their controls, and the engine calls the hooks that
-these controls override, in order, without knowing what any control does. The built-in controls are the modules of
-annotate/controls/. Other packages register controls with the entry point `assay.controls` or with `register`.
+Controls are plug-ins. A kind and its answer form list the names of their controls, and the engine calls the hooks they
+override, in order, without knowing what a control does. The built-in controls are the modules of annotate/controls/.
+Other packages register controls with the entry point `assay.controls` or with `register`.
 """
 
 import logging
@@ -31,16 +31,16 @@ Table: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Panel:
-    """The results of a control in a task, as pages and commands show them.
+    """A control's results in a task, for pages and commands.
 
     heading: heading of the section
     words: sentences that summarize the results
     tables: tables of the results, the main table first
     data: the results as JSON data
-    key: key under which a command's JSON output has `data`; if empty, the items of `data` are added to the output
+    key: key of `data` in a command's JSON output; "" to merge `data` into the output
     empty: sentence to show if there are no results
     plot: chart of the results, which `panels` adds
-    over_limit: languages that failed the audit, so that people should read their remaining units
+    over_limit: languages that failed the audit, whose remaining units should be labelled by annotators
     advice: sentences that name the commands to run, shown only in the terminal
     warnings: sentences shown only to managers
     page: the documentation page on the control
@@ -70,9 +70,9 @@ class Panel:
 
 
 class Place(NamedTuple):
-    """The unit that a person gets when a unit of work is next in the queue: either that unit, or a hidden one instead.
+    """The unit that an annotator gets: the next unit of work in the queue, or a hidden unit instead.
 
-    shown: key of the unit
+    shown: primary key of the unit
     how: values for fields of the lease
     """
 
@@ -80,28 +80,28 @@ class Place(NamedTuple):
     how: Mapping[str, Any]
 
 
-DRAWING = {"units_added", "expected", "moved"}  # hooks that are called only if the control draws units (draws_by)
+DRAWING = {"units_added", "expected", "moved"}  # hooks that only run if the control draws units (draws_by)
 
 
 class QualityControl:
     """Base class of quality controls, with hooks that do nothing by default.
 
-    name: name by which kinds list the control
+    name: name of the control in the lists of kinds
     options: task options that the control adds to those in kinds/options.py
-    inputs: options of open_task and export_gold that are accepted only for tasks with this control
+    inputs: options of open_task and export_gold that are only accepted for tasks with this control
     hides: whether the control hides items among the drawn ones
-    switches: options that switch on the hooks for annotation: these run only if a task has a value for one of the
-        options. If there are no switches, the hooks always run.
-    draws_by: options that set the number of units that the control draws. The hooks in DRAWING run only if a task has a
-        value for one of the options. If there are no such options, these hooks always run.
-    look_at: name of the command that reports the results of the control
+    switches: options that enable the annotation hooks, which only run if a task has a value for one of them; empty to
+        always run the hooks
+    draws_by: options that set how many units the control draws. The hooks in DRAWING only run if a task has a value for
+        one of them; empty to always run these hooks
+    look_at: name of the command that reports the control's results
     of_agreement: whether the control measures the reliability of the detectors' agreement on posts
     tabs: (URL name, title) of each page that the control adds to a task for managers
     manifest_key: key of the control's section in the manifest
     unit_columns: columns of units that the control needs for an export, as a mapping from field path to Arrow type
     opened: method that summarizes a task after it was opened or enlarged; None for the default summary. It takes the
-        Opened object (work/task_creation.py), the requested size, and whether an existing task was enlarged. It returns
-        sentences, and sentences that warn of problems.
+        Opened object (work/task_creation.py), the requested size, and whether an existing task was enlarged, and
+        returns two lists of sentences: the summary and the warnings.
     """
 
     name: str = ""
@@ -116,7 +116,7 @@ class QualityControl:
     manifest_key: str = ""
     unit_columns: Mapping[str, Any] = {}
     opened: Callable[..., tuple[list[str], list[str]]] | None = None
-    hooks: frozenset[str] = frozenset()  # names of the hooks that the control overrides; only these are called
+    hooks: frozenset[str] = frozenset()  # names of the overridden hooks; the engine calls only these
 
     def __init_subclass__(cls) -> None:
         defaults = vars(QualityControl).items()
@@ -125,43 +125,39 @@ class QualityControl:
     # --- Hooks for opening, changing and enlarging a task.
 
     def prepare(self, task: Task, reuse: bool) -> None:
-        """Set fields of a task that is about to be created.
+        """Set fields of a task before it is created. Raise ValueError if it cannot be created.
 
         reuse: whether the task reuses existing labels (`open_task --reuse`)
-
-        Raise ValueError if the task cannot be created.
         """
 
     def enter(self, entry: Entry) -> None:
-        """Hide items among the drawn ones before units are created (work/task_creation.py, Entry)."""
+        """Add hidden items to the drawn ones before units are created (work/task_creation.py, Entry)."""
 
     def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
-        """Handle gold answers that have been stored but have no units yet.
+        """Handle newly stored gold answers, which have no units yet.
 
         suggested: the systems' suggestions, as a mapping from id to system to replies
         """
 
     def units_added(self, task: Task, first: int) -> int:
-        """Handle new units after they have been stored.
+        """Handle newly stored units. Return how many auto-labelled ones the control sent to annotators.
 
         first: position of the first new unit
-
-        Return the number of new auto-labelled units that the control sent to people.
         """
         return 0
 
     def queued(self, task: Task, units: Collection[Unit], event: str) -> None:
-        """Mark auto-labelled units that are about to be stored in a queue, for example for a check.
+        """Mark auto-labelled units before they are stored in a queue, for example to have an answer checked.
 
         event: event that moved the units into the queue
         """
 
     def enlarged(self, task: Task) -> Mapping[str, int]:
-        """Handle a task whose draw was enlarged. Return the number of units sent to people, by label."""
+        """Handle an enlarged draw. Return the number of units sent to annotators, by label."""
         return {}
 
     def check_change(self, task: Task, changed: Sequence[str]) -> None:
-        """Raise InvalidAnswer if the task's changed options are not possible.
+        """Raise InvalidAnswer if the new values of the task's options are not possible.
 
         changed: names of the changed options
         """
@@ -169,47 +165,47 @@ class QualityControl:
     # --- Hooks for annotation.
 
     def place(self, unit: Unit, permit: Permit) -> Any:
-        """Return a function that selects the unit for a person when a unit of work is next in the queue.
+        """Return a function that may replace the next unit of work by a hidden unit; None if the control never does.
 
-        The function is called before the unit is leased. It takes all leases of the unit and those of the person, and
-        returns a Place. Return None if the person always gets the unit itself.
+        The function is called before the lease is created, with all leases of the unit and all leases of the
+        annotator. It returns a Place.
         """
         return None
 
     def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
-        """Return a function that predicts how many hidden units a person will get before their last unit of work.
+        """Return a function that predicts how many hidden units an annotator will get before their last unit of work.
 
         The function takes a permit, the number of units of work by queue, and the number of hidden units by queue.
 
-        permits: the person's permits for all tasks with this control
+        permits: the annotator's permits for all tasks with this control
         """
         return lambda permit, work, hidden: 0
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        """Handle a unit that is about to be shown to a person, or that the person has decided as an adjudicator."""
+        """Handle a unit before an annotator sees it, or after they have decided it as an adjudicator."""
 
     def beside(self, unit: Unit, annotator: Annotator) -> Mapping[str, Any]:
-        """Return template context that the control adds to the question about a unit, as a person sees it."""
+        """Return additional template context for the question about a unit, as the annotator sees it."""
         return {}
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """Convert a submitted answer to the answer to store."""
+        """Return the answer to store for a submitted answer."""
         return answer
 
     def seen(self, annotator: Annotator, labelled: Sequence[tuple[Unit, str]]) -> list[str]:
-        """Convert the stored labels of units to the labels that a person may see."""
+        """Return the labels that an annotator may see, in place of the stored labels of units."""
         return [label for _, label in labelled]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
-        """Return the order in which a person sees the two sets of replies, for each unit that has two sets."""
+        """Return the order in which an annotator sees the two sets of replies, for each unit that has two sets."""
         return {}
 
     def invented_sides(self, kind: Any) -> Any:
-        """Return two sets of invented replies for the preview of a kind; None if its units have no such sets."""
+        """Return two sets of sample replies for a kind's preview; None if the kind's units have no sets of replies."""
         return None
 
     def trial(self, gold: Any, annotator: Annotator) -> Mapping[str, Any]:
-        """Return values for fields of the TrialAnswer that stores a person's answer to a practice or test question."""
+        """Return values for fields of the TrialAnswer of a practice or test question."""
         return {}
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
@@ -217,7 +213,7 @@ class QualityControl:
 
         label: label that results from the answers; None if there is none
 
-        Return the event, the next stage and the label. To ask more people, return how many must answer in total. Return
+        Return (event, next stage, label). To ask more annotators, return the total number of answers needed. Return
         None for the usual outcome.
         """
         return None
@@ -227,16 +223,16 @@ class QualityControl:
         return False
 
     def judged(self, judgment: Judgment, answer: Answer | None) -> None:
-        """Handle a judgment that has been stored: an answer, a skip or an adjudicator's decision."""
+        """Handle a newly stored judgment: an answer, a skip or an adjudicator's decision."""
 
     def parts(self, judgment: Judgment, answer: Answer) -> list[Any]:
-        """Return unsaved database rows for the parts of an answer that are not in its text."""
+        """Return unsaved model instances for the parts of an answer that its text doesn't contain."""
         return []
 
     def undo_refusal(self, judgment: Judgment, unit: Unit) -> str:
-        """Return why an annotator's recent judgment cannot be undone; "" if it can. The annotator reads it.
+        """Return why a recent judgment cannot be undone, as a message to its annotator; "" if it can be undone.
 
-        If it can, the control may set how many answers the unit needs afterwards, by `unit.redundancy`.
+        If it can, the control may set `unit.redundancy`, the number of answers that the unit then needs.
         """
         return ""
 
@@ -244,14 +240,14 @@ class QualityControl:
         """Handle a unit of work after a judgment, whether or not the judgment has changed the unit's stage."""
 
     def score(self, permit: Permit) -> tuple[int, int] | None:
-        """Return how many hidden gold answers an annotator has answered correctly, and how many in total.
+        """Return an annotator's correct and total answers to hidden gold answers since their last pause was lifted.
 
-        Count only since the annotator's last pause was lifted. Return None if the control does not count them.
+        Return None if the control does not count them.
         """
         return None
 
     def pauses(self, permit: Permit) -> bool:
-        """Return whether the annotator is paused. This is called after a judgment, and may pause the annotator."""
+        """Return whether the annotator is paused. Called after each judgment; the control may pause the annotator."""
         return False
 
     def reopened(self, task: Task) -> None:
@@ -260,27 +256,27 @@ class QualityControl:
     # --- Hooks for reports and exports.
 
     def section(self, task: Task) -> Any:
-        """Return the current results as JSON data, which exported manifests have under `manifest_key`."""
+        """Return the current results as JSON data, for the manifest's section `manifest_key`."""
         return None
 
     def panel(self, task: Task, results: Any) -> Panel | None:
-        """Return the results as managers see them; None to show nothing.
+        """Return a panel with the results for managers; None to show nothing.
 
         results: the result of `section`
         """
         return None
 
     def plot(self, results: Any) -> str:
-        """Return a chart of the results, which pages show; "" to show none.
+        """Return a chart of the results for pages; "" for none.
 
         results: the result of `section`
         """
         return ""
 
     def columns(self, task: Task) -> Mapping[str, Mapping[int, str]]:
-        """Return columns for an exported set: for each new name, a mapping from the key of a unit to its text.
+        """Return additional columns of an exported set, as a mapping from name to a unit's primary key to its text.
 
-        Units that are not in the mapping have no value.
+        Units without a text are missing from the inner mapping.
         """
         return {}
 
@@ -289,10 +285,9 @@ class QualityControl:
         return ()
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return files to add to an exported set.
+        """Return files to add to an exported set, by the name that the card shows.
 
-        Each key is the name of the file on the card. Each value has the file name, and a function that takes a path and
-        writes the file.
+        Each value consists of the file name and a function that writes the file to a path.
         """
         return {}
 
@@ -304,23 +299,20 @@ class QualityControl:
         return None
 
     def draws(self, task: Task) -> Iterable[Mapping[str, Any]]:
-        """Return the control's random draws that are not stored as Lot rows.
-
-        They are written to a file that allows others to repeat all draws of a task.
-        """
+        """Return the control's random draws that are not Lot rows, for the file that lets others verify the draws."""
         return ()
 
     def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Return the units that an exported set must leave out, because their labels could have been known.
+        """Return the units to leave out of an exported set, because annotators could have known their labels.
 
-        units: batches of units with their keys and content.
+        units: batches of units with their primary keys and content
 
-        The result maps the unit's key to the reason.
+        The result maps primary keys of units to reasons.
         """
         return {}
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        """Return the additional work that the control is expected to cause, before annotation has begun."""
+        """Return the additional work that the control will probably cause, before annotation has begun."""
         return {}
 
 
@@ -343,8 +335,8 @@ def register(control: Control) -> Control:
 def panels(task: Task) -> list[Panel]:
     """Return the panels of a task's controls in reverse order.
 
-    Checks act first, because other controls use their results, but their panel is shown last. If a control fails, its
-    panel states that, and the log has the traceback.
+    Checks act first, because other controls use their results, but their panel comes last. The panel of a control
+    that raises an exception says so, and the log has the traceback.
     """
     all_panels = []
     for control in reversed(task.kind.quality_controls):

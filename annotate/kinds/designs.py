@@ -37,17 +37,18 @@ ALL = ["all"]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A draw that a task requests.
+class DrawRequest:
+    """The parameters of a task's draw.
 
-    size: requested number of units; None for all or for the design's own number
+    size: requested number of units; None for all units or for the design's default number
     languages: codes of the languages to draw for; None for all
     chosen: values of the design's options
     leave_out: ids of items to leave out of the frame
     labels: labels of the task
-    unread: the labels on which the voters agree, by id, for the unread posts of a uniform task
-    panel: the voters whose agreement settles labels, in the task or in the uniform task whose unread posts are drawn;
-        None for the default panel of posts, and for none of records
+    unread: in the design triggers, the label that the voters agree on for each unlabelled post of the uniform task,
+        by id
+    panel: the voters whose agreement labels units automatically, in the task or (triggers) in the uniform task. None
+        means the default panel for posts, and no panel for records.
     """
 
     corpus: Corpus
@@ -63,14 +64,14 @@ class Wanted:
 
 
 DRAW = "The draw"
-# In an audit of a filter, the default numbers of pairs to draw from those that the filter kept and dropped.
+# The default numbers of pairs to draw in an audit of a filter, from the kept and from the dropped pairs.
 KEPT, DROPPED = 300, 100
-# Word in the option `sets` that allows train to be smaller if a class has too few documents.
+# Keyword in the option `sets` that allows a smaller train set if a class has too few documents.
 FILL = "fill"
-# Word in the option `sets` before the names of fields. Documents with the same value in one of these fields are all in
+# Keyword in the option `sets` before names of fields. Documents with the same value in one of these fields are all in
 # test, all in dev, or all in train.
 APART = "apart"
-# If an option has no default here, the design either has its own default or does not restrict the draw.
+# An option without a default has a default that depends on the design, or does not restrict the draw if it is omitted.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
@@ -122,19 +123,19 @@ DRAW_OPTIONS: Mapping[str, Option] = {
 }
 
 
-# Populations: all posts, posts by authors who have written in the language before, and posts to which a predictor
-# assigns the language.
+# Populations: all posts, posts by authors who have written in the language before, and posts that a predictor assigns
+# to the language.
 STREAM, AUTHORS, TRIGGERS = "stream", "authors", "triggers"
-# The possible answers of a task, if its draw determines them: classes of documents, or compared systems.
+# What the possible answers are if the draw determines them: classes of documents, or compared systems.
 CLASSES, SYSTEMS = "classes", "systems"
 
 
 @dataclass(frozen=True)
 class PostSets:
-    """The contents of a design's gold sets, for designs whose sets measure a predictor of post labels.
+    """The contents of a design's gold sets. Only designs whose sets measure a predictor of post labels have measures.
 
     measures: measures that the sets can estimate, in the order in which reports show them
-    stem: stem of the name of the file with labels and ids
+    stem: stem of the file with labels and ids
     includes: function that returns whether a labelled row belongs to the set
     has_negatives: whether the sets have labels such as not-de
     """
@@ -149,10 +150,10 @@ class PostSets:
 class Design:
     """A sampling design.
 
-    name: name by which draws and commands refer to the design
-    spelled: name in sentences, where it precedes the word `set` or `design`
+    name: name of the design in draws and commands
+    spelled: name in sentences, before the word `set` or `design`
     draw: function that draws the samples
-    check: function that raises CorpusError if the options of a draw are invalid; it draws nothing
+    check: function that raises CorpusError if the options of a draw are invalid, without drawing anything
     options: names of the options of the design (DRAW_OPTIONS)
     needs: names of the options that are required
     size: default number of units, in total or per language; 0 if the user must state it, None to draw everything
@@ -160,15 +161,15 @@ class Design:
     sets: content of the gold sets
     answers_from: CLASSES or SYSTEMS, if the draw determines the possible answers; otherwise ""
     asks_each: whether each language has its own question and its own draw
-    asks_all: whether people label every drawn item, even if the detectors agree on it
-    takes_panel: whether the manager can choose the voters whose agreement settles labels
-    not_extended: what to do instead of enlarging a draw, if draws of this design cannot be enlarged; otherwise ""
+    asks_all: whether annotators label every drawn item, even if the detectors agree on it
+    takes_panel: whether the manager can choose the panel of voters
+    not_extended: what to do instead of enlarging a draw; "" if draws of this design can be enlarged
     none_found: what to do if no post matches
     """
 
     name: str
     spelled: str
-    draw: Callable[[Wanted], list[Sample]]
+    draw: Callable[[DrawRequest], list[Sample]]
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     size: int | None = 0
@@ -189,12 +190,12 @@ class Design:
 
     @property
     def of_uniform(self) -> bool:
-        """Whether the posts are drawn from a uniform task. The sets are then meaningful only with that task's set."""
+        """Whether the posts are drawn from a uniform task. The sets are then only meaningful with that task's set."""
         return "of" in self.needs
 
 
-def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], list[Sample]]:
-    def draw(request: Wanted) -> list[Sample]:
+def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[DrawRequest], list[Sample]]:
+    def draw(request: DrawRequest) -> list[Sample]:
         options = dict(request.chosen)
         predictor = find_predictor(request.corpus.name, options.pop("predictor"))
         return sample(
@@ -204,12 +205,12 @@ def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], l
     return draw
 
 
-def _sizes(request: Wanted, *names: str) -> dict[str, list[Any]]:
-    """Return what the option `sets` states for each set, such as its sizes.
+def _sizes(request: DrawRequest, *names: str) -> dict[str, list[Any]]:
+    """Parse the option `sets`. Return the values after each keyword, such as the sizes of a set.
 
-    names: words that the design accepts
+    names: keywords that the design accepts
 
-    Raise CorpusError if a word is unknown or is followed by the wrong number of sizes.
+    Raise CorpusError if a keyword is unknown or is followed by the wrong number of values.
     """
     sizes = set_sizes(request.chosen.get("sets", ""))
     for name, numbers in sizes.items():
@@ -222,7 +223,7 @@ def _sizes(request: Wanted, *names: str) -> dict[str, list[Any]]:
     return sizes
 
 
-def _balanced(request: Wanted) -> list[Sample]:
+def _balanced(request: DrawRequest) -> list[Sample]:
     sizes = _sizes(request, TEST, DEV, TRAIN, "joint", FILL, APART)
     options: dict[str, Any] = {name: value for name, value in request.chosen.items() if name != "sets"}
     options |= {
@@ -240,7 +241,7 @@ def _balanced(request: Wanted) -> list[Sample]:
     )
 
 
-# For designs whose draws cannot be enlarged, because the additional units would have other questions and other readers.
+# For designs whose draws cannot be enlarged: additional units would have other questions and other annotators.
 _LARGER = "Open another task with a larger --size and with --reuse, which keeps the existing labels."
 _OTHERS = "Choose another predictor, other languages, or wider windows."
 
@@ -268,7 +269,7 @@ DESIGNS: Mapping[str, Design] = {
             asks_each=True,
             size=RECALL_SIZE,
             population=AUTHORS,
-            # A post to which the reader answers No is not in the population, so it is left out of the set.
+            # A post with the answer No is not in the population, so it is left out of the set.
             sets=PostSets(("recall",), "recall_oriented", lambda row: row["label"] == row["asked"]),
             not_extended=_LARGER,
             none_found=_OTHERS,

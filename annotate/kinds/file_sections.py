@@ -1,4 +1,4 @@
-"""Readers for the tables of a kind's file that need special checks: answers, options, guidelines and languages."""
+"""Readers for the tables of a kind's file that need special checks: answers, options, languages and guidelines."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -12,25 +12,23 @@ from annotate.kinds.options import OPTIONS
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, read_added, unknown_code
 
-# --- Limits on the size and structure of guidelines, so that a page can render the whole text quickly.
+# --- Limits on the size and structure of guidelines, to bound the time for rendering them.
 
 
 LONGEST_GUIDELINES = 100_000
-# Markdown pads every table row to the width of the header, so a header with a thousand columns creates rows with a
-# thousand cells.
+# The Markdown parser pads every table row to the width of the header.
 MOST_COLUMNS = 50
-# After each opening bracket, the parser scans the rest of the paragraph for a closing one. A paragraph with many
-# opening brackets is therefore slow.
+# After each opening bracket, the parser scans the rest of the paragraph for a closing one.
 MOST_BRACKETS = 1_000
 _BLANK = re.compile(r"(?<=\n)(?=[ \t]*\n)")
 _RULE = re.compile(r"[ \t>|:-]*-[ \t>|:-]*")
 
 
 def guidelines_fault(text: str) -> str:
-    """Return a description of the fault in the guidelines, or an empty string if they are valid.
+    """Return what is wrong with the guidelines; "" if they are valid.
 
-    The text has no subject, because the caller adds it. For example, it may be "have 120,000 bytes, but at most
-    100,000 are allowed".
+    The result is a predicate to which the caller adds a subject, such as "have 120,000 bytes, but at most 100,000 are
+    allowed".
     """
     if (size := len(text.encode(errors="replace"))) > LONGEST_GUIDELINES:
         allowed = f"at most {LONGEST_GUIDELINES:,} are allowed"
@@ -49,7 +47,7 @@ def guidelines_fault(text: str) -> str:
 
 
 MOST_BYTES = 1_000_000  # maximum size of a kind's file, in bytes
-# Maximum lengths of an answer's texts (characters). Its name and meaning are shown on a button.
+# Maximum lengths of an answer's texts (characters). The button shows its name and meaning.
 MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200
 # Help texts for the keys of an answer's table, shown in the documentation.
 ANSWER_KEYS: Mapping[str, str] = {
@@ -58,12 +56,12 @@ ANSWER_KEYS: Mapping[str, str] = {
     "meaning": "an explanation below the name, in English or by language (optional)",
     "key": "1 to 9 or a to z; by default, 1 to 9 by position",
 }
-# Physical keys by their label on an English keyboard.
+# Physical keys (KeyboardEvent.code) by their label on an English keyboard.
 PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
     letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
 }
 # Keys that the page itself uses (queue.js), with their purposes.
-OF_THE_PAGE = {
+PAGE_KEYS = {
     "q": "Undefined",
     "w": "the list of languages",
     "z": "Undo",
@@ -120,15 +118,15 @@ def _key(table: Table) -> str:
     if not written:
         return ""
     key = written.lower()
-    if key in OF_THE_PAGE:
-        raise table.fault("key", f"the page uses the key {key} for {OF_THE_PAGE[key]}. Choose another key.")
+    if key in PAGE_KEYS:
+        raise table.fault("key", f"the page uses the key {key} for {PAGE_KEYS[key]}. Choose another key.")
     if key not in PHYSICAL:
         raise table.fault("key", f"{written!r} is not a valid key. Use 1 to 9 or a to z.")
     return PHYSICAL[key]
 
 
 def by_language(table: Table, key: str, most: int, language_codes: Collection[str]) -> dict[str, str]:
-    """Return the translations of a text. The file has either an English text, or a table such as { en = …, de = … }.
+    """Return a text by language. The value is either an English text, or a table such as { en = …, de = … }.
 
     most: maximum length of a text (characters)
     language_codes: codes of known languages
@@ -153,7 +151,7 @@ def by_language(table: Table, key: str, most: int, language_codes: Collection[st
 
 
 def options(table: Table, kind: Kind) -> dict[str, Any]:
-    """Return the defaults of a kind's options, in which the file's values replace those of the kind."""
+    """Return the defaults of a kind's options. The file's values override the kind's."""
     file_values = {}
     for name, value in table.raw.items():
         if name not in OPTIONS:
@@ -178,7 +176,7 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
     if fault := kind.rules.faults(values):
         for name in kind.options:
             fault = fault.replace(OPTIONS[name].spelled, name)
-        raise table.source.fault(table.at, _lowered(fault))
+        raise table.source.fault(table.at, _lower_first(fault))
     return {**kind.defaults, **file_values}
 
 
@@ -188,8 +186,7 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
 def languages(table: Table, *, stored: bool) -> dict[str, Language]:
     """Return the languages that the file adds.
 
-    stored: whether the file is stored with a task. Assay may now list more languages than when the task was opened,
-        so languages of the file that Assay now lists are skipped.
+    stored: whether the file's text is from a task. Languages that Assay has added since then are skipped.
     """
     added: dict[str, Language] = {}
     for code in table.raw:
@@ -200,20 +197,17 @@ def languages(table: Table, *, stored: bool) -> dict[str, Language]:
         try:
             added |= read_added({code: table.raw[code]})
         except ValueError as error:
-            raise table.fault(code, _lowered(str(error))) from error
+            raise table.fault(code, _lower_first(str(error))) from error
     return added
 
 
 def add(table: Table, added: Mapping[str, Language]) -> None:
-    """Add the languages of a file to the languages of this process.
-
-    Raise KindError if a language already exists under another name.
-    """
+    """Register the languages of a file. Raise KindError if a language already has a different name."""
     for code, language in added.items():
         try:
             add_names({code: language})
         except ValueError as error:
-            raise table.fault(code, _lowered(str(error))) from error
+            raise table.fault(code, _lower_first(str(error))) from error
 
 
 def _check_language(table: Table, code: str, language_codes: Collection[str]) -> None:
@@ -223,7 +217,7 @@ def _check_language(table: Table, code: str, language_codes: Collection[str]) ->
 
 
 def check_guidelines(table: Table, language_codes: Collection[str]) -> None:
-    """Raise KindError if guidelines are not texts or file names, by language. The files are not read."""
+    """Raise KindError if the table doesn't map languages to texts or file names. The files are not read."""
     for code in table.raw:
         _check_language(table, code, language_codes)
         if not isinstance(table.raw[code], str) or not table.raw[code].strip():
@@ -239,7 +233,7 @@ def check_guidelines(table: Table, language_codes: Collection[str]) -> None:
 def guidelines(table: Table, folder: Path) -> dict[str, str]:
     """Return the guidelines by language, as Markdown.
 
-    An entry with several lines is the text itself. An entry with one line is the name of a file in the same folder.
+    An entry with several lines is the text itself. An entry with one line is the name of a file in the folder.
     """
     texts = {}
     for code, entry in table.raw.items():
@@ -268,22 +262,22 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
     return texts
 
 
-def _lowered(sentence: str) -> str:
+def _lower_first(sentence: str) -> str:
     """Return a sentence with a lower-case first letter, so that it can follow a line number and a colon."""
     return sentence[0].lower() + sentence[1:]
 
 
-# --- Published formats, and their requirements for kinds. The modules of annotate/goldsets/formats/ write them.
+# --- What published formats require of a kind. The modules of annotate/goldsets/formats/ write the formats.
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The requirements of a published format for a kind.
+    """What a layout of a published format requires of a kind.
 
     fields: fields that the kind must have
-    codes: codes of answers that the kind must have
-    numbers: whether the codes of all answers must be numbers, which rank the rows of a group
-    several: whether an answer must consist of several labels
+    codes: answer codes that the kind must have
+    numbers: whether all answer codes must be numbers, which rank the rows of a group
+    several: whether the kind's answers must be sets of labels
     """
 
     fields: tuple[str, ...]
@@ -292,10 +286,11 @@ class Layout:
     several: bool = False
 
     def misfit(self, fields: tuple[str, ...], codes: tuple[str, ...], several: bool) -> str:
-        """Return why a kind with these fields and answers does not fit this layout; "" if it fits.
+        """Return why a kind doesn't fit the layout; "" if it fits.
 
-        codes: codes of the kind's answers
-        several: whether an answer has several labels
+        fields: the kind's fields
+        codes: the kind's answer codes
+        several: whether the kind's answers are sets of labels
         """
         if several and not self.several:
             return "allows only one label per answer, but answers of this kind have several"
@@ -312,7 +307,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class TextLayout(Layout):
-    """The requirements for a kind whose answers are texts that people write, which it does not list."""
+    """What a layout requires of a kind whose answers are free texts."""
 
     several: bool = True
 

@@ -1,8 +1,8 @@
-"""The strict reader for kinds that are defined by TOML files. Each error states the line and the fault.
+"""A strict reader for kinds defined by TOML files. Each error states the line and the fault.
 
 A file can define its own fields, form and answers. Alternatively, it can name `language` or `verify` as its `base`, and
-change the languages, labels, options, guidelines or title of that kind. file_sections.py reads the
-tables that need special checks.
+change that kind's languages, labels, options, guidelines or title. file_sections.py reads the tables that need special
+checks.
 """
 
 import re
@@ -22,31 +22,31 @@ from annotate.kinds.toml_tables import KindError, Table, nearest, read_tables
 from corpora.core.languages import LANGUAGES, UND, Language, add_names, code_of, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
 
-__all__ = ["KindError", "kind_in", "kind_of", "read_kind", "read_text"]
+__all__ = ["KindError", "kind_from_text", "kind_of", "read_kind", "read_text"]
 
 MODULES: dict[str, Kind] = {kind.slug: kind for kind in (language.KIND, language.VERIFY)}
 HERE = Path(__file__).parent
-# The number of sensitive units per person and day: the default limit, and the highest limit that a file can set.
+# Sensitive units per annotator and day: the default limit, and the highest limit that a file can set.
 A_DAY, MOST_A_DAY = 50, 1_000
 MOST_SECONDS = 3_600
 BLOCK_KEYS = ("style", "fields")
 # Help texts for the keys of the table [sensitive], shown in the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
-    "warning": "the warning that people must accept first, in English or by language",
-    "a_day": f"the maximum number of items of a task per person and day (default {A_DAY})",
+    "warning": "the warning that annotators must accept first, in English or by language",
+    "a_day": f"the maximum number of a task's items per annotator and day (default {A_DAY})",
 }
 # Help texts for the keys of a file, shown in the documentation.
-ABOUT: Mapping[str, str] = {
+KEY_HELP: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
     "form": "the type of answer: `choice`; `grades`, best first, which have a median; `labels`, several concepts of a "
-    "vocabulary; `pair`, the preferred one of two systems, or neither; `spans`, labelled ranges of a text; or `text`, "
-    "which one person writes and others review",
+    "vocabulary; `pair`, the better of two systems, or neither; `spans`, labelled ranges of a text; or `text`, which "
+    "one annotator writes and others review",
     "together": "a field, such as `query`. All records with the same value are drawn together",
-    "apart": "fields, such as `product`. Records with the same value go to the same split, so that none is in both "
-    "train and test",
-    "kept": "fields that people do not see but exported sets contain",
+    "apart": "fields, such as `product`. Records with the same value go to the same split, so that train and test "
+    "never share a value",
+    "kept": "fields that exported sets contain, but annotators don't see",
     "split": "the field with each record's split (train, dev or test), instead of random splits",
-    "layout": "tables `[[layout]]`, each with a block of fields, from top to bottom",
+    "layout": "tables `[[layout]]`, one for each block of fields, from top to bottom",
     "fields": "a table `[fields]` with the display names of fields, in English or by language. Other fields keep the "
     "names of their columns",
     "answers": "tables `[[answers]]`, one for each possible answer",
@@ -55,11 +55,11 @@ ABOUT: Mapping[str, str] = {
     "both kept and dropped items",
     "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` with the name of the vocabulary and the size of '
     "answers",
-    "spans": 'with `form = "spans"`: a table `[spans]` with the field in which people mark, and the rules for marks',
+    "spans": 'with `form = "spans"`: a table `[spans]` with the field to mark spans in, and the rules for spans',
     "text": 'with `form = "text"`: a table `[text]` with the length of texts and the number of reviewers',
-    "sensitive": "a table `[sensitive]` for texts that may hurt readers: people must accept a warning, each text is "
-    "veiled until they ask for it, and there is a daily limit",
-    "seconds": f"expected seconds per answer, for forecasts before people have answered (default {Kind.seconds})",
+    "sensitive": "a table `[sensitive]` for texts that may distress readers: annotators must accept a warning, each "
+    "text is veiled until they ask for it, and there is a daily limit",
+    "seconds": f"expected seconds per answer, for forecasts before there are any answers (default {Kind.seconds})",
     "controls": "names of further quality controls, from plug-ins",
     "options": "defaults of options of `open_task`, with `_` instead of `-`",
     "guidelines": "for each language a Markdown file in the same folder, or the text itself",
@@ -70,11 +70,11 @@ ABOUT: Mapping[str, str] = {
     "base": "the built-in kind to change, `language` or `verify`. It replaces `form`, `layout` and `answers`",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
-# The keys of a file with a base, and those of other files.
+# The keys of a file with a base, and of a file without one.
 KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
-KEYS = tuple(key for key in ABOUT if key not in ("base", "labels"))
-# Column names of exported sets. A field must not have one of these names.
-TAKEN = frozenset(
+KEYS = tuple(key for key in KEY_HELP if key not in ("base", "labels"))
+# Names of columns in exported sets, which fields must not have.
+EXPORT_COLUMNS = frozenset(
     {
         *RESERVED,
         *record_kind.COLUMNS,
@@ -88,16 +88,15 @@ TAKEN = frozenset(
     }
 )
 MOST_WARNING = 1_000  # maximum length of a warning (characters)
-MOST_TITLE = 200  # maximum length of a title (characters), which is also the limit of its database column
+MOST_TITLE = 200  # maximum length of a title (characters), as in the database
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 @lru_cache(maxsize=256)
 def kind_of(slug: str, text: str) -> Kind:
-    """Return the kind that a file's text describes, as stored with a task.
+    """Return the kind of a task from the file text that the task stores, and register the languages it adds.
 
-    The kind has no guidelines, because the task stores them separately. The languages that the file adds are
-    also added to this process.
+    The kind has no guidelines, because the task stores them separately.
     """
     kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
     if unknown := {code: language for code, language in kind.languages.items() if code not in LANGUAGES.data}:
@@ -106,11 +105,11 @@ def kind_of(slug: str, text: str) -> Kind:
 
 
 def read_kind(path: Path) -> Kind:
-    """Read a kind from a file, and its guidelines from the same folder.
+    """Read a kind from a file, and its guidelines from files in the same folder.
 
-    Raise KindError if a file is missing or not valid.
+    Raise KindError if a file is missing or invalid.
     """
-    return kind_in(path, read_text(path))
+    return kind_from_text(path, read_text(path))
 
 
 def read_text(path: Path) -> str:
@@ -127,10 +126,12 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def kind_in(path: Path, text: str) -> Kind:
-    """Return the kind that a text defines, as if the file had this text.
+def kind_from_text(path: Path, text: str) -> Kind:
+    """Return the kind defined by a text that is not yet saved.
 
-    Raise KindError if the text, the name of the file or its guidelines are not valid.
+    path: file that will have the text; its name is the kind's name, and its folder contains the guidelines
+
+    Raise KindError if the text, the name of the file or the guidelines are invalid.
     """
     _check_slug(path)
     top = read_tables(str(path), text)
@@ -155,14 +156,14 @@ def _check_slug(path: Path) -> None:
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     """Return the kind that a file describes.
 
-    stored: whether the text is stored with a task. It was valid when the task was opened, so it is accepted even if
-        Assay now lists a language that the file adds, or exports a column with the name of one of its fields.
+    stored: whether the text is from a task. It was valid when the task was opened, so it is accepted even if Assay has
+        since added one of its languages, or an export column with the name of one of its fields.
     """
     has_base = "base" in top.raw
     if has_base and (extra_key := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
         raise top.fault(extra_key, f"a kind with a base cannot have {extra_key}. Remove {extra_key} or base.")
     if not has_base and "form" in top.raw:
-        _form(top)  # first, because the keys of a form that is not installed are unknown
+        _form(top)  # first, because the keys of a form that isn't installed are unknown
     of_forms = (key for form in FORMS.values() for key in form.tables)
     keys = KEYS_WITH_BASE if has_base else [*dict.fromkeys((*KEYS, *of_forms))]
     top.check_keys(keys, "a kind with a base" if has_base else "a kind's file")
@@ -171,9 +172,9 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     file_sections.check_guidelines(top.table("guidelines"), language_codes)
     sensitive = _sensitive(top, language_codes)
     kind = (
-        _based(slug, top, language_codes, added)
+        _kind_with_base(slug, top, language_codes, added)
         if has_base
-        else _declared(slug, top, language_codes, frozenset() if stored else TAKEN)
+        else _kind_without_base(slug, top, language_codes, frozenset() if stored else EXPORT_COLUMNS)
     )
     if sensitive and (key := next((code for code, answer in kind.answers.items() if answer.key == VEIL.code), "")):
         raise top.fault(
@@ -186,7 +187,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         options=(*kind.options, *(option.name for control in controls for option in control.options)),
     )
     if sensitive:
-        # A sheet shows twenty texts at once, which is too much for sensitive ones.
+        # Don't show sensitive texts on sheets, which contain twenty texts.
         kind = kind.with_parts(pages={"sheet": ""})
     return replace(
         kind,
@@ -205,9 +206,9 @@ def _control(top: Table, name: str) -> QualityControl:
 
 
 def _titles(top: Table, language_codes: Collection[str], advice: str = "") -> dict[str, str]:
-    """Return the question in each language; empty if the file has none.
+    """Return the question by language; empty if the file has none.
 
-    advice: what to write, for an error; "" if the question is optional
+    advice: what to write, for the error if the question is missing; "" if the question is optional
     """
     if isinstance(top.raw.get("title"), dict):
         return file_sections.by_language(top, "title", MOST_TITLE, language_codes)
@@ -215,7 +216,7 @@ def _titles(top: Table, language_codes: Collection[str], advice: str = "") -> di
     return {ENGLISH: title} if title else {}
 
 
-def _based(slug: str, top: Table, language_codes: Collection[str], added: Mapping[str, Language]) -> Kind:
+def _kind_with_base(slug: str, top: Table, language_codes: Collection[str], added: Mapping[str, Language]) -> Kind:
     base = top.text("base")
     if base not in MODULES:
         raise top.fault("base", f"{base!r} cannot be a base. {nearest(base, MODULES)}")
@@ -227,10 +228,10 @@ def _based(slug: str, top: Table, language_codes: Collection[str], added: Mappin
 
 
 def _labels(top: Table, kind: Kind) -> list[str]:
-    """Return the labels that the file lists.
+    """Return the labels that the file lists, or else the labels of the base and the languages that the file adds.
 
-    If it lists none, return the labels of the base and the languages that the file adds. In that case, a code that
-    covers several added languages is left out, because people can choose the exact language instead.
+    By default, a base label that covers several added languages is left out, because annotators can choose the exact
+    language instead.
     """
     labels = top.words("labels")
     if "labels" in top.raw and kind.asks_each:
@@ -252,7 +253,7 @@ def _labels(top: Table, kind: Kind) -> list[str]:
     return labels or [*base_labels, *(code for code in kind.languages if code not in base_labels)]
 
 
-def _declared(slug: str, top: Table, language_codes: Collection[str], reserved: Collection[str]) -> Kind:
+def _kind_without_base(slug: str, top: Table, language_codes: Collection[str], reserved: Collection[str]) -> Kind:
     """Return the kind that a file without a base describes.
 
     language_codes: codes of known languages
@@ -276,17 +277,17 @@ def _declared(slug: str, top: Table, language_codes: Collection[str], reserved: 
     formats = _formats(top.table("publishes"), (*fields, *kept_fields), tuple(answers), several=form.several)
     kind = kind.with_parts(wording={"titles": titles, "field_names": names}, publication={"formats": formats})
     if filtered := _filtered(top, answers):
-        kind = record_kind.audit_of_filter(kind, filtered)
+        kind = record_kind.with_filter_audit(kind, filtered)
     kind = form.of_file(top, kind)
     if layout and form.lists and not (answers or from_draw):
         raise top.fault("answers", "there are no answers. Add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
         raise top.fault("answers", "there are answers but nothing to show. Add a [[layout]] with a style and fields.")
-    return record_kind.answered_from_draw(kind) if from_draw else kind
+    return record_kind.with_answers_from_draw(kind) if from_draw else kind
 
 
 def _form(top: Table) -> Form:
-    name = top.text("form", f'Write one, such as form = "{next(iter(FORMS))}". Available forms: {_and(FORMS)}')
+    name = top.text("form", f'Write one, such as form = "{next(iter(FORMS))}". Available forms: {_enumerate(FORMS)}')
     if name not in FORMS:
         raise top.fault("form", f"the form of answers {name!r} is not installed. {nearest(name, FORMS)}")
     for other in FORMS.values():
@@ -295,13 +296,13 @@ def _form(top: Table) -> Form:
     return FORMS[name]
 
 
-def _and(names: Iterable[str]) -> str:
+def _enumerate(names: Iterable[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}"
 
 
 def _from_draw(top: Table) -> bool:
-    """Return whether the draw determines the possible answers. The file's answers, if it has any, come after them."""
+    """Return whether the draw determines the possible answers. Any answers in the file come after them."""
     if "answers_from" not in top.raw:
         return False
     if (value := top.text("answers_from")) != "draw":
@@ -310,7 +311,7 @@ def _from_draw(top: Table) -> bool:
 
 
 def _sensitive(top: Table, language_codes: Collection[str]) -> Sensitive | None:
-    """Return the settings for sensitive texts; None if the file does not declare its texts as sensitive.
+    """Return the settings for sensitive texts; None if the file doesn't declare its texts as sensitive.
 
     language_codes: codes of known languages
     """
@@ -320,7 +321,7 @@ def _sensitive(top: Table, language_codes: Collection[str]) -> Sensitive | None:
     table.check_keys(SENSITIVE_KEYS, "[sensitive]")
     if "warning" not in table.raw:
         raise table.fault(
-            "warning", 'warning is missing. Describe what may hurt, such as warning = "Insults and threats."'
+            "warning", 'warning is missing. Describe what may distress, such as warning = "Insults and threats."'
         )
     a_day = table.number("a_day", A_DAY, MOST_A_DAY)
     return Sensitive(file_sections.by_language(table, "warning", MOST_WARNING, language_codes), a_day)
@@ -346,7 +347,7 @@ def _layout(top: Table, reserved: Collection[str]) -> tuple[Block, ...]:
 
 
 def _field_names(table: Table, fields: tuple[str, ...], language_codes: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the display names of fields, as a mapping from field to language to name."""
+    """Return the fields' display names, as a mapping from field to language to name."""
     for name in table.raw:
         if name not in fields:
             raise table.fault(name, f"{name!r} is not a field of the layout. {nearest(name, fields)}")
@@ -381,7 +382,7 @@ def _filtered(top: Table, answers: Collection[str]) -> str:
 def _split(top: Table, from_draw: bool) -> str:
     """Return the field with the name of each record's split; "" if there is none.
 
-    Unlike other fields, it can be named `split`, because it becomes the column of that name.
+    Unlike other fields, the field can be named `split`, because it becomes the column with that name.
     """
     name = top.text("split")
     if name and from_draw:
@@ -409,7 +410,7 @@ def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
 
 
 def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...], *, several: bool) -> dict[str, str]:
-    """Return the name of the layout to publish in each format.
+    """Return the layout to publish in each format, by name.
 
     fields: shown and kept fields of the kind
     codes: codes of the kind's answers

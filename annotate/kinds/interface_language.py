@@ -1,7 +1,7 @@
-"""Texts in the interface language, and the display names of language labels.
+"""Translations into the interface language, and the display names of language labels.
 
-The interface language does not depend on the language of the items. annotate/pages/middleware.py selects it for each
-request. Commands, cards and the API are always in English.
+The interface language is independent of the items' languages. annotate/pages/middleware.py selects it for each request.
+Commands, cards and the API are always in English.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,22 +21,22 @@ def interface_language() -> str:
     return get_language() or ENGLISH
 
 
-def spoken(texts: Mapping[str, str], read: Iterable[str] = ()) -> str:
-    """Return the language in which to show a text that exists in several languages.
+def best_language(texts: Mapping[str, str], read: Iterable[str] = ()) -> str:
+    """Return the language in which to show a translated text.
 
-    This is the interface language if the text exists in it, otherwise the first language that the person reads, and
-    otherwise English. A text in pt also serves readers of pt-BR. An English interface does
-    not count as a choice, because people also get it if the interface is not translated into their language.
+    The interface language comes first, then the languages that the user reads, then English. A text in pt also serves
+    readers of pt-BR. An English interface doesn't count as a preference, because users also get it if the interface is
+    not translated into their language.
 
     texts: the text by language, always including English
-    read: languages that the person reads, in order of preference
+    read: languages that the user reads, in order of preference
     """
     wanted = (code for code in (interface_language(), *read) if code != ENGLISH)
     return next((tag for code in wanted if (tag := closest(texts, code))), ENGLISH)
 
 
 def translated(error: ValueError) -> str:
-    """Return the message of an error about an answer, translated to the interface language if possible."""
+    """Return an error's message, translated into the interface language if possible."""
     if not isinstance(error, Wrong):
         return str(error)
     if error.several:
@@ -47,7 +47,7 @@ def translated(error: ValueError) -> str:
 # --- Labels: `de` is German, `not-de` is any other language, and `und` is no language or several.
 
 
-NOT = "not-"  # prefix of the label for a post that is not in a language, as in the data set published in 2015
+NOT = "not-"  # prefix of the label for posts that are not in a language, as in the data set published in 2015
 IN_ONE, IN_ONE_OF = (
     gettext_noop("Is this post in %(language)s?"),
     gettext_noop("Is this post in %(languages)s or %(last)s?"),
@@ -64,25 +64,25 @@ def is_negative(label: str) -> bool:
 
 
 def answer_about(language: str, label: str) -> str | None:
-    """Return the answer to the question "Is this `language`?" that a label implies; None if it implies no answer."""
+    """Return the answer to "Is this `language`?" that a label implies; None if it implies no answer."""
     if label in (language, negative(language), UND):
         return label
-    # A fine label such as zh-CN implies the coarse code zh, but zh does not imply either of the labels that it covers.
+    # A fine label such as zh-CN implies the coarse code zh, but zh doesn't imply any of the labels that it covers.
     if label in finer(language):
         return language
     return None if is_negative(label) or language in finer(label) else negative(language)
 
 
 def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
-    """Return the question whether a post is in one of these languages.
+    """Return the question that asks whether a post is in one of these languages.
 
-    is_translated: whether to use the interface language; if not, the question is in English, as in task titles
+    is_translated: whether to return it in the interface language, rather than in English as for task titles
     """
-    say = _ if is_translated else str
-    *first_names, last = (say(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
+    translate = _ if is_translated else str
+    *first_names, last = (translate(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
     if first_names:
-        return say(IN_ONE_OF) % {"languages": ", ".join(first_names), "last": last}
-    return say(IN_ONE) % {"language": last}
+        return translate(IN_ONE_OF) % {"languages": ", ".join(first_names), "last": last}
+    return translate(IN_ONE) % {"language": last}
 
 
 def label_name(label: str) -> str:

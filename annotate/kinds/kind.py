@@ -1,4 +1,4 @@
-"""A kind of question, and the objects that define its behaviour.
+"""The class Kind, which describes a kind of question, and the classes for the parts of a kind.
 
 The engine calls the functions of a task's kind, and never tests which kind it is. Most kinds are TOML files, which
 files.py converts to Kind objects. The kinds `language` and `verify` are modules.
@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from annotate.kinds.control import CONTROLS, Permit, QualityControl, Routes, Task, Unit
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.forms import Form
-from annotate.kinds.interface_language import ENGLISH, interface_language, spoken
+from annotate.kinds.interface_language import ENGLISH, best_language, interface_language
 from corpora.core.languages import LANGUAGES, Language, is_standard
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
@@ -26,10 +26,10 @@ class Answer:
     """An annotator's answer.
 
     label: canonical text of the answer
-    reason: why the person answered Undefined; "" for other answers
+    reason: why the annotator answered Undefined; "" for other answers
     comment: free text
-    ways: for each concept, how the person found it (one of WAYS)
-    is_sure: whether the person has confirmed an unusual answer
+    ways: how the annotator found each concept (one of WAYS)
+    is_sure: whether the annotator has confirmed an unusual answer
     """
 
     label: str
@@ -39,20 +39,20 @@ class Answer:
     is_sure: bool = False
 
     def check_no_reason(self) -> None:
-        """Raise ValueError if the answer has a reason, for kinds whose answers have none."""
+        """Raise ValueError if the answer has a reason. Kinds whose answers have no reasons call it."""
         if self.reason:
             raise ValueError(gettext("Answers to this question take no reason. Use the comment instead."))
 
 
-# (labels of the keys, action) of each keyboard shortcut.
+# Keyboard shortcuts: pairs (labels of the keys, action).
 Shortcuts: TypeAlias = Sequence[tuple[object, object]]
 
 
 class Unsure(ValueError):
-    """An answer that is accepted only if the annotator confirms it (Answer.is_sure)."""
+    """Raised for an answer that is only accepted if the annotator confirms it (Answer.is_sure)."""
 
 
-# The ways in which a person can find a concept. The rank of a suggested concept is also stored.
+# How an annotator can find a concept. The rank of a suggested concept is also stored.
 SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
 # What happens if an answer contains both a concept and a broader concept.
 REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
@@ -60,7 +60,7 @@ REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
 
 @dataclass(frozen=True)
 class Thesaurus:
-    """The vocabulary from which people choose concepts, and the rules for their answers.
+    """The vocabulary that answers choose concepts from, with the rules for answers.
 
     name: name of the vocabulary
     least: minimum number of concepts in an answer
@@ -80,11 +80,11 @@ class Thesaurus:
 
 @dataclass(frozen=True)
 class Named:
-    """An answer in a kind's file.
+    """A possible answer, as described in a kind's file.
 
     names: name by language, always including English
     meanings: explanation by language, including English; empty if there is none
-    key: physical key (KeyboardEvent.code); "" for the key that belongs to the answer's position
+    key: physical key (KeyboardEvent.code); "" for the default key of the answer's position
     is_filtered: in an audit of a filter, whether the filter should drop items with this answer
     """
 
@@ -94,14 +94,14 @@ class Named:
     is_filtered: bool = False
 
     def name(self, language: str = ENGLISH) -> str:
-        """Return the name in the interface language. If there is none, use the record's language or English.
+        """Return the name in the interface language, or else in the record's language or English.
 
         language: language of the record
         """
-        return self.names[spoken(self.names, [language])]
+        return self.names[best_language(self.names, [language])]
 
     def means(self, language: str = ENGLISH) -> str:
-        return self.meanings.get(spoken(self.meanings, [language]), "")
+        return self.meanings.get(best_language(self.meanings, [language]), "")
 
     @property
     def meaning(self) -> str:
@@ -110,10 +110,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Sensitive:
-    """Settings for texts that may hurt readers.
+    """Settings for texts that may distress readers.
 
-    warnings: warning that people must accept before they see any text, by language
-    a_day: maximum number of units that a person gets per day
+    warnings: warning that annotators must accept before they see any text, by language
+    a_day: maximum number of units per annotator and day
     """
 
     warnings: Mapping[str, str]
@@ -124,15 +124,15 @@ class Sensitive:
 
         languages: languages to try next, before English
         """
-        language = spoken(self.warnings, languages)
+        language = best_language(self.warnings, languages)
         return language, self.warnings[language]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Fields of a record that are shown together.
+    """A group of record fields that the page shows as one block.
 
-    style: how they are shown (one of STYLES)
+    style: style of the block (one of STYLES)
     fields: names of the fields, in order
     """
 
@@ -141,7 +141,7 @@ class Block:
 
 
 class Key(NamedTuple):
-    """A key to which the page reacts.
+    """A keyboard key that the page handles.
 
     code: physical key (KeyboardEvent.code)
     cap: label on the key
@@ -154,12 +154,12 @@ class Key(NamedTuple):
 
 
 VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
-SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
+SPACE, ZERO = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
-# A unit stays reserved for twenty times the usual time of an answer, and for at least ten minutes. After that,
-# the person has probably left, so someone else can get the unit.
+# A lease lasts twenty times as long as an answer usually takes, but at least ten minutes. After that, the annotator
+# has probably left, so someone else can get the unit.
 LEASE_ANSWERS, LEAST_LEASE = 20, 10
-# The style of a text that can be longer than the window.
+# The style of a text that may be longer than the window.
 DOCUMENT = "document"
 # The styles of blocks, with their purposes.
 STYLES: Mapping[str, str] = {
@@ -178,9 +178,9 @@ STYLES: Mapping[str, str] = {
 class Wording:
     """The texts of a kind: its question and the names of its fields.
 
-    titled_by_task: whether the title of each task is its question; if not, all tasks of the kind ask the same question
-    about: function that returns the default title of a task that asks about some languages, from their codes; it can
-        translate the title. None if all tasks have the kind's title.
+    titled_by_task: whether each task's title is its question; if not, all tasks of the kind ask the same question
+    about: function that returns the default title of a task from the codes of its languages, optionally translated;
+        None if all tasks have the kind's title
     titles: the kind's question, by language
     field_names: display names, as a mapping from field to language to name
     """
@@ -196,7 +196,7 @@ class Undefined:
     """The answer Undefined, which means that no single label applies.
 
     label: label that is stored; "" if the kind has no such answer
-    reasons: reasons from which people choose, as a mapping from code to the text of the button
+    reasons: code of each reason -> text of its button
     """
 
     label: str = ""
@@ -207,10 +207,10 @@ class Undefined:
 class Records:
     """The roles of a record's fields in draws, splits and exports.
 
-    together: field whose value groups records: all records with the same value are drawn together
-    apart: fields that keep records in one split: two records with the same value are never in different splits
-    kept: fields that are exported although people do not see them
-    split: field that names the split of each record; "" if splits are random
+    together: field that groups records in draws: all records with the same value are drawn together
+    apart: fields that group records in splits: records with the same value are always in the same split
+    kept: fields that are exported, but not shown to annotators
+    split: field with the name of each record's split; "" if splits are random
     """
 
     together: str = ""
@@ -221,18 +221,18 @@ class Records:
 
 @dataclass(frozen=True)
 class Routing:
-    """How units are assigned to people (work/routes.py).
+    """How units are assigned to annotators (work/routes.py).
 
-    agreed: function that returns the label that a unit gets without people, such as the one on which the detectors
-        agree; None if people must label it
-    candidates: function that returns the languages whose readers can be asked, the most likely language first, for an
-        item and the language that the question names
-    read_by: function that returns the queues of a task that readers of a language work in
-    when_exhausted: function that returns the next stage of a unit if no other person can be asked
-    enters_by: event with which a unit enters a queue if it was not labelled automatically
+    agreed: function that returns a unit's automatic label, such as the label the detectors agree on; None if
+        annotators must label the unit
+    candidates: function that returns the languages whose readers can label an item, most likely first, from the item,
+        the language in the question, and the routes
+    read_by: function that returns a task's queues for the readers of a language
+    when_exhausted: function that returns a unit's next stage if no further annotator can be asked
+    enters_by: event that queues a unit without an automatic label
     is_routed: whether languages can share a queue, as the table of routes defines
-    waits: whether a unit stays in its queue if too few people can answer it; if not, it moves on
-    named: function that returns the language that an answer names; readers of that language can confirm the answer
+    waits: whether a unit stays in its queue if too few annotators can answer it; if not, it moves on
+    named: function that returns the language that an answer names, whose readers can confirm the answer
     """
 
     agreed: Callable[[Item, Task], str | None]
@@ -247,14 +247,14 @@ class Routing:
 
 @dataclass(frozen=True)
 class Rules:
-    """Which answers are valid, and which are correct.
+    """Rules for which answers are valid, and which are correct.
 
-    offered: function that returns the codes that are possible answers to a unit
+    offered: function that returns the codes of a unit's possible answers
     check_label: function that raises ValueError if a label is not possible in a task
     check: function that raises ValueError if an answer to a unit is not valid
     agrees: function that returns whether an answer is correct, given the known answer
     refuses_imports: why judgments cannot be imported into tasks of the kind; "" if they can
-    faults: function that returns why the values of a task's options do not fit together; "" if they do
+    faults: function that returns why the values of a task's options are incompatible; "" if they are compatible
     """
 
     offered: Callable[[Unit], Sequence[str]]
@@ -267,23 +267,23 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pages:
-    """How units are shown to people.
+    """How pages show units, questions and answers.
 
     ask: function that returns the template context of the question, from the unit and the annotator's permit. The
-        context must depend only on the task, the annotator and the question, so that it does not reveal the detectors'
-        votes, the queue or other people's answers.
-    advise: function that returns additional context for an adjudicator, from the unit and `usual`. If votes and
-        answers must stay hidden, `usual` lists languages to offer, which do not depend on the unit. Otherwise it is
-        None.
-    list_heads: column headings of the adjudicators' list
-    list_row: function that returns the cells of a unit in that list, from the unit, its answers, and a function that
-        returns how a language code is shown
-    called: function that returns the display name of a code
-    short: function that returns a short name of a label, for managers and the admin
-    told: function that returns what a person answered to a unit, from the label and the unit; None to show the names of
-        the label's codes. Only people who may read the unit's text see it
-    keys: function that returns (labels of the keys, action) of each shortcut that the question adds to the digits of
-        answers, from the annotator's permit; from None for the adjudication view
+        context must depend only on the task, the annotator and the question, so that it doesn't reveal the detectors'
+        votes, the queue or others' answers.
+    advise: function that returns additional context for an adjudicator, from the unit and `usual`. In a blind review,
+        where votes and answers must stay hidden, `usual` lists the languages to offer, which do not depend on the
+        unit. Otherwise, it is None.
+    list_heads: column headings of the adjudication list
+    list_row: function that returns a unit's cells in that list, from the unit, its answers, and a function that returns
+        the display name of a language code
+    code_name: function that returns the display name of a code
+    short_name: function that returns a short name of a label, for managers and the admin
+    describe: function that describes an answer, from the label and the unit; None to show the names of the label's
+        codes. The description may quote the unit's text, so only people who may read the text see it.
+    keys: function that returns the question's shortcuts other than the digits of answers, from the annotator's
+        permit, or from None for the adjudication view
     question: template of the question in the queue; "" if all answers are imported
     sheet: template that shows many units at once; "" if units are shown one at a time
     adjudication: template of the adjudication view
@@ -293,26 +293,25 @@ class Pages:
     advise: Callable[[Unit, Sequence[str] | None], dict[str, Any]]
     list_heads: tuple[str, ...]
     list_row: Callable[[Unit, Sequence[str], Callable[[str], str]], list[str]]
-    called: Callable[[str], str]
-    short: Callable[[str], str]
+    code_name: Callable[[str], str]
+    short_name: Callable[[str], str]
     question: str = ""
     sheet: str = ""
     adjudication: str = ""
-    told: Callable[[str, Unit], str] | None = None
+    describe: Callable[[str, Unit], str] | None = None
     keys: Callable[[Permit | None], Shortcuts] = lambda permit: ()
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """How answers are counted in statistics.
+    """How statistics count answers.
 
-    compared: function that returns the labels that are compared when agreement in a task is measured
-    compared_as: function that returns the category of an answer when agreement is measured. It takes the language that
-        the question names, and the label.
+    compared: function that returns the categories by which a task's agreement is measured
+    compared_as: function that returns the category of an answer, from the language in the question and the label
     language_paths: field paths from a unit to its language; the first path with a value is used
-    spoken_paths: field paths used to measure agreement by language if the task does not declare its languages; empty
-        if the language is unknown
-    counts_single: whether units with only one answer count in agreement reports
+    spoken_paths: field paths from an answer to its language, to measure agreement by language if the task does not
+        declare its languages; empty if the language is unknown
+    counts_single: whether agreement reports count units with only one answer
     audit_strata: field paths from a unit to the values that define its stratum in the audit of auto-labelled units
     """
 
@@ -326,18 +325,18 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Publication:
-    """What an exported set contains.
+    """The contents of an exported set.
 
     card: template of the card
     columns: names of the columns, in order
     tallies: attributes by which the manifest counts rows
-    sections: sections that the manifest has in addition to those of every set
+    sections: sections of the manifest in addition to those of every set
     formats: settings for each format in which the set is published (annotate/goldsets/formats/)
     splits: whether the set is split into train, dev and test
     tells_why: whether rows without a label state the reason
     constants: numbers for the manifest that are the same in all tasks
-    marked: the field in which people mark spans; "" if answers are not spans
-    category: the task category of the card, as Hugging Face names it
+    marked: the field in which annotators mark spans; "" if answers are not spans
+    category: Hugging Face's name of the task category, for the card
     """
 
     card: str
@@ -354,7 +353,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question. Each part of its behaviour is defined by a separate object, such as `routing`."""
+    """A kind of question. Separate objects, such as `routing`, define the parts of its behaviour."""
 
     slug: str
     # The question in one sentence, in English.
@@ -369,7 +368,7 @@ class Kind:
     statistics: Statistics
     publication: Publication
     wording: Wording = Wording()
-    # The fields of a record as people see them; empty if units are plain texts.
+    # The blocks of fields that show a record; empty if units are plain texts.
     layout: tuple[Block, ...] = ()
     # The answers by code, in the order of the buttons. Empty if the answers are languages or concepts, or if they are
     # imported.
@@ -380,20 +379,20 @@ class Kind:
     labels_are_languages: bool = False
     undefined: Undefined = Undefined()
     records: Records = Records()
-    # The vocabulary from which people choose concepts; None if answers are not concepts.
+    # The vocabulary of concepts; None if answers are not concepts.
     thesaurus: Thesaurus | None = None
     # Settings for sensitive texts; None if the texts are not sensitive.
     sensitive: Sensitive | None = None
-    # The guidelines with which a task starts, by language (Markdown).
+    # A task's initial guidelines, by language (Markdown).
     guidelines: Mapping[str, str] = field(default_factory=dict)
     # The names of a task's options (options.OPTIONS), and the kind's own defaults for some of them.
     options: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # The names of the sampling designs that can be used (designs.py); the first is the default.
+    # The names of the possible sampling designs (designs.py); the first is the default.
     designs: tuple[str, ...] = ()
-    # The names of the quality controls, in the order in which they act. The controls of the form act after them.
+    # The names of the quality controls, in the order in which they act. The form's controls act after them.
     controls: tuple[str, ...] = ()
-    # How long an answer is assumed to take (seconds), for forecasts made before there are any answers.
+    # The assumed time of an answer (seconds), for forecasts before there are any answers.
     seconds: int = 12
     # Languages that the kind's file adds, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
@@ -402,12 +401,12 @@ class Kind:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that people see, in the order in which they are shown and exported."""
+        """The names of the fields that annotators see, in the order in which they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
 
     @cached_property
     def exported_fields(self) -> tuple[str, ...]:
-        """The names of the fields in exported sets: first those that people see, then those that are only kept."""
+        """The names of the fields in exported sets: the fields that annotators see, then the others in `kept`."""
         return (*self.fields, *self.records.kept)
 
     @property
@@ -417,12 +416,12 @@ class Kind:
 
     @property
     def skip_key(self) -> Key:
-        """The key that skips a unit: the space bar, or 0 if there is a document, which the space bar scrolls."""
-        return NOUGHT if any(block.style == DOCUMENT for block in self.layout) else SPACE
+        """The key that skips a unit: the space bar, or 0 if the space bar is needed to scroll a document."""
+        return ZERO if any(block.style == DOCUMENT for block in self.layout) else SPACE
 
     @property
     def flag_needs_shift(self) -> bool:
-        """Whether a unit is flagged with Shift+F, because F alone searches for concepts or gives an answer."""
+        """Whether Shift+F flags a unit, because F alone searches for concepts or gives an answer."""
         return self.thesaurus is not None or FLAG.code in {answer.key for answer in self.answers.values()}
 
     @cached_property
@@ -431,7 +430,7 @@ class Kind:
 
     @cached_property
     def hooks(self) -> Mapping[str, list[QualityControl]]:
-        """For each hook, the quality controls that have it, in the order in which they act."""
+        """The quality controls that implement each hook, in the order in which they act."""
         hooks: dict[str, list[QualityControl]] = defaultdict(list)
         for control in self.quality_controls:
             for name in control.hooks:
@@ -440,12 +439,12 @@ class Kind:
 
     @cached_property
     def lease_minutes(self) -> int:
-        """How long a unit stays reserved for the person who received it (minutes)."""
+        """How long a lease lasts (minutes)."""
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property
     def reports(self) -> frozenset[str]:
-        """The names of the commands that report on the kind's quality controls."""
+        """The names of the commands that report on the quality controls."""
         return frozenset(control.look_at for control in self.quality_controls)
 
     @property
@@ -454,12 +453,12 @@ class Kind:
 
     @property
     def answered_here(self) -> bool:
-        """Whether people answer in Assay. If not, all answers are imported."""
+        """Whether annotators answer in Assay. If not, all answers are imported."""
         return bool(self.pages.question)
 
     @property
     def asks_if_sure(self) -> bool:
-        """Whether people must confirm answers that contain both a concept and a broader one."""
+        """Whether annotators must confirm answers that contain both a concept and a broader one."""
         return self.thesaurus is not None and self.thesaurus.beside_broader == ASK
 
     @property
@@ -469,19 +468,19 @@ class Kind:
 
     @property
     def answers_from_draw(self) -> bool:
-        """Whether the draw determines the possible answers, for example the classes of documents."""
+        """Whether the draw determines the possible answers, such as the classes of documents."""
         return any(DESIGNS[design].answers_from == CLASSES for design in self.designs)
 
     def with_parts(self, **parts: Mapping[str, Any]) -> "Kind":
-        """Return a copy of the kind in which some parts have different values, such as publication={"card": "…"}."""
+        """Return a copy of the kind with changed values in some parts, such as publication={"card": "…"}."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in parts.items()})
 
     def with_version(self, version: Vocabulary | None) -> "Kind":
-        """Return the kind as used by a task whose answers come from this version of the vocabulary."""
+        """Return the kind of a task whose answers are from this version of the vocabulary."""
         if not self.thesaurus:
             return self
         kind = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return kind.with_parts(pages={"short": kind.name})  # people do not recognize concepts by their ids
+        return kind.with_parts(pages={"short_name": kind.name})  # nobody knows concepts by their ids
 
     def title_about(self, languages: Sequence[str]) -> str:
         """Return the default title of a task that asks about these languages."""
@@ -492,11 +491,7 @@ class Kind:
         return self.titled(task) if self.wording.titled_by_task else self._title()
 
     def titled(self, task: Task) -> str:
-        """Return the title of a task.
-
-        If the title is the kind's default question, return it in the interface language. Otherwise, return it as the
-        manager wrote it.
-        """
+        """Return a task's title: a default title in the interface language, or else as the manager wrote it."""
         if task.title == self.title:
             return self._title()
         if self.wording.about and task.title == self.wording.about(task.labels):
@@ -509,32 +504,32 @@ class Kind:
     def field_name(self, name: str) -> str:
         """Return the display name of a field."""
         names = self.wording.field_names.get(name, {ENGLISH: name.replace("_", " ")})
-        return names[spoken(names)]
+        return names[best_language(names)]
 
     def field_name_language(self, name: str) -> str:
         """Return the language of a field's display name; "" if it is the interface language."""
-        language = spoken(self.wording.field_names.get(name, {ENGLISH: name}))
+        language = best_language(self.wording.field_names.get(name, {ENGLISH: name}))
         return "" if language == interface_language() else language
 
     def name(self, label: str, language: str = ENGLISH) -> str:
         """Return the display name of a label, such as Good, Yes, German, Not German or Undefined.
 
-        If a label consists of several, their names are separated by semicolons, because names of concepts can contain
+        If an answer consists of several labels, semicolons separate their names, because names of concepts can contain
         commas.
 
         language: language of the record, used if the answer has no name in the interface language
         """
-        return "; ".join(self.called_in(language, code) for code in self.form.facets(label))
+        return "; ".join(self.name_in(language, code) for code in self.form.facets(label))
 
     def in_words(self, label: str, unit: Unit) -> str:
-        """Return an answer to a unit as people read it: with the words that it marks, or by the names of its codes.
+        """Return an answer to a unit as readable text: the words that it marks, or the names of its codes.
 
-        Only people who may read the unit's text see it.
+        The result may quote the unit's text, so only show it to people who may read the text.
         """
-        describe = self.pages.told
+        describe = self.pages.describe
         return describe(label, unit) if describe and label else self.name(label, unit.item.language)
 
-    def called_in(self, language: str, code: str) -> str:
+    def name_in(self, language: str, code: str) -> str:
         """Return the name of one code, such as an answer, a concept or a language.
 
         language: language of the record, used if the answer has no name in the interface language, and for concepts
@@ -542,12 +537,12 @@ class Kind:
         if self.thesaurus and self.thesaurus.version:
             name = names_in(self.thesaurus.version, language).get(code)
             return name.text if name else code
-        return self.answers[code].name(language) if code in self.answers else self.pages.called(code)
+        return self.answers[code].name(language) if code in self.answers else self.pages.code_name(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
         """Return the labels that a coarse language code covers, such as zh-CN and zh-TW for zh.
 
-        They include the languages that the kind's file adds under this code.
+        Languages that the kind's file adds under the code are included.
         """
         listed = LANGUAGES.data.get(code)
         labels = tuple(listed.labels) if listed else ()
@@ -556,8 +551,5 @@ class Kind:
         return (*labels, *(language.code for language in self.languages.values() if language.under == code))
 
     def knows(self, code: str) -> bool:
-        """Return whether a language is standard or added by the kind's file.
-
-        Codes that other kinds' files add do not count.
-        """
+        """Return whether a language is standard or added by this kind's file. Other kinds' languages don't count."""
         return code in self.languages or is_standard(code)

@@ -1,6 +1,6 @@
 """The part of a kind's TOML file that the question editor shows as a form.
 
-`read` extracts this part from the text of a file, and `write` updates the text. The rest, including comments, is kept.
+`read` extracts this part from a file's text, and `write` updates the text. Everything else is kept, including comments.
 """
 
 import re
@@ -27,7 +27,7 @@ CODE = re.compile(r"[\w-]+")
 
 @dataclass
 class AnswerRow:
-    """A possible answer. A row without a code and names is empty: it is shown, but not written."""
+    """A possible answer. The form also shows an empty row, without a code and texts, which is not written."""
 
     code: str = ""
     key: str = ""
@@ -40,16 +40,16 @@ class AnswerRow:
 
     @property
     def stored_code(self) -> str:
-        """The code. If there is none, it is derived from the English name."""
+        """The code, or else a code derived from the English name."""
         return self.code or re.sub(r"\W+", "-", self.names.get(ENGLISH, "").lower()).strip("-")
 
 
 @dataclass
 class FieldRow:
-    """A field that people see.
+    """A field that annotators see.
 
-    style: style of the block that the field begins; "" if the field is in the same block as the one above
-    names: display names
+    style: style of the block that starts with the field; "" if the field belongs to the block of the row above
+    names: display names, by language
     was: name of the field in the file; "" for a new field
     """
 
@@ -63,10 +63,11 @@ class FieldRow:
 class Draft:
     """The contents of the form.
 
-    has_base: whether the kind changes a built-in one, whose form, fields and answers are fixed
-    redundancy: number of answers per item, as written; "" for the default
-    on_conflict: what happens to an item if its answers differ; "" for the default
+    form: slug of the answer form
+    redundancy: number of answers per item, as entered; "" for the default
+    on_conflict: what happens to an item whose answers differ; "" for the default
     languages: languages of the texts, English first
+    has_base: whether the kind modifies a built-in one, whose form, fields and answers are fixed
     """
 
     titles: Texts = field(default_factory=dict)
@@ -81,7 +82,7 @@ class Draft:
     has_base: bool = False
 
     def texts(self) -> Iterator[Texts]:
-        """Yield the texts that exist by language."""
+        """Yield each text of the draft, as a mapping from language to text."""
         yield self.titles
         yield from (row.names for row in self.fields)
         for row in self.answers:
@@ -90,7 +91,7 @@ class Draft:
 
     @property
     def lists_answers(self) -> bool:
-        """Whether the file lists the possible answers; if not, they are from a vocabulary."""
+        """Whether the file lists the possible answers."""
         return not self.has_base and (self.form not in FORMS or FORMS[self.form].lists)
 
     @property
@@ -98,11 +99,11 @@ class Draft:
         return not self.has_base and self.form in FORMS and "vocabulary" in FORMS[self.form].tables
 
 
-# --- Reading. Values of a wrong type are left out, because the reader of kinds' files reports them.
+# --- Reading. Values of a wrong type are ignored here, because files.py reports them.
 
 
 def read(text: str) -> Draft:
-    """Return the draft that a text describes. Raise KindError if the text is not TOML."""
+    """Return the draft of a file's text. Raise KindError if the text is not TOML."""
     raw = read_tables("The file", text).raw
     field_names = _dict(raw.get("fields"))
     draft = Draft(
@@ -152,21 +153,21 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
 
 
 def _texts(value: object) -> Texts:
-    """Return a text by language. The file has either an English text, or a table by language."""
+    """Return a text by language. The value is either an English text, or a table by language."""
     if isinstance(value, str):
         return {ENGLISH: value}
     return {code: text for code, text in _dict(value).items() if isinstance(text, str)}
 
 
-# Tables with a key that names a field. If the field is no longer shown, the first field takes its place.
+# Tables with a key that names a field. If the field is no longer shown, the key names the first field.
 FIELD_KEYS = {"spans": "field", "text": "start"}
 
 
-# --- Writing. Only values that differ from the draft are changed, so that the rest keeps its layout and comments.
+# --- Writing. Only values that differ from the draft are changed, to preserve the layout and comments of the rest.
 
 
 def write(text: str, draft: Draft) -> str:
-    """Return the text, updated to describe the draft. Raise KindError if the given text is not TOML."""
+    """Return a file's text with the values of the draft. Raise KindError if the text is not TOML."""
     before = read(text)
     try:
         document = tomlkit.parse(text)
@@ -194,7 +195,7 @@ def write(text: str, draft: Draft) -> str:
 
 
 def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
-    """Set a value, or remove it if it is empty. A dict is a text by language."""
+    """Set a value, or remove its key if the value is empty. A dict is a text by language."""
     current = table.get(key)
     if isinstance(value, dict):
         if _texts(current) == value:
@@ -211,7 +212,7 @@ def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
 
 
 def _table(document: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
-    """Return a table of the document. If there is none, return an empty table that is not part of the document."""
+    """Return a table of the document, or else an empty table that isn't part of the document yet."""
     if isinstance(table := document.get(key), dict):
         return table
     document.pop(key, None)
@@ -225,9 +226,9 @@ def _inline(texts: Texts) -> Any:
 
 
 def _set_in(document: MutableMapping[str, Any], key: str, values: Mapping[str, Any], names: Collection[str]) -> None:
-    """Set values in a table of the document. A table that becomes empty is removed.
+    """Set values in a table of the document. Remove the table if it becomes empty.
 
-    names: names of values to remove if they are not in `values`
+    names: keys to remove if they are not in `values`
     """
     table = _table(document, key)
     for name in dict.fromkeys([*names, *values]):
@@ -239,9 +240,9 @@ def _set_in(document: MutableMapping[str, Any], key: str, values: Mapping[str, A
 
 
 def _write_fields(document: MutableMapping[str, Any], rows: Sequence[FieldRow], before: Sequence[str]) -> None:
-    """Write the layout and the names of fields.
+    """Write the layout and the display names of fields.
 
-    Keys that name a field follow fields that were renamed: `apart`, `together`, and those in FIELD_KEYS.
+    If a field was renamed, update the keys that name it: `apart`, `together`, and those in FIELD_KEYS.
     """
     blocks: list[dict[str, Any]] = []
     rows = [row for row in rows if row.name]
@@ -272,7 +273,7 @@ def _write_answers(document: MutableMapping[str, Any], rows: Iterable[AnswerRow]
 
 
 def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Set the values of a list of tables. All other values in these tables are kept."""
+    """Set the values of a list of tables, and keep the tables' other values."""
     if not rows:
         document.pop(key, None)
         return
@@ -292,9 +293,7 @@ def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Map
 
 
 def _lines(text: str) -> Any:
-    """Return a text as a TOML string that begins on a new line. The line break shows that the text is not the name of a
-    file.
-    """
+    """Return a text as a multi-line TOML string. Its line break distinguishes the text from the name of a file."""
     string = tomlkit.string(f"{text}\n", multiline=True).as_string()
     return tomlkit.value('"""\n' + string.removeprefix('"""')) if text else ""
 
@@ -308,15 +307,15 @@ def _number(written: str) -> int | float | str:
     return written
 
 
-# --- Where the form shows an error.
+# --- The location of an error in the form.
 
 
-def place_of(path: Sequence[str | int], draft: Draft) -> str:
-    """Return the part of the form that shows an error at a key, such as `title`, `answer-2` or `guidelines-de`.
+def form_location(path: Sequence[str | int], draft: Draft) -> str:
+    """Return the part of the form for an error at a key, such as `title`, `answer-2` or `guidelines-de`.
 
-    Return "" if the form does not show the key.
+    Return "" if the form doesn't show the key.
 
-    path: path of the key in the text that was written from the draft
+    path: path of the key in the text that `write` returned for the draft
     """
     match list(path):
         case ["slug" | "title" | "form" | "vocabulary" as key, *_]:

@@ -1,4 +1,4 @@
-"""A summary of a kind in English: what people see, how they answer, and what happens to their answers."""
+"""A summary of a kind in English, for the author of its file: the layout, the answers and what happens to them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,18 +13,18 @@ MANY = 12  # maximum number of languages to list by name
 
 
 def summary_of(kind: Kind) -> str:
-    """Return the whole summary as text. It is meant for the author of the kind's file."""
+    """Return the summary as text, with one sentence or list item per line."""
     return "\n".join(
         line
         for part in (
             _question,
-            _shown,
+            _layout,
             _answers,
-            _people,
-            _watched,
+            _annotators,
+            _quality_control,
             _pace,
             _records,
-            _published,
+            _formats,
             _guidelines,
             _languages,
         )
@@ -42,7 +42,7 @@ def _names(codes: Iterable[str]) -> str:
 
 
 def value(kind: Kind, name: str) -> Any:
-    """Return the default value of an option in tasks of the kind, or its `off` value if the kind does not have it."""
+    """Return an option's default in tasks of the kind, or its `off` value if the kind doesn't have the option."""
     option = OPTIONS[name]
     return kind.defaults.get(name, option.default) if name in kind.options else option.off
 
@@ -51,7 +51,7 @@ def _question(kind: Kind) -> Iterator[str]:
     yield f"{kind.slug}: {kind.title}"
 
 
-def _shown(kind: Kind) -> Iterator[str]:
+def _layout(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
         yield "People do not answer this kind. Its judgments are imported."
     elif not kind.layout:
@@ -77,7 +77,7 @@ def _answers(kind: Kind) -> Iterator[str]:
         others = ", with one of these" if kind.answers else ""
         yield f"People answer with a class that is named when the task is opened (keys 1 to 9){others}, or skip:"
     elif kind.thesaurus:
-        yield from _of_concepts(kind.thesaurus, kind.skip_key.name)
+        yield from _concepts(kind.thesaurus, kind.skip_key.name)
     elif kind.answers:
         order = ", best first" if "median" in kind.form.aggregations else ""
         yield f"People answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
@@ -100,7 +100,7 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield f"- {choice.name} ({choice.label}, {key}{also_named}){meaning}"
 
 
-def _of_concepts(thesaurus: Thesaurus, skip: str) -> Iterator[str]:
+def _concepts(thesaurus: Thesaurus, skip: str) -> Iterator[str]:
     least, most = thesaurus.least, thesaurus.most
     number = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
     name = thesaurus.name
@@ -113,7 +113,7 @@ def _of_concepts(thesaurus: Thesaurus, skip: str) -> Iterator[str]:
     yield f"An answer is correct if its F1 with the known answer is at least {thesaurus.right_from:g}."
 
 
-def _people(kind: Kind) -> Iterator[str]:
+def _annotators(kind: Kind) -> Iterator[str]:
     people = value(kind, "redundancy")
     first_people = at_first(people, stop_early=value(kind, "stop_early"))
     rest = f": first {first_people}, then the rest if these disagree" if first_people < people else ""
@@ -128,7 +128,7 @@ def _people(kind: Kind) -> Iterator[str]:
         yield f"{label}. A {kind.noun} without a label {conflict}."
 
 
-def _watched(kind: Kind) -> Iterator[str]:
+def _quality_control(kind: Kind) -> Iterator[str]:
     if items := value(kind, "test_items"):
         tries = value(kind, "tries")
         yield (
@@ -170,7 +170,7 @@ def _records(kind: Kind) -> Iterator[str]:
         )
 
 
-def _published(kind: Kind) -> Iterator[str]:
+def _formats(kind: Kind) -> Iterator[str]:
     formats = ", ".join(f"{name} ({layout})" if layout else name for name, layout in kind.publication.formats.items())
     yield (f"Published as {formats}, JSONL and Parquet." if formats else "Published as JSONL and Parquet only.")
 

@@ -1,6 +1,6 @@
-"""The kinds about the language of a post: `language` asks for it, and `verify` asks whether it is a certain one.
+"""The kinds about the language of a post: `language` asks for it, and `verify` asks whether it is a given language.
 
-The source of both is Evaluating language identification performance (2015).
+Both follow Evaluating language identification performance (2015).
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from corpora.core.languages import UND
 from corpora.core.voters import agreed_label, ballots, rank_candidates
 from corpora.models import Item, agreed_on, votes_of
 
-# Texts with fewer letters than this are always read by people, because detectors are often wrong about them.
+# Annotators label all texts with fewer letters, because detectors are often wrong about them.
 LEAST_LETTERS = 20
 
 
 def candidates(item: Item, language: str, routes: Routes) -> list[str]:
-    """Return the languages that the item may be in, the most likely one first.
+    """Return the languages that the item may be in, most likely first.
 
     They are ranked by the votes of the task's panel (summed reciprocal ranks). Languages without a label in the task
-    are left out; if none remains, the result begins with UND. The table of routes can add languages.
+    are left out. If no language is left, the result starts with UND. The table of routes can add languages.
     """
     task = routes.task
     listed = set(task.labels)
@@ -46,8 +46,8 @@ def agreed(item: Item, task: Task) -> str | None:
         least_letters=LEAST_LETTERS,
         panel=task.panel,
     )
-    # A coarse label such as pt does not count if the task has a finer one, such as pt-BR. Detectors may return pt for
-    # both, because none of them supports pt-BR.
+    # A coarse label such as pt doesn't count if the task has a finer one, such as pt-BR. No detector supports pt-BR, so
+    # they may return pt for both.
     return None if label and any(code in task.labels for code in task.kind.finer(label)) else label
 
 
@@ -66,7 +66,7 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("The language is not on the list. Write in the comment which one it is."))
 
 
-_UNDEFINED = language_questions.undefined(UNDEFINED_REASONS)
+_UNDEFINED = language_questions.undefined_context(UNDEFINED_REASONS)
 
 
 def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
@@ -75,12 +75,12 @@ def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
 
 def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     labels = unit.task.labels
-    offered = _likely(unit) if usual is None else usual
-    rest = language_questions.by_name(code for code in labels if code not in offered)
+    choices = _likely_labels(unit) if usual is None else usual
+    other_labels = language_questions.sort_by_name(code for code in labels if code not in choices)
     return {
         **language_questions.advise(unit, usual),
-        "choices": language_questions.keyed(tuple(offered)),
-        "others": rest,
+        "choices": language_questions.with_keys(tuple(choices)),
+        "others": other_labels,
     }
 
 
@@ -90,8 +90,8 @@ def keys(permit: Permit | None) -> Shortcuts:
     return [*language_questions.UNDEFINED_KEYS, *other_languages]
 
 
-def _likely(unit: Unit) -> list[str]:
-    """Return the task's labels for the languages that the unit may be in, the most likely one first."""
+def _likely_labels(unit: Unit) -> list[str]:
+    """Return the task's labels for the languages that the unit may be in, most likely first."""
     likely: dict[str, None] = {}
     for code in unit.candidates:
         labels = unit.task.kind.finer(code) or (code,)
@@ -130,9 +130,9 @@ KIND = language_questions.about_languages(
 # can have the labels de, not-de and und.
 
 
-# The reason UNLISTED is missing, because the answer about an unlisted language is No.
+# Without UNLISTED, because a post in an unlisted language gets the answer No.
 REASONS = {reason: text for reason, text in UNDEFINED_REASONS.items() if reason != UNLISTED}
-# The categories by which agreement is measured. They are the same for all languages that questions name.
+# The categories by which agreement is measured, whatever the language in the question.
 YES, NO = "yes", "no"
 
 
@@ -162,14 +162,13 @@ VERIFY = language_questions.about_languages(
     undefined=Undefined(UND, REASONS),
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
     options=(*ASKED, "decoy_share", *OF_CHECKS),
-    # Each unit asks about one language and so has one queue. If a reader skips it, a second reader of the language is
-    # asked.
+    # Each unit asks about one language, so it has only one queue. If one reader skips it, a second reader is asked.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision", "triggers"),
     controls=("checks", "decoys"),
     routing={
         "candidates": lambda item, language, routes: routes.with_extras([language]),
-        # The detectors' agreement does not count, because people verify the detectors' labels.
+        # The detectors' agreement doesn't count, because annotators verify the detectors' labels.
         "agreed": lambda item, task: None,
     },
     rules={
@@ -179,10 +178,13 @@ VERIFY = language_questions.about_languages(
         "the judgments as a new task.",
     },
     pages={
-        "ask": lambda unit, permit: {**language_questions.undefined(REASONS), **language_questions.about(unit.asked)},
+        "ask": lambda unit, permit: {
+            **language_questions.undefined_context(REASONS),
+            **language_questions.question_context(unit.asked),
+        },
         "advise": lambda unit, usual: {
             **language_questions.advise(unit, usual),
-            **language_questions.about(unit.asked),
+            **language_questions.question_context(unit.asked),
         },
         "question": "annotate/verify.html",
         "sheet": "annotate/sheet.html",

@@ -1,4 +1,4 @@
-"""Code that the kinds `language` and `verify` share: choices, reasons, routes and context for adjudicators."""
+"""Code shared by the kinds `language` and `verify`: choices, reasons, routes and context for adjudicators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.core.voters import ballots
 from corpora.engines import posts_by_author
 
-# The reasons why no single language fits a post, with the texts of their buttons. They are the four cases in the
-# instructions of Evaluating language identification performance (2015).
+# The reasons why no single language fits a post, with the texts of their buttons. They are from the instructions of
+# Evaluating language identification performance (2015).
 UNLISTED = "unlisted"
 UNDEFINED_REASONS = {
     "several": "fits several languages",
@@ -36,9 +36,9 @@ COLUMNS = (
     *("check_chance", "checked", "first_label", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
-# Sections that the manifest of such a set has in addition to those of every set.
+# Sections of the set's manifest in addition to those of every set.
 SECTIONS = ("audit", "decoys", "checks", "people", "agreement")
-# Sites where an adjudicator can look up a text. The text is sent to a site only if the adjudicator follows the link.
+# Sites for looking up a text. The text is only sent to a site if the adjudicator follows the link.
 SEARCHES = (
     ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),
     ("Wikipedia", "https://www.wikipedia.org/search-redirect.php?search={}"),
@@ -51,6 +51,7 @@ OTHER_POSTS = 20
 class Choice:
     """A language as a possible answer.
 
+    code: language code
     key: physical key (KeyboardEvent.code); "" if there is none
     """
 
@@ -63,7 +64,7 @@ class Choice:
 
     @property
     def autonym(self) -> str:
-        """The language's own name for itself; "" if it is unknown or the same as `name`."""
+        """The language's name in the language itself; "" if it is unknown or the same as `name`."""
         autonym = LANGUAGES[self.code].autonym if self.code in LANGUAGES else ""
         return "" if autonym.casefold() == self.name.casefold() else autonym
 
@@ -72,68 +73,67 @@ class Choice:
         return self.key.removeprefix("Digit")
 
 
-def own_codes(permit: Permit) -> list[str]:
-    """Return the languages that are buttons for an annotator: those that they read, and all others of their queues.
+def button_codes(permit: Permit) -> list[str]:
+    """Return the languages to show as buttons: those that the annotator reads, and the others in their queues.
 
-    They depend only on the annotator and not on the unit. Otherwise, they would reveal the detectors' votes.
+    They depend only on the annotator. If they depended on the unit, they would reveal the detectors' votes.
     """
     labels = permit.routes.labels
     return list(dict.fromkeys([*permit.reads, *(code for queue in permit.queues for code in labels.get(queue, ()))]))
 
 
 @lru_cache
-def keyed(codes: tuple[str, ...]) -> Sequence[Choice]:
-    """Return the languages as choices, of which the first nine have digits as keys."""
+def with_keys(codes: tuple[str, ...]) -> Sequence[Choice]:
+    """Return the languages as choices. The first nine have the keys 1 to 9."""
     return tuple(Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1))
 
 
 def has_all_buttons(permit: Permit) -> bool:
-    """Return whether all labels of the task have buttons, so that a list of all languages would only repeat them."""
-    return set(own_codes(permit)).issuperset(permit.task.labels)
+    """Return whether all of the task's labels have buttons, so that no list of all languages is needed."""
+    return set(button_codes(permit)).issuperset(permit.task.labels)
 
 
 def buttons(permit: Permit) -> dict[str, Any]:
-    """Return template context for the buttons of an annotator: their own languages, and all languages by name.
+    """Return template context for an annotator's buttons, and for the list of all languages sorted by name.
 
-    All languages are left out if they would only repeat the buttons. The digest changes whenever the lists change.
+    The list is empty if the buttons already show all languages. The digest identifies the contents of both.
     """
-    codes, labels = own_codes(permit), permit.task.labels
+    codes, labels = button_codes(permit), permit.task.labels
     return _buttons(tuple(codes), () if set(codes).issuperset(labels) else tuple(labels), interface_language())
 
 
 @lru_cache
 def _buttons(codes: tuple[str, ...], everything: tuple[str, ...], language: str) -> dict[str, Any]:
-    lists = {"choices": keyed(codes), "everything": _by_name(everything, language)}
+    lists = {"choices": with_keys(codes), "everything": _sort_by_name(everything, language)}
     shown = " ".join(choice.code for choices in lists.values() for choice in choices)
     return {**lists, "digest": f"{crc32(shown.encode()):x}"}
 
 
-def by_name(codes: Iterable[str]) -> Sequence[Choice]:
-    return _by_name(tuple(codes), interface_language())
+def sort_by_name(codes: Iterable[str]) -> Sequence[Choice]:
+    return _sort_by_name(tuple(codes), interface_language())
 
 
 @lru_cache
-def _by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
+def _sort_by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
     """Return the choices sorted by name.
 
-    language: the interface language. It is only part of the cache key, because names depend on it.
+    language: the interface language, on which names depend. It is only needed as part of the cache key.
     """
     return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 
 
-def about(language: str) -> dict[str, Any]:
-    """Return template context for a question: the language that it names, and the labels that Yes and No mean."""
+def question_context(language: str) -> dict[str, Any]:
+    """Return template context for a question about a language: the language, and the labels of Yes and No."""
     return {"asked": Choice(language), "yes": language, "no": negative(language)}
 
 
-def undefined(reasons: dict[str, str]) -> dict[str, Any]:
+def undefined_context(reasons: dict[str, str]) -> dict[str, Any]:
     """Return template context for the answer Undefined: its label, and its reasons with their keys."""
-    keyed = [(slug, text, f"Digit{n}") for n, (slug, text) in enumerate(reasons.items(), 1)]
-    return {"und": UND, "reasons": keyed}
+    return {"und": UND, "reasons": [(slug, text, f"Digit{n}") for n, (slug, text) in enumerate(reasons.items(), 1)]}
 
 
 def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
-    """Check the reason of an answer that has one."""
+    """Raise ValueError if an answer cannot have its reason."""
     if answer.label != UND:
         raise ValueError(_("Only Undefined can have a reason."))
     if answer.reason not in reasons:
@@ -141,7 +141,7 @@ def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
         raise ValueError(_("%(reason)s is not a valid reason. Valid reasons: %(reasons)s.") % values)
 
 
-# --- Routes. Languages may share a queue.
+# --- Routes. Languages can share a queue.
 
 
 def read_by(language: str, task: Task, routes: Routes) -> list[str]:
@@ -158,9 +158,9 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def when_exhausted(unit: Unit) -> str:
-    """Return the next stage of a unit if no other person can be asked.
+    """Return the next stage of a unit if no further annotator can be asked.
 
-    An adjudicator decides it, unless it is a decoy. A decoy is discarded, because its answer is already known.
+    The unit goes to adjudication. A decoy is discarded instead, because its answer is already known.
     """
     return stages.DISCARDED if unit.known_answer else stages.ADJUDICATION
 
@@ -168,14 +168,14 @@ def when_exhausted(unit: Unit) -> str:
 # --- Context for adjudicators.
 
 
-def searches(text: str, sites: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def search_links(text: str, sites: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, address.format(quote_plus(text[:200]))) for name, address in sites]
 
 
 def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
-    """Return template context for an adjudicator: the votes, other posts by the author, and links to look up the text.
+    """Return template context for an adjudicator: the votes, the author's other posts, and search links.
 
-    usual: as in Pages.advise; unless it is None, the votes are left out
+    usual: as in Pages.advise; if it is not None, the votes are left out
     """
     item = unit.item
     try:
@@ -187,7 +187,7 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
         **({"votes": ballots(item.votes, unit.task.panel).items()} if usual is None else {}),
         "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
         "trouble": trouble,
-        "searches": searches(item.text, SEARCHES),
+        "searches": search_links(item.text, SEARCHES),
         "und": UND,
     }
 
@@ -195,8 +195,8 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
 LIST_HEADS = ("candidates", "read by readers of")
 
 
-def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
-    return [", ".join(map(called, unit.candidates[:4])), " → ".join(map(called, unit.visited))]
+def list_row(unit: Unit, answers: Sequence[str], code_name: Callable[[str], str]) -> list[str]:
+    return [", ".join(map(code_name, unit.candidates[:4])), " → ".join(map(code_name, unit.visited))]
 
 
 def about_languages(
@@ -204,8 +204,8 @@ def about_languages(
 ) -> Kind:
     """Return a kind that asks about the languages of posts.
 
-    routing, rules, pages: the values of these objects that differ between such kinds
-    values: values for other fields of Kind
+    routing, rules, pages: arguments of these objects that are specific to the kind
+    values: other arguments of Kind
     """
     publication = Publication(
         columns=COLUMNS,
@@ -229,7 +229,7 @@ def about_languages(
             faults=faults,
             **rules,
         ),
-        pages=Pages(list_heads=LIST_HEADS, list_row=list_row, called=label_name, short=str, **pages),
+        pages=Pages(list_heads=LIST_HEADS, list_row=list_row, code_name=label_name, short_name=str, **pages),
         statistics=statistics,
         publication=publication,
         **values,

@@ -1,7 +1,7 @@
-"""Declarations of task options, which commands, the managers' form, the card and the manifest use.
+"""Declarations of task options, for commands, the managers' form, cards and manifests.
 
-Each kind lists its options and can change their defaults. Each task stores the values of its options. If a kind does
-not have an option, its tasks behave as if the option had its `off` value.
+Each kind lists its options and can change their defaults. Each task stores the values of its options. In tasks of a
+kind without an option, the option has its `off` value.
 """
 
 from annotate.core.option import Option, flag, people, share, whole_number
@@ -24,8 +24,8 @@ _EVERY = (
         people,
         default=1,
         off=1,
-        help="the number of people who answer each item. If the question is about a post's language, it may be 1.1: "
-        "every tenth item is read twice",
+        help="the number of annotators per item. For questions about a post's language, it can be a fraction up to 2: "
+        "with 1.1, every tenth item gets a second annotator",
         group=ANSWERS,
         least=1,
         most=99,
@@ -36,7 +36,8 @@ _EVERY = (
         flag,
         default=False,
         off=False,
-        help="not for language and verify: first ask only enough people to settle an item, then more if they disagree",
+        help="not for language and verify: first ask only enough annotators to decide an item, then more if they "
+        "disagree",
         group=ANSWERS,
         fixed=True,
     ),
@@ -56,7 +57,7 @@ _EVERY = (
         str,
         default="ADJUDICATION",
         off="ADJUDICATION",
-        help="where an item goes if its answers do not result in a label",
+        help="what happens to an item whose answers do not result in a label",
         group=ROUTING,
         choices=("ADJUDICATION", "DISCARDED"),
     ),
@@ -85,7 +86,7 @@ _EVERY = (
         whole_number,
         default=4,
         off=0,
-        help="the minimum reading level of people who receive items of a language, 0 to 5",
+        help="the minimum reading level of a language's annotators, 0 to 5",
         group=ROUTING,
         most=5,
     ),
@@ -94,8 +95,8 @@ _EVERY = (
         share,
         default=0.15,
         off=0.0,
-        help="the share of posts on which detectors agree, or of documents with a declared class, that people check. "
-        "A language with ten times as many posts gets five times as many audits",
+        help="the share of posts that the detectors agree on, or of documents with a declared class, that annotators "
+        "check. A language with ten times as many posts gets five times as many audits",
         group=AUDIT,
         most=1,
         fixed=True,
@@ -124,8 +125,8 @@ _EVERY = (
         share,
         default=0.15,
         off=1.0,
-        help="people label a whole language if the audit is large enough and the upper end of its 95% interval shows "
-        "that more than this share may be wrong",
+        help="annotators label a whole language if its audit is large enough and the upper limit of the 95% interval "
+        "for the share of wrong labels is above this share",
         group=AUDIT,
         most=1,
     ),
@@ -134,8 +135,8 @@ _EVERY = (
         share,
         default=0.1,
         off=0.0,
-        help="the share of decisions by a single reader or adjudicator that another adjudicator repeats, blind. "
-        "Readers' decisions are distributed over languages like audits",
+        help="the share of decisions by a single annotator or adjudicator that another adjudicator repeats, blind. "
+        "Annotators' decisions are distributed over languages like audits",
         group=CHECKS,
         most=1,
         fixed=True,
@@ -173,7 +174,7 @@ _EVERY = (
         whole_number,
         default=2,
         off=1,
-        help="the number of times that a person can take the test",
+        help="the number of times that an annotator can take the test",
         group=TEST,
         least=1,
         most=99,
@@ -183,7 +184,7 @@ _EVERY = (
         share,
         default=0.1,
         off=0.0,
-        help="the share of a person's items that are gold answers: one in 2, 3 … items",
+        help="the share of an annotator's items that are gold answers: one in 2, 3 … items",
         group=GOLD,
         most=0.5,
         fixed=True,
@@ -193,7 +194,7 @@ _EVERY = (
         share,
         default=0.7,
         off=0.0,
-        help="pause people whose accuracy on gold answers is below this share; 0: pause nobody",
+        help="pause annotators whose accuracy on gold answers is below this share; 0: pause nobody",
         group=GOLD,
         most=1,
     ),
@@ -201,11 +202,11 @@ _EVERY = (
 # All options by name. A quality control from a plug-in adds its options when it is registered.
 OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
-# The share of the combinations of person and unit for which suggestions are hidden. A fifth is enough to compare
-# answers with and without suggestions, and people still see suggestions for most units.
+# The share of (annotator, unit) pairs for which suggestions are hidden. A fifth is enough to compare answers with and
+# without suggestions, and annotators still see suggestions for most units.
 BLIND_SHARE = 0.2
 
-# Options that every kind has.
+# Options of every kind.
 ASKED = ("redundancy", "on_conflict", "rounds", "skip_limit", "least_level")
 OF_AUDIT = ("audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")

@@ -1,7 +1,7 @@
-"""Kinds of questions about records in tasks with a panel of voters, whose agreement settles labels.
+"""Kinds of questions about records in tasks with a panel: voters whose agreement labels units automatically.
 
-Any kind with one label or a set of labels per answer can have a panel. With a panel, its tasks have the options and the
-audit of a language task, and their sets have the same columns.
+Any kind with one label or a set of labels per answer can have a panel. Its tasks then have the same options, audit and
+export columns as a language task.
 """
 
 from collections import Counter
@@ -17,17 +17,17 @@ from corpora.core.voters import Votes, agreed_vote, ballots
 from corpora.models import Item, votes_of
 
 FORMS = ("choice", "labels")
-# Columns of an exported set that follow the label. The votes precede the judgments.
+# Columns of an exported set to insert after the label.
 AFTER_LABEL = ("agreed", "stratum", "audit_chance", "decided_by")
 
 
 def takes_panel(kind: Kind) -> bool:
-    """Return whether tasks of a kind can have a panel of the manager's choice."""
+    """Return whether managers can choose a panel for tasks of the kind."""
     return kind.audits_agreement or (kind.form.slug in FORMS and "records" in kind.designs)
 
 
 def with_panel(kind: Kind) -> Kind:
-    """Adapt a kind so that the agreement of a panel settles labels and people audit them."""
+    """Return a copy of the kind whose units are labelled by a panel's agreement, with audits by annotators."""
     if kind.audits_agreement:
         return kind
     kind = replace(kind, options=(*kind.options, *OF_AUDIT), controls=("audit", *kind.controls))
@@ -42,9 +42,9 @@ def with_panel(kind: Kind) -> Kind:
 
 
 def agreed(item: Item, task: Task) -> str | None:
-    """Return the label on which the task's panel agrees, or None if people must be asked.
+    """Return the label that the task's panel agrees on; None if annotators must label the item.
 
-    Sets of labels agree if they are equal.
+    Sets of labels agree only if they are equal.
     """
     votes = ballots(votes_of(item), task.panel)
     label = agreed_vote({voter: _as_answer(ranking, task) for voter, ranking in votes.items()}, task.panel)
@@ -60,7 +60,7 @@ def _is_valid(label: str, task: Task) -> bool:
 
 
 def _as_answer(ranking: Sequence[Sequence[str | float]], task: Task) -> list[list[str | float]]:
-    """Return a voter's first label as an answer in the task's spelling, like votes; empty if it is none."""
+    """Return a ranking with only the voter's first label, in the task's spelling; empty if it is not an answer."""
     if not ranking:
         return []
     try:
@@ -73,9 +73,9 @@ def _as_answer(ranking: Sequence[Sequence[str | float]], task: Task) -> list[lis
 
 
 def invalid_votes(votes: Iterable[tuple[Votes, int]], task: Task) -> dict[str, dict[str, int]]:
-    """Return the labels that voters rank first but that are not answers of a task, with their numbers of items.
+    """Return the labels that voters rank first, but that are not valid answers in the task.
 
-    The result maps from voter to label to number of items, most frequent first. It is empty for languages.
+    The result is a mapping from voter to label to number of items, most frequent first. It is empty for language tasks.
 
     votes: the votes on an item, and the number of items with these votes
     """

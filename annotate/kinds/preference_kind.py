@@ -1,7 +1,7 @@
 """Kinds that ask which of two systems makes better suggestions.
 
-People see two sides and choose the better one. annotate/controls/pair_order.py converts the side to the stored label,
-which is the name of the system, or `tie`. A task can compare more than two systems, but each unit compares only two.
+Annotators see two sides and choose the better one. annotate/controls/pair_order.py converts the side to the stored
+label, which is the system's name or `tie`. A task can compare more than two systems, but each unit compares only two.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,19 +19,19 @@ from annotate.kinds.toml_tables import Table
 
 # Separator in the ids of imported comparisons, such as MESSAGE|SYSTEM|SYSTEM, with systems in alphabetical order.
 BETWEEN = "|"
-# The procedure of the MRS data set (Zhang et al. 2021): three people answer, and two of them must agree. If no two of
-# them agree, there is no preference, and nobody else is asked.
+# The procedure of the MRS data set (Zhang et al. 2021): three annotators answer, and two of them must agree. Otherwise,
+# there is no preference, and nobody else is asked.
 DEFAULTS: Mapping[str, Any] = {**record_kind.DEFAULTS, "test_items": 0, "gold_share": 0.0}
-# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because units do not all have the
-# same possible labels.
+# Columns of an exported set, in order, as in record_kind.py. There are no posteriors, because the possible labels
+# differ between units.
 COLUMNS = (
     *("id", "language", "fields", "systems", "replies", "label", "preferred", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 
 
-def compared_elsewhere(kind: Kind) -> Kind:
-    """Adapt a kind so that its comparisons are imported instead of being made in Assay."""
+def with_imported_comparisons(kind: Kind) -> Kind:
+    """Return a copy of the kind whose comparisons are imported."""
     columns = (
         name
         for column in record_kind.COLUMNS
@@ -40,8 +40,8 @@ def compared_elsewhere(kind: Kind) -> Kind:
     return kind.with_parts(publication={"columns": tuple(columns), "sections": (*record_kind.SECTIONS, "preferences")})
 
 
-def between(first: str, second: str) -> str:
-    """Return the last part of the id of an imported comparison, which names the two systems."""
+def pair_suffix(first: str, second: str) -> str:
+    """Return the end of an imported comparison's id, which names the two systems."""
     return BETWEEN.join(("", first, second))
 
 
@@ -57,17 +57,17 @@ class Compared(NamedTuple):
 def compared(suggested: Mapping[str, list[str]]) -> Iterator[Compared]:
     """Yield each pair of systems with their suggestions.
 
-    suggested: replies that each system suggests, best first
+    suggested: system -> replies, best first
     """
     for a, b in combinations(sorted(suggested), 2):
         yield Compared(a, b, suggested[a], suggested[b])
 
 
 def agreed(comparison: Compared) -> str:
-    """Return a tie if both systems suggest the same replies; otherwise "".
+    """Return TIE if both systems suggest the same replies; otherwise "".
 
-    The order of the replies does not matter, because people are asked which set has more replies that they would send.
-    For the same reason, the number of times that a reply occurs does matter.
+    Annotators are asked which set has more replies that they would send, so the order of the replies does not matter,
+    but the number of times that a reply occurs does.
     """
     return TIE if sorted(comparison.replies_a) == sorted(comparison.replies_b) else ""
 
@@ -77,18 +77,18 @@ def labels_of(systems: Sequence[str]) -> list[str]:
     return [*systems, TIE]
 
 
-def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
-    """Return the cells of the adjudicators' list.
+def list_row(unit: Unit, answers: Sequence[str], code_name: Callable[[str], str]) -> list[str]:
+    """Return the cells of the adjudication list: the language, and how many annotators chose each side.
 
-    answers: people's answers, as sides that are ordered as the adjudicator sees them
+    answers: annotators' answers, as sides in the order in which the adjudicator sees them
     """
     kind = unit.task.kind
     counts = (f"{kind.name(side)} {answers.count(side)}" for side in SIDES if side in answers)
-    return [called(unit.item.language), ", ".join(counts)]
+    return [code_name(unit.item.language), ", ".join(counts)]
 
 
-def compared_here(kind: Kind) -> Kind:
-    """Adapt a kind so that people compare systems in Assay."""
+def with_comparisons(kind: Kind) -> Kind:
+    """Return a copy of the kind whose comparisons are made in Assay."""
 
     def shown(unit: Unit) -> list[record_kind.Choice]:
         return record_kind.choices(kind.answers, kind.answers, unit.item.language)
@@ -109,7 +109,7 @@ def compared_here(kind: Kind) -> Kind:
         },
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
-            # Adjudicators get no links for looking up the text, because a conversation cannot be looked up.
+            # Adjudicators get no search links, because a conversation cannot be looked up.
             "advise": lambda unit, usual: {**record_kind.advise(unit, usual), "searches": [], "options": shown(unit)},
             "list_row": list_row,
         },
@@ -127,11 +127,11 @@ def compared_here(kind: Kind) -> Kind:
 
 
 class Preference(Pair):
-    """The answer form for preferences. If a kind's file has no layout, its comparisons are imported."""
+    """The answer form for preferences. If a kind's file has neither a layout nor answers, comparisons are imported."""
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
         if not (kind.layout or kind.answers or "answers_from" in top.raw):
-            return compared_elsewhere(kind)
+            return with_imported_comparisons(kind)
         if "answers_from" in top.raw:
             raise top.fault(
                 "answers_from", "people prefer one of two sides, which a draw cannot name. Remove answers_from."
@@ -143,7 +143,7 @@ class Preference(Pair):
                 "answers",
                 f"the answers must be {', '.join(sides)} and {last}. Add [[answers]] with each of these codes.",
             )
-        return compared_here(kind)
+        return with_comparisons(kind)
 
 
 PAIR = register(Preference())

@@ -1,6 +1,6 @@
-"""Kinds of questions about records, each of which is defined by a TOML file.
+"""Kinds of questions about records, which TOML files define.
 
-A record declares its language, and people who read that language answer or skip its unit.
+A record declares its language, and its unit is assigned to annotators who read that language.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.kinds.control import Routes, Task, Unit
 from annotate.kinds.forms import Form
-from annotate.kinds.interface_language import interface_language, spoken
+from annotate.kinds.interface_language import best_language, interface_language
 from annotate.kinds.kind import (
     ENGLISH,
     Answer,
@@ -27,27 +27,27 @@ from annotate.kinds.kind import (
     Statistics,
     Wording,
 )
-from annotate.kinds.language_questions import SEARCHES, searches
+from annotate.kinds.language_questions import SEARCHES, search_links
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
 from corpora.core.languages import UND
 from corpora.models import Item
 
-# The procedure of the XGLUE data set: three people answer, and two of them must agree. People must pass a test and are
-# checked with gold answers. The test is passed by one in nine people who only guess, and by nine in ten people who give
-# 80% correct answers (docs/explanation/pausing.md).
+# The procedure of the XGLUE data set: three annotators answer, and two of them must agree. Annotators must pass a test
+# and are checked with gold answers. One in nine annotators who only guess passes the test, and nine in ten of those who
+# answer correctly 80% of the time (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
-# Columns of an exported set, in order. The columns of the record's fields take the place of `fields`.
+# Columns of an exported set, in order. The columns of the record's fields replace `fields`.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "agreement"),
     *("stage", "chance", "judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
 # Additional columns for documents in balanced sets:
 # - set: the smallest set that contains the row
-# - apart: values of the fields that tie the row to its split
-# - declared: labels that came with the document
-# - audit_chance: probability with which the declared label was audited
-# - predicted: predicted label by which the document was drawn
+# - apart: values of the fields that group rows in splits
+# - declared: the document's declared labels
+# - audit_chance: probability that the declared label was audited
+# - predicted: the predicted label that the document was drawn for
 OF_SETS = ("set", "apart", "declared", "audit_chance", "predicted")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 _NO_RECORDS = Records()
@@ -55,7 +55,7 @@ _NO_RECORDS = Records()
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer as a button shows it.
+    """An answer button.
 
     label: code of the answer
     name, meaning: texts on the button
@@ -75,14 +75,14 @@ class Choice:
 
     @property
     def is_letter(self) -> bool:
-        """Whether the key is a letter key, which has different letters in different keyboard layouts."""
+        """Whether the key is a letter key, whose letter depends on the keyboard layout."""
         return self.key.startswith("Key")
 
 
 def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
-    """Return the answers in the order of the given codes.
+    """Return the answer buttons, in the order of the codes.
 
-    An answer without its own key gets its position (1 to 9) as its key. From the tenth answer on, it has no key.
+    An answer without a key of its own gets the digit of its position, up to 9.
 
     language: language of the record, used if an answer has no name in the interface language
     """
@@ -90,7 +90,7 @@ def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = 
     for number, code in enumerate(codes, 1):
         key = f"Digit{number}" if number <= 9 else ""
         if answer := answers.get(code):
-            text_language = spoken(answer.names, [language])
+            text_language = best_language(answer.names, [language])
             name, meaning, key = answer.name(language), answer.means(language), answer.key or key
             listed.append(
                 Choice(code, name, meaning, key, "" if text_language == interface_language() else text_language)
@@ -101,10 +101,10 @@ def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = 
 
 
 def read_by(language: str, task: Task, routes: Routes) -> list[str]:
-    """Return the queues in which readers of a language work.
+    """Return the queues for readers of a language.
 
-    Each declared language has its own queue. The queue of a coarse language such as zh is for readers of every language
-    that it covers. Records without a language are for the people who also read posts without a language.
+    Each declared language has its own queue. Readers of a language covered by a coarse language such as zh also work in
+    its queue. Records without a language are for the readers of the queue for posts without a language.
     """
     codes = task.languages or task.labels
     undefined_queues = [routes.queue_of(UND)] if UND in codes else []
@@ -116,18 +116,18 @@ def read_by(language: str, task: Task, routes: Routes) -> list[str]:
 def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     text = item.fields[kind.fields[0]] if kind.fields else item.text
-    # The dictionary is left out, because a query or question is not a single word. Sensitive texts get no links at all,
-    # because the links would contain the veiled text.
+    # Don't link to the dictionary, because a query or question is not a single word. Sensitive texts get no links,
+    # which would contain the veiled text.
     return {
         "options": choices(unit.task.labels, kind.answers, item.language),
-        "searches": [] if kind.sensitive else searches(text, SEARCHES[1:]),
+        "searches": [] if kind.sensitive else search_links(text, SEARCHES[1:]),
     }
 
 
-def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
+def list_row(unit: Unit, answers: Sequence[str], code_name: Callable[[str], str]) -> list[str]:
     kind = unit.task.kind
     return [
-        called(unit.item.language),
+        code_name(unit.item.language),
         ", ".join(kind.name(label) for label in sorted(answers, key=unit.task.labels.index)),
     ]
 
@@ -145,13 +145,13 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def declared_class(item: Item, task: Task) -> str | None:
-    """Return the class that came with a document; None if it came with none or several of the task's classes."""
+    """Return a document's declared class; None if it declares none or several of the task's classes."""
     classes = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
     return classes[0] if len(classes) == 1 else None
 
 
-def audit_of_filter(kind: Kind, filtered: str) -> Kind:
-    """Adapt a kind so that it audits a filter.
+def with_filter_audit(kind: Kind, filtered: str) -> Kind:
+    """Return a copy of the kind that audits a filter.
 
     filtered: answer for items that the filter should drop
     """
@@ -164,13 +164,13 @@ def audit_of_filter(kind: Kind, filtered: str) -> Kind:
     return kind.with_parts(publication={"sections": ("filter_audit", *SECTIONS)})
 
 
-def answered_from_draw(kind: Kind) -> Kind:
-    """Adapt a kind so that the draw determines the possible answers, which are classes of documents."""
+def with_answers_from_draw(kind: Kind) -> Kind:
+    """Return a copy of the kind whose possible answers are classes of documents that the draw determines."""
     kind = replace(
         kind,
         designs=("balanced",),
         options=(*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
-        # Documents keep the labels that came with them, unless the task requests an audit.
+        # Documents keep their declared labels, unless the task requests an audit.
         defaults={**DEFAULTS, "audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
         controls=("audit of declared labels", "gold answers", "test", "replenishment"),
     )
@@ -206,7 +206,7 @@ def kind(
         labels=list(answers),
         layout=layout,
         records=records,
-        # People who import judgments may not know the question, so the title of the task is shown instead.
+        # The question that imported judgments answer may be unknown, so pages show the task's title instead.
         wording=Wording(titled_by_task=not has_layout),
         # If all answers are imported, there can be no test and no gold answers.
         options=OPTIONS if has_layout else (*ASKED, *OF_CROWDS),
@@ -229,7 +229,7 @@ def kind(
 
 
 ROUTING = Routing(
-    # Detectors do not vote on records, so they never agree.
+    # Detectors don't vote on records, so they never agree.
     agreed=lambda item, task: None,
     candidates=lambda item, language, routes: [item.language],
     read_by=read_by,
@@ -265,7 +265,7 @@ def _rules(form: Form) -> Rules:
 
 
 def _pages(form: Form, answers: Mapping[str, Named], has_layout: bool) -> Pages:
-    def called(code: str) -> str:
+    def code_name(code: str) -> str:
         return answers[code].name() if code in answers else code
 
     return Pages(
@@ -273,8 +273,8 @@ def _pages(form: Form, answers: Mapping[str, Named], has_layout: bool) -> Pages:
         advise=advise,
         list_heads=("language", "answers"),
         list_row=list_row,
-        called=called,
-        short=called,
+        code_name=code_name,
+        short_name=code_name,
         question=form.template if has_layout else "",
         adjudication=form.bench,
     )

@@ -1,4 +1,4 @@
-"""Kinds that ask people to mark spans of a text. The table [spans] of a kind's file says what is marked, and how."""
+"""Kinds that ask annotators to mark spans of a text. The table [spans] of a kind's file has the rules."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,14 @@ DEFAULTS: Mapping[str, Any] = {
     **record_kind.DEFAULTS,
     **{"on_conflict": stages.ADJUDICATION, "test_items": 0, "gold_share": 0.0},
 }
-# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, as for sets of concepts.
+# Columns of an exported set, in order, as in record_kind.py. There are no posteriors, as for sets of concepts.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "spans", "agreement", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 # Classes of the stylesheet spans.css, in the order in which labels get them.
 COLOURS = ("blue", "gold", "green", "red", "violet", "teal", "orange", "grey")
-MOST_TOLD = 40  # characters of a span that are shown elsewhere than in its text
+MOST_SHOWN = 40  # maximum number of characters of a span to quote outside of its text
 # The label of a kind that lists no answers.
 ANSWER = {
     "answer": Named(
@@ -38,13 +38,13 @@ ANSWER = {
 }
 # Help texts for the keys of the table [spans], shown in the documentation.
 SPANS_KEYS: Mapping[str, str] = {
-    "field": "the field in which people mark spans (default: the last field of the layout)",
-    "overlap": "whether spans may overlap (default false)",
-    "one": "whether an answer has only one span, as the answer to a question has (default false)",
-    "nothing": "whether people may answer that there is nothing to mark (default true)",
+    "field": "the field to mark spans in (default: the last field of the layout)",
+    "overlap": "whether spans can overlap (default false)",
+    "one": "whether an answer has only one span, such as the answer to a question (default false)",
+    "nothing": "whether annotators can answer that there is nothing to mark (default true)",
     "tokens": "a kept field with the tokens of the text, separated by spaces, for CoNLL files (default: "
     "words, and single other characters)",
-    "colours": f"a table with the colours of labels: {', '.join(COLOURS)} (default: in this order)",
+    "colours": f"a table from label to colour: {', '.join(COLOURS)} (default: in this order)",
     "right_from": "the minimum F1 of the marked characters with the known answer for an answer to count as correct "
     f"(default {RIGHT_FROM})",
 }
@@ -76,7 +76,7 @@ class MarkedSpans(Spans):
         top.check_layout(kind.layout)
         if clash := next((code for code in kind.answers if code == NOTHING), ""):
             raise top.fault("answers", f"{clash} means that nothing is marked. Choose another code.")
-        return answered_by_spans(kind, _marking(top.table("spans"), kind))
+        return with_spans(kind, _marking(top.table("spans"), kind))
 
 
 SPANS = register(MarkedSpans())
@@ -104,8 +104,8 @@ def _marking(table: Table, kind: Kind) -> dict[str, Any]:
     }
 
 
-def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
-    """Adapt a kind so that people answer it by marking spans.
+def with_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
+    """Return a copy of the kind whose answers are marked spans.
 
     marking: values of the table [spans]
     """
@@ -115,25 +115,25 @@ def answered_by_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
         options = [(choice, marking["colours"].get(choice.label, COLOURS[-1])) for choice in choices]
         return {"options": options, "marking": marking, "marked": json.dumps(unit.item.fields[marking["field"]])}
 
-    def called(code: str) -> str:
-        return _called(code, kind, one=marking["one"])
+    def code_name(code: str) -> str:
+        return _display_name(code, kind, one=marking["one"])
 
     def describe(label: str, unit: Unit) -> str:
         if kind.sensitive or unit.disturbing or label == NOTHING:
             return kind.name(label)
         text = unit.item.fields[marking["field"]]
-        return "; ".join(_in_words(span, text, kind) for span in spans_in(label))
+        return "; ".join(_quote(span, text, kind) for span in spans_in(label))
 
     kind = replace(kind, defaults=DEFAULTS)
     return kind.with_parts(
         rules=_rules(marking),
         pages={
-            "ask": lambda unit, permit: {**shown(unit), "taken_back": _taken_back(unit, permit)},
+            "ask": lambda unit, permit: {**shown(unit), "taken_back": _withdrawn_answer(unit, permit)},
             "advise": lambda unit, usual: {**record_kind.advise(unit, usual), **shown(unit)},
             "list_row": _list_row,
-            "called": called,
-            "told": describe,
-            "short": kind.name,
+            "code_name": code_name,
+            "describe": describe,
+            "short_name": kind.name,
         },
         publication={
             "card": "annotate/card_spans.md",
@@ -179,23 +179,23 @@ def _rules(marking: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _taken_back(unit: Unit, permit: Permit) -> str:
-    """Return the answer that the person has just taken back; "" if there is none."""
-    if not unit.pk:  # a preview's unit is not stored
+def _withdrawn_answer(unit: Unit, permit: Permit) -> str:
+    """Return the annotator's last answer to a unit that they have undone; "" if there is none."""
+    if not unit.pk:  # the unit of a preview
         return ""
     judgments = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
     return judgments.order_by("pk").values_list("label", flat=True).last() or ""
 
 
 def _formats(kind: Kind, marking: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the published format: SQuAD's for the answer to a question, otherwise CoNLL."""
-    others = [field for field in kind.fields if field != marking["field"]]
-    if marking["one"] and others:
-        return {"squad": {"context": marking["field"], "question": others[0]}}
+    """Return the published format: SQuAD for the answer to a question, otherwise CoNLL."""
+    other_fields = [field for field in kind.fields if field != marking["field"]]
+    if marking["one"] and other_fields:
+        return {"squad": {"context": marking["field"], "question": other_fields[0]}}
     return {"conll": kind.slug}
 
 
-def _called(code: str, kind: Kind, *, one: bool) -> str:
+def _display_name(code: str, kind: Kind, *, one: bool) -> str:
     """Return the display name of a span or of NOTHING."""
     if code == NOTHING:
         return _("No answer in the text") if one else _("Nothing to mark")
@@ -207,14 +207,14 @@ def _called(code: str, kind: Kind, *, one: bool) -> str:
     return f"{name} {span.start}–{span.end}"
 
 
-def _in_words(span: Span, text: str, kind: Kind) -> str:
-    """Return a span's words and label, isolated from each other's direction of writing."""
+def _quote(span: Span, text: str, kind: Kind) -> str:
+    """Return a span's words and label, in directional isolates because they may have different writing directions."""
     words, name = text[span.start : span.end], kind.answers[span.label].name() if span.label in kind.answers else ""
-    cut = words if len(words) <= MOST_TOLD else f"{words[:MOST_TOLD]}…"
+    cut = words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}…"
     return f"\u2068“{cut}”\u2069 \u2068{name or span.label}\u2069"
 
 
-def _list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
-    """Return the cells of the adjudicators' list: the language, and the different answers."""
+def _list_row(unit: Unit, answers: Sequence[str], code_name: Callable[[str], str]) -> list[str]:
+    """Return the cells of the adjudication list: the language, and the distinct answers."""
     kind = unit.task.kind
-    return [called(unit.item.language), " | ".join(dict.fromkeys(kind.in_words(label, unit) for label in answers))]
+    return [code_name(unit.item.language), " | ".join(dict.fromkeys(kind.in_words(label, unit) for label in answers))]

@@ -1,4 +1,4 @@
-"""Kinds that ask people to write texts and to review them. The table [text] of a kind's file has the rules."""
+"""Kinds that ask annotators to write and review texts. The table [text] of a kind's file has the rules."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,29 +13,29 @@ from annotate.kinds.control import Permit, Unit
 from annotate.kinds.file_sections import by_language
 from annotate.kinds.forms import register
 from annotate.kinds.forms.free_text import ACCEPTED, REJECTED, Text, Writing, differences, versions
-from annotate.kinds.interface_language import interface_language, spoken
+from annotate.kinds.interface_language import best_language, interface_language
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.languages import LANGUAGES
 
-# One person writes; the control `review` then asks the reviewers.
+# One annotator writes the text. The control `review` then asks for the reviews.
 DEFAULTS: Mapping[str, Any] = {"redundancy": 1, "rounds": 1, "skip_limit": 5, "on_conflict": stages.ADJUDICATION}
-# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because nearly all texts differ.
+# Columns of an exported set, in order, as in record_kind.py. There are no posteriors, because nearly all texts differ.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "agreement", "stage", "chance", "judged_as", "posted_at"),
     *("author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "people", "agreement", "published")
 MOST_CHARACTERS, MOST_REVIEWERS, MOST_QUESTION = 4_000, 9, 200
-MOST_SHORT = 60  # characters of a text in a manager's or adjudicator's list
+MOST_SHORT = 60  # maximum number of characters of a text in lists
 _MARKS = {"accepted": ACCEPTED, "rejected": REJECTED}
 # Help texts for the keys of the table [text], shown in the documentation.
 TEXT_KEYS: Mapping[str, str] = {
     "least": "the minimum length (characters, default 1)",
     "most": f"the maximum length (default {Writing.most}, at most {MOST_CHARACTERS:,})",
-    "start": "a field whose text the writer edits, instead of starting with nothing",
-    "reviewers": f"the number of people who review each text (default {Writing.reviewers})",
+    "start": "a field whose text the writer edits (default: the writer starts with an empty text)",
+    "reviewers": f"the number of reviewers of each text (default {Writing.reviewers})",
     "review": "the question for reviewers, in English or by language",
 }
 
@@ -58,7 +58,7 @@ class WrittenText(Text):
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
         top.check_layout(kind.layout)
-        return answered_by_texts(kind, WrittenText(_writing(top.table("text"), kind)))
+        return with_texts(kind, WrittenText(_writing(top.table("text"), kind)))
 
 
 TEXT = register(WrittenText())
@@ -79,8 +79,8 @@ def _writing(table: Table, kind: Kind) -> Writing:
     return Writing(least, most, start, reviewers, review)
 
 
-def answered_by_texts(kind: Kind, form: Text) -> Kind:
-    """Adapt a kind so that people write its answers."""
+def with_texts(kind: Kind, form: Text) -> Kind:
+    """Return a copy of the kind whose answers are texts that annotators write and review."""
 
     def check(answer: Answer, unit: Unit) -> None:
         if not answer.label:
@@ -114,7 +114,7 @@ def answered_by_texts(kind: Kind, form: Text) -> Kind:
             "refuses_imports": "asks for texts that others review, which a file of judgments does not show. Let people "
             "answer on the pages or through the API.",
         },
-        pages={"ask": ask, "advise": advise, "list_row": _list_row, "called": _called, "short": _short},
+        pages={"ask": ask, "advise": advise, "list_row": _list_row, "code_name": _display_name, "short_name": _shorten},
         publication={
             "card": "annotate/card_texts.md",
             "columns": COLUMNS,
@@ -135,25 +135,25 @@ def _faults(options: Mapping[str, Any]) -> str:
 
 
 def _review(writing: Writing) -> dict[str, str]:
-    """Return the template context with the question for reviewers, and its language if the page has a different one.
+    """Return template context with the question for reviewers, and its language if the page has another language.
 
-    Like every question, it is in the interface language if possible, whatever the language of the item.
+    Like every question, it is in the interface language if possible, and does not depend on the item's language.
     """
     if not writing.review:
         return {"review": _("Would you keep this text?")}
-    language = spoken(writing.review)
+    language = best_language(writing.review)
     return {"review": writing.review[language], "review_language": "" if language == interface_language() else language}
 
 
-def _called(code: str) -> str:
+def _display_name(code: str) -> str:
     return _("Rejected") if code == REJECTED else code
 
 
-def _short(label: str) -> str:
-    text = _called(label)
+def _shorten(label: str) -> str:
+    text = _display_name(label)
     return text if len(text) <= MOST_SHORT else f"{text[: MOST_SHORT - 1]}…"
 
 
-def _list_row(unit: Unit, answers: Iterable[str], called: Callable[[str], str]) -> list[str]:
-    """Return the cells of the adjudicators' list: the language, and the different answers."""
-    return [called(unit.item.language), "; ".join(dict.fromkeys(map(_short, answers)))]
+def _list_row(unit: Unit, answers: Iterable[str], code_name: Callable[[str], str]) -> list[str]:
+    """Return the cells of the adjudication list: the language, and the distinct answers."""
+    return [code_name(unit.item.language), "; ".join(dict.fromkeys(map(_shorten, answers)))]

@@ -1,6 +1,6 @@
-"""A TOML reader that checks the types of values and states the line of a key in each error.
+"""A TOML reader that checks the types of values and states the line of the key in each error.
 
-It does not know the keys of a kind's file, which are defined in files.py.
+The keys of a kind's file are defined in files.py.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from typing import Any
 
 from corpora.core.languages import read_toml
 
-Path = tuple[str | int, ...]  # path to a key from the top, made of keys of tables and indices in lists of tables
+Path = tuple[str | int, ...]  # path of a key from the top level: keys of tables, and indices in lists of tables
 
 _STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'"
 _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)|(?P<plain>[^\"'#\n\[\]{{}}]+)|(?P<mark>.)", re.S)
@@ -21,14 +21,20 @@ _KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*")
 _HEADER = re.compile(rf"\s*(\[\[?){_KEY.pattern}\]")
 _AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
-WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", int: "a number", bool: "true or false"}
+TYPE_NAMES: Mapping[type, str] = {
+    str: "a text in quotes",
+    list: "a list in brackets",
+    dict: "a table",
+    int: "a number",
+    bool: "true or false",
+}
 
 
 class KindError(ValueError):
-    """The error for an invalid kind's file. The message states where the problem is, what it is, and what to do.
+    """Raised if a kind's file is invalid. The message states where the problem is, what it is, and what to do.
 
     sentence: the message without the location
-    path: path of the key; empty if the problem is not at a key
+    path: path of the invalid key; empty if the problem does not concern a key
     """
 
     def __init__(self, message: str, sentence: str = "", path: Path = ()) -> None:
@@ -38,7 +44,7 @@ class KindError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """The name and text of a file, and the line of each key."""
+    """A file's name and text, with the line of each key."""
 
     name: str
     text: str
@@ -47,7 +53,7 @@ class Source:
     def fault(self, path: Path, sentence: str) -> KindError:
         """Return an error that states the line of a key.
 
-        If the line is unknown because the key is inside a value, state the line of the innermost known key around it.
+        The line of a key inside a value is unknown. In this case, state the line of the innermost enclosing key.
         """
         known_path = path
         while known_path and known_path not in self.lines:
@@ -57,7 +63,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the file. Its methods check the types of values before they return them."""
+    """A table of the file, with methods that check the type of a value before they return it."""
 
     source: Source
     raw: Mapping[str, Any]
@@ -76,13 +82,13 @@ class Table:
                 raise self.fault(key, f"{key!r} is not a key of {table_name}. {nearest(key, valid_keys)}")
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        """Return a value, or the default if it is missing.
+        """Return the value of a key, or the default if the key is missing.
 
         Raise KindError if the value does not have the type `kind`.
         """
         value = self.raw.get(key, default)
         if key in self.raw and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            raise self.fault(key, f"{key} is {_shown(value)}; it must be {WORDS[kind]}.")
+            raise self.fault(key, f"{key} is {_shorten(value)}; it must be {TYPE_NAMES[kind]}.")
         return value
 
     def number(self, key: str, default: int, most: int) -> int:
@@ -93,7 +99,7 @@ class Table:
         return number
 
     def text(self, key: str, advice: str = "", most: int = 0) -> str:
-        """Return a text that has one line; "" if it is missing.
+        """Return a single-line text; "" if it is missing.
 
         advice: what to write, for the error if the text is missing; "" if the text is optional
         most: maximum length (characters); 0 for no limit
@@ -107,13 +113,13 @@ class Table:
         return value.strip()
 
     def check_words(self, key: str | int, name: str, value: object, most: int = 0) -> None:
-        """Raise KindError if a value is not a text that has one line.
+        """Raise KindError if a value is not a single-line text.
 
         name: name of the value for the message
         most: maximum length (characters); 0 for no limit
         """
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise self.fault(key, f"{name} is {_shown(value)}, but must be a short text in quotes, on one line.")
+            raise self.fault(key, f"{name} is {_shorten(value)}, but must be a short text in quotes, on one line.")
         if most and len(value.strip()) > most:
             raise self.fault(key, f"{name} has {len(value.strip()):,} characters. Shorten it to {most} or fewer.")
 
@@ -125,7 +131,7 @@ class Table:
         return float(value)
 
     def check_layout(self, layout: Collection[object]) -> None:
-        """Raise KindError if a kind whose people answer here shows them nothing."""
+        """Raise KindError if the layout is empty, for forms whose annotators need to see something."""
         if not layout:
             raise self.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
 
@@ -143,10 +149,10 @@ class Table:
         return Table(self.source, self.take(key, dict, {}), (*self.at, key))
 
     def tables(self, key: str) -> list["Table"]:
-        """Return a list of nested tables, which the file writes as [[key]]; empty if there are none."""
+        """Return the nested tables written as [[key]]; empty if there are none."""
         values = self.raw.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-            raise self.fault(key, f"{key} is {_shown(values)}. Write [[{key}]] above each table, in double brackets.")
+            raise self.fault(key, f"{key} is {_shorten(values)}. Write [[{key}]] above each table, in double brackets.")
         return [Table(self.source, value, (*self.at, key, index)) for index, value in enumerate(values)]
 
 
@@ -176,27 +182,27 @@ def read_tables(name: str, text: str) -> Table:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return a hint for an error: the known name that is most similar to an unknown one, or else all known names."""
+    """Return a hint for an error about an unknown name: the most similar known name, or else all known names."""
     folded = {known_name.casefold(): known_name for known_name in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     return f"Did you mean {folded[near[0]]}?" if near else f"Possible values: {', '.join(names) or 'none'}."
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value) if not isinstance(value, bool) else str(value).lower()
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-# --- Line numbers of keys. They are found here because tomllib does not report them.
+# --- Line numbers of keys, which tomllib does not report.
 
 
 def _keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Yield the path and the line of each key in a valid TOML text. Keys inside values are left out."""
+    """Yield the path and line of each key in a valid TOML text, except keys inside values."""
     path: Path = ()
     counts: dict[Path, int] = {}
     for line, statement in _statements(text):
         if header := _HEADER.match(statement):
-            path = _within(_parts(header[2]), counts)
+            path = _resolve(_parts(header[2]), counts)
             if header[1] == "[[":
                 counts[path] = counts.get(path, -1) + 1
                 path = (*path, counts[path])
@@ -210,7 +216,7 @@ def _keys(text: str) -> Iterator[tuple[Path, int]]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each header and each key-value pair with the number of its first line. A value can span several lines."""
+    """Yield (first line, text) of each header and each key-value pair. A value can span several lines."""
     line, depth, first_line, statement = 1, 0, 1, ""
     for token in _TOKEN.finditer(text + "\n"):
         piece = token[0]
@@ -230,8 +236,8 @@ def _parts(dotted_key: str) -> Path:
     return tuple(part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, dotted_key))
 
 
-def _within(parts: Path, counts: Mapping[Path, int]) -> Path:
-    """Return the path that a header means. If it leads through a list of tables, the list's last table is meant."""
+def _resolve(parts: Path, counts: Mapping[Path, int]) -> Path:
+    """Return the path of a header. A key of a list of tables refers to the list's last table."""
     path: Path = ()
     for index, part in enumerate(parts):
         path = (*path, part)

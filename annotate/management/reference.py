@@ -351,7 +351,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "dependencies": dependencies,
     "columns": columns,
     "nested_columns": nested_columns,
-    "kind_keys": lambda: keys_told({key: files.ABOUT[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
+    "kind_keys": lambda: keys_told({key: files.KEY_HELP[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
     "vocabulary_keys": lambda: keys_told(concept_kind.VOCABULARY_KEYS),
     "spans_keys": lambda: keys_told(span_kind.SPANS_KEYS),
     "text_keys": lambda: keys_told(text_kind.TEXT_KEYS),

@@ -16,7 +16,7 @@ from annotate.actions.open_task import ASKED_HERE
 from annotate.core import stages
 from annotate.core.refusals import NotFound
 from annotate.kinds import KINDS, Kind, kind_draft
-from annotate.kinds.files import HERE, KindError, kind_in, read_kind, read_text
+from annotate.kinds.files import HERE, KindError, kind_from_text, read_kind, read_text
 from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.kinds.kind import STYLES
@@ -97,7 +97,7 @@ class Edited:
         path = inbox.folder() / self.name
         if path.parent != inbox.folder() or path.name != self.name:
             raise KindError(f"{self.slug!r} is not a valid name for a kind. Remove the slashes.", path=("slug",))
-        kind = kind_in(path, self.text)
+        kind = kind_from_text(path, self.text)
         if self.name != self.file and path.exists():
             raise KindError(f"The file {self.name} already exists. Choose another name.", path=("slug",))
         if corpus := _corpus(self.corpus):
@@ -302,7 +302,7 @@ def _page(
         except KindError as error:
             fault = error
     draft = edited.draft
-    place = kind_draft.place_of(fault.path, draft) if fault and draft and edited.view == FORM else ""
+    place = kind_draft.form_location(fault.path, draft) if fault and draft and edited.view == FORM else ""
     context = {
         "edited": edited,
         "fault": _sentence(fault, place) if fault else "",

@@ -256,7 +256,7 @@ def _people_of(task: Task) -> tuple[Any, ...]:
 def comments(request: UserRequest, task: Task) -> HttpResponse:
     rows = annotator_statistics.comments(task)
     comment_table = people_report.comments_table(
-        rows, sort_of(request), task.kind.pages.short, _of_unit(task), _of_person(task)
+        rows, sort_of(request), task.kind.pages.short_name, _of_unit(task), _of_person(task)
     )
     return manage_page(request, "comments", task, comments_table=comment_table, most=annotator_statistics.MOST_COMMENTS)
 
@@ -272,7 +272,7 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
         languages_table=people_report.tested_table(results["languages"], sort_of(request)),
         tests_table=people_report.trials_table(results["annotators"], sort_of(request), _of_person(task)),
         doubtful=doubtful,
-        known_table=people_report.gold_answers_table(doubtful, sort_of(request), task.kind.pages.short),
+        known_table=people_report.gold_answers_table(doubtful, sort_of(request), task.kind.pages.short_name),
         asked=sum(row["asked"] > 0 for row in gold_rows),
         known=len(gold_rows),
     )
@@ -332,11 +332,11 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
         replicates=REPLICATES,
         table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, sort=sort),
         doubts=agreement_report.doubts(report),
-        label_table=agreement_report.label_table(report, digits=2, sort=sort, called=task.kind.pages.short),
+        label_table=agreement_report.label_table(report, digits=2, sort=sort, called=task.kind.pages.short_name),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, sort=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_of_unit(task), sort=sort, called=task.kind.pages.short
+            model["differs"][:MOST], address=_of_unit(task), sort=sort, called=task.kind.pages.short_name
         )
         if model
         else None,
@@ -379,7 +379,7 @@ def person_page(
     stats, sort = annotator_statistics.person(task, person, counts), sort_of(request)
     pauses, tested = annotator_statistics.pauses(task, person), task_statistics.trials_of(task, person)
     work = next((row for row in rows if row["annotator"] == person.pk), None)
-    short, wrote = task.kind.pages.short, annotator_statistics.comments(task, person)
+    short, wrote = task.kind.pages.short_name, annotator_statistics.comments(task, person)
     return manage_page(
         request,
         "person",

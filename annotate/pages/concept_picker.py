@@ -22,7 +22,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotate.controls.suggestions import shown_to, suggested
-from annotate.kinds.concept_kind import version_of, ways_in
+from annotate.kinds.concept_kind import parse_ways, version_of
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.work.permit import Permit
@@ -242,7 +242,7 @@ class State:
 def read_state(posted: QueryDict) -> State:
     """Return the state of the panel from its form, after applying the command of the pressed button."""
     state = State(
-        ways=ways_in(posted),
+        ways=parse_ways(posted),
         view=posted.get("view", ""),
         at=posted.get("at", ""),
         typed=posted.get("typed", ""),

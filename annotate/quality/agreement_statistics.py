@@ -274,7 +274,7 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
     rows = [
         {
             "label": labels[result.label],
-            "name": kind.called_in(ENGLISH, labels[result.label]) if several else labels[result.label],
+            "name": kind.name_in(ENGLISH, labels[result.label]) if several else labels[result.label],
             "units": result.units,
             "alpha": result.alpha.as_dict(),
         }

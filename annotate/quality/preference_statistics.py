@@ -45,7 +45,7 @@ from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.differences import holm
 from annotate.core.measures import paired_comparisons
 from annotate.core.measures.paired_comparisons import Judgment, Order, Pair, Sides
-from annotate.kinds.preference_kind import between
+from annotate.kinds.preference_kind import pair_suffix
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality import agreement_statistics
 from annotate.quality.answer_models import answers as answers_of
@@ -138,7 +138,7 @@ def judgments_of(task: Task) -> list[Judgment]:
     for unit, person, label, language, key in answers:
         if unit in pairs:
             a, b = sorted(pairs[unit].systems)
-            first, message = sides.get((unit, person), ""), key.removesuffix(between(a, b))
+            first, message = sides.get((unit, person), ""), key.removesuffix(pair_suffix(a, b))
             judgments.append(Judgment(unit, person, (a, b), label, first, language, message, unit not in waiting))
     return judgments
 

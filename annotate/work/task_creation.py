@@ -20,7 +20,7 @@ from annotate.core.option import OptionError
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import ORDER
 from annotate.kinds.compared_draw import REPLIES, systems_of
-from annotate.kinds.designs import CLASSES, DESIGNS, STREAM, SYSTEMS, Design, Wanted
+from annotate.kinds.designs import CLASSES, DESIGNS, STREAM, SYSTEMS, Design, DrawRequest
 from annotate.kinds.options import BLIND_SHARE, OPTIONS
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
@@ -161,7 +161,7 @@ def open_task(
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
     left_out = frozenset(row.id for row in gold)
-    wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=left_out, panel=panel)
+    wanted = DrawRequest(corpus, kind, size, seed, languages, chosen, leave_out=left_out, panel=panel)
     # Read files before the transaction begins, because nobody else can write to the database while it is open.
     opened = _drawn(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
@@ -182,7 +182,7 @@ def open_task(
 def unsaved_task(
     name: str,
     design: Design,
-    wanted: Wanted,
+    wanted: DrawRequest,
     *,
     reuse: bool = False,
     title: str = "",
@@ -253,7 +253,7 @@ def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
     task.voters, task.agree = list(panel.voters), panel.agree
 
 
-def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
+def _drawn(task: Task, design: Design, wanted: DrawRequest) -> Opened:
     """Return the unsaved task and its samples."""
     kind, corpus = wanted.kind, wanted.corpus
     wanted = replace(wanted, labels=task.labels)

@@ -9,7 +9,7 @@ from django.core.management import CommandError
 
 from annotate.actions.judgment_files import import_judgments
 from annotate.actions.registry import call_command
-from annotate.kinds.interface_language import spoken
+from annotate.kinds.interface_language import best_language
 from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import unknown_code
 from corpora.core import detectors
@@ -236,12 +236,12 @@ def test_a_label_of_the_language_in_another_region_is_shown_before_those_of_othe
 
 
 def test_texts_of_a_kind_and_guidelines_are_shown_in_the_closest_language():
-    assert [spoken({"en": "a", "pt": "b", "zh": "c"}, [code]) for code in ("pt-BR", "zh-CN", "de")] == [
+    assert [best_language({"en": "a", "pt": "b", "zh": "c"}, [code]) for code in ("pt-BR", "zh-CN", "de")] == [
         "pt",
         "zh",
         "en",
     ]
-    assert spoken({"en": "a", "pt": "b", "pt-BR": "c"}, ["pt-BR"]) == "pt-BR"
+    assert best_language({"en": "a", "pt": "b", "pt-BR": "c"}, ["pt-BR"]) == "pt-BR"
     assert [in_language(code, {"en": 1, "pt": 2}) for code in ("pt-BR", "en", "de")] == [2, 1, 1]
 
 

@@ -14,7 +14,7 @@ from annotate.goldsets import form_extras
 from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import SUMS
 from annotate.goldsets.unit_rows import content
-from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
+from annotate.kinds.balanced_draw import JOINT, SPECIAL_LIST_NAMES, list_name
 from annotate.kinds.concept_kind import version_of
 from corpora.core.arrow import pc, pq
 from corpora.core.languages import published_code
@@ -144,8 +144,8 @@ def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
     and `zh-CN`.
     """
     code = published_code(language, languages)
-    published_names = {code: name for name, code in OTHERWISE.items()}
-    return (published_names.get(language) if code != language else None) or spelled_out(language), code
+    published_names = {code: name for name, code in SPECIAL_LIST_NAMES.items()}
+    return (published_names.get(language) if code != language else None) or list_name(language), code
 
 
 def text_of(row: Mapping[str, str], fields: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""Answer forms, which define the content of an answer: for example, one label or a set of labels.
+"""Answer forms, which define what an answer contains, such as one label or a set of labels.
 
-form.py contains the base class and the registry. The forms for concepts and preferences need the database, so they are
-registered in kinds/concept_kind.py and kinds/preference_kind.py.
+form.py contains the base class and the registry. The forms in kinds/concept_kind.py, kinds/preference_kind.py,
+kinds/span_kind.py and kinds/text_kind.py are registered there, because they depend on the class Kind.
 """
 
 from annotate.kinds.forms.choice import CHOICE, GRADES

@@ -1,7 +1,7 @@
-"""The answer forms for one label: from a list, from grades, or the better one of two systems.
+"""The answer forms for a single label: from a list, from a scale of grades, or the better of two systems.
 
-The canonical text is the label. In comparisons, it is the name of the preferred system, or `tie`. The names of the
-systems are hidden from annotators. They see two sides and submit one of SIDES, which `from_side` and `to_side` convert.
+The canonical text is the label. In comparisons, it is the name of the preferred system, or `tie`. Annotators don't see
+the systems' names, but two sides, and submit one of SIDES. `from_side` and `to_side` convert between sides and systems.
 """
 
 import re
@@ -25,8 +25,8 @@ BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": cl
 class Measures:
     """Measures that compare predicted labels with gold labels.
 
-    Macro averages are taken over the labels that occur in the gold set or the predictions. A label that is never
-    predicted has a precision of 0. A prediction that is not one of the labels is a refusal, and counts as wrong.
+    Macro averages include the labels that occur in the gold set or the predictions. A label that is never predicted has
+    a precision of 0. A prediction that is not one of the labels counts as a refusal, which is wrong.
     """
 
     head = ("accuracy", "macro_f1", "kappa")
@@ -34,8 +34,8 @@ class Measures:
     def __init__(self, pairs: Paired, labels: Sequence[str]) -> None:
         self.pairs, self.labels = pairs, labels
         margins = pairs.margins
-        self.occurring: Bools = (margins.gold + margins.predicted) > 0
-        self.occurring[len(labels) :] &= margins.gold[len(labels) :] > 0
+        self.has_units: Bools = (margins.gold + margins.predicted) > 0
+        self.has_units[len(labels) :] &= margins.gold[len(labels) :] > 0
         self.refused: Bools = pairs.predicted >= len(labels)
 
     def rows(self) -> Iterator[Row]:
@@ -49,27 +49,27 @@ class Measures:
         yield coefficient("kappa", pairs, classes.kappa)
         yield coefficient("mcc", pairs, classes.matthews)
         for index, label in enumerate(self.labels):
-            names, is_gold, is_said = {"label": label}, pairs.gold == index, pairs.predicted == index
-            if self.occurring[index]:
-                gold, predicted, either = (int(domain.sum()) for domain in (is_gold, is_said, is_gold | is_said))
-                yield row(
-                    "precision", names, pairs.share(is_gold, is_said), predicted, "" if predicted else "never predicted"
-                )
-                yield row("recall", names, pairs.share(is_said, is_gold), gold, "" if gold else "never in gold")
+            names, is_gold, is_predicted = {"label": label}, pairs.gold == index, pairs.predicted == index
+            if self.has_units[index]:
+                domains = is_gold, is_predicted, is_gold | is_predicted
+                gold, predicted, either = (int(domain.sum()) for domain in domains)
+                note = "" if predicted else "never predicted"
+                yield row("precision", names, pairs.share(is_gold, is_predicted), predicted, note)
+                yield row("recall", names, pairs.share(is_predicted, is_gold), gold, "" if gold else "never in gold")
                 yield row("f1", names, pairs.estimate(partial(_f1, index=index), [either]), either)
 
     @property
     def units_of_labels(self) -> list[int]:
-        """The number of units on which each label is gold or predicted, for labels that occur."""
+        """For each label that occurs, the number of units where it is the gold label or the prediction."""
         gold, predicted = self.pairs.gold, self.pairs.predicted
-        return [int(((gold == index) | (predicted == index)).sum()) for index in np.flatnonzero(self.occurring)]
+        return [int(((gold == index) | (predicted == index)).sum()) for index in np.flatnonzero(self.has_units)]
 
     @property
     def macros(self) -> dict[str, Measure]:
-        return {f"macro_{name}": classes.macro(measure, self.occurring) for name, measure in BY_LABEL.items()}
+        return {f"macro_{name}": classes.macro(measure, self.has_units) for name, measure in BY_LABEL.items()}
 
     def sliced(self, names: Mapping[str, str], in_slice: Bools) -> Iterator[Row]:
-        """Yield accuracy and macro F1 for some of the units. The average is taken over the labels that occur in them.
+        """Yield accuracy and macro F1 for a slice of the units. Macro F1 averages over the labels in the slice.
 
         names: names of the slice, for the rows
         in_slice: whether each unit belongs to the slice (U)
@@ -95,7 +95,7 @@ class Measures:
 
     def _labels_compared(self, other: "Measures") -> Iterator[Row]:
         """Yield the differences in precision, recall and F1 for each label that occurs. Only F1 has a p-value."""
-        label_indices = np.flatnonzero(self.occurring | other.occurring)
+        label_indices = np.flatnonzero(self.has_units | other.has_units)
 
         def measure(margins: classes.Margins) -> Floats:
             values = np.stack([function(margins)[..., label_indices] for function in BY_LABEL.values()], axis=-1)
@@ -139,17 +139,17 @@ CHOICE = register(Choice())
 
 
 class GradeMeasures(Measures):
-    """Measures of predicted grades, some of which use the distance between grades or the ranking of pages.
+    """Measures of predicted grades, which also use the distance between grades and the ranking of pages.
 
-    A prediction that is not a grade is a refusal. It counts as the grade that is farthest from the gold grade, and its
-    page is ranked last.
+    A prediction that is not a grade is a refusal. It counts as the grade farthest from the gold grade, and its page is
+    ranked last.
     """
 
     head = ("accuracy", "mae", "weighted_kappa")
 
     @property
     def graded(self) -> Paired:
-        """The pairs of gold and predicted grades, in which each refusal is replaced by the farthest grade."""
+        """The pairs of gold and predicted grades, with each refusal replaced by the farthest grade."""
         gold, worst = self.pairs.gold, len(self.labels) - 1
         farthest = np.where(2 * gold < worst, worst, 0)
         return replace(self.pairs, predicted=np.where(self.refused, farthest, self.pairs.predicted))
@@ -193,15 +193,14 @@ GRADES = register(Grades())
 
 
 FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
-# Words that cannot be the name of a system, because they already have a meaning. Reports use `none` for units without a
-# majority.
-TAKEN = frozenset({*SIDES, "none"})
+# Words that cannot name a system, because they have a special meaning. Reports use `none` for units without a majority.
+RESERVED_NAMES = frozenset({*SIDES, "none"})
 SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 
 def check_system(name: str) -> None:
-    """Raise ValueError if a system cannot have this name."""
-    if name in TAKEN:
+    """Raise ValueError if a name is not valid for a system."""
+    if name in RESERVED_NAMES:
         raise ValueError(f"{name} has a special meaning and cannot be the name of a system. Choose another name.")
     if not SYSTEM.fullmatch(name):
         raise ValueError(
@@ -223,8 +222,8 @@ class Pair(Choice):
 
         first, second: names of the systems that the annotator saw on the first and on the second side
 
-        Raise ValueError if the submitted text is not a side. The name of a system is also rejected, because accepting
-        it would reveal which system is which.
+        Raise ValueError if the submitted text is not a side. Names of systems are rejected too, because accepting them
+        would reveal which system is which.
         """
         if not sent:
             return ""
@@ -232,14 +231,14 @@ class Pair(Choice):
         return {FIRST: first, SECOND: second, TIE: TIE}[sent]
 
     def to_side(self, text: str, first: str) -> str:
-        """Return the side that a canonical text means; "" if there is no answer.
+        """Return the side of a canonical text, as the annotator saw it; "" if there is no answer.
 
         first: name of the system that the annotator saw on the first side
         """
         return text if text in ("", TIE) else FIRST if text == first else SECOND
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
-        """Return the sides that people can submit, so that they do not learn the names of the systems."""
+        """Return the sides. Annotators must not learn the systems' names."""
         return list(answers)
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:

@@ -1,6 +1,6 @@
-"""The base class and registry of answer forms, which define the content of an answer.
+"""The base class and registry of answer forms, which define what an answer contains.
 
-Answers are stored, compared and exported as canonical text, which only the form can interpret. The base class is for
+Answers are stored, compared and exported as canonical text, which only the form can interpret. The base class handles
 answers that consist of one label from a list.
 """
 
@@ -19,11 +19,11 @@ class Form:
 
     slug: name of the form in kinds' files and in manifests
     tables: tables of a kind's file that only this form reads
-    lists: whether the possible answers come from the kind's file or the draw; if not, they are from an open list
-    least_answers: minimum number of answers that a kind lists, if it lists any
-    several: whether an answer is a set of labels. If so, there are no annotator models and no AC1, because these need
-        one label per answer. Reports also show only the most frequent labels, instead of all.
-    controls: names of quality controls that the form adds to those of a kind
+    lists: whether the kind's file or the draw lists the possible answers, unlike concepts of a vocabulary or free texts
+    least_answers: minimum number of answers in a kind's file, if it lists any
+    several: whether an answer is a set of labels. If so, there are no annotator models and no AC1, which need one
+        label per answer, and reports show only the most frequent labels.
+    controls: names of quality controls that the form adds to the kind's
     aggregations: functions that aggregate answers, by name (annotate/core/aggregation/answer_table.py)
     Measures: class that measures predictions on a gold set (annotate/core/measures/figure_rows.py)
     measures: (name, sentence) of each measure that the form adds to reports; these measures are all shares
@@ -32,10 +32,10 @@ class Form:
     preview: template that previews the question without a database; "" to use `template`
     template, bench: templates of the question, in the queue and in the adjudication view
     folder: folder with the form's templates, if the form is from a plug-in
-    assets: static files, scripts and style sheets, that pages with the form's templates load
+    assets: static files (scripts and style sheets) for pages with the form's templates
     keys: (labels of the keys, action) of each shortcut that answers the question; empty for the digits of answers
-    bench_keys: (labels of the keys, action) of each shortcut that only the adjudication view has
-    about: sentences for the authors of kinds' files
+    bench_keys: (labels of the keys, action) of each shortcut that exists only in the adjudication view
+    about: sentences for authors of kinds' files
     imports: what the rows of an imported file of judgments contain: `labels`, or `pairs` of systems
     fits_tools: whether exported sets can be written for other annotation tools (exchange/tool_files.py)
     refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
@@ -64,18 +64,18 @@ class Form:
     refuses_files: str = ""
 
     def answers(self, top: Any) -> Mapping[str, Any]:
-        """Return the answers (Named) that the form provides if a kind's file lists none, by code.
+        """Return the form's default answers (Named) by code, for kinds whose file lists none.
 
         top: top-level Table of the file
         """
         return {}
 
     def of_file(self, top: Any, kind: Any) -> Any:
-        """Return the kind with the changes that this form makes.
+        """Return a kind of this form, with the changes that the form makes to it.
 
         top: top-level Table of the kind's file
 
-        Raise KindError if the file is not valid for this form.
+        Raise KindError if the file is invalid for this form.
         """
         return kind
 
@@ -105,31 +105,31 @@ class Form:
     def agrees(self, answer: str, correct: str) -> bool:
         """Return whether an answer is correct.
 
-        answer: the person's answer
+        answer: the annotator's answer
         correct: the known answer, from a gold answer, a test or a decoy
         """
         return answer == correct
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """Return the labels of an answer. Each has its own name and is counted separately in statistics."""
+        """Return the labels of an answer, each of which has its own name and is counted separately in statistics."""
         return (text,)
 
     def counted(self, text: str) -> tuple[str, ...]:
-        """Return the labels by which reports and manifests count an answer, if these are not its `facets`."""
+        """Return the labels by which reports and manifests count an answer; by default, its `facets`."""
         return self.facets(text)
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
-        """Return the canonical texts that are compared when agreement is measured, in order.
+        """Return the categories for measuring agreement, as canonical texts in order.
 
         codes: possible labels
-        texts: texts that occur among the answers
+        texts: texts of the answers
         """
         return list(codes)
 
     def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
-        """Return the distances with which alpha is computed, by name.
+        """Return the distance functions for computing alpha, by name.
 
-        One of them is always `nominal`. The last one is also used to compare annotators with each other.
+        `nominal` is always included. The last distance is also used to compare annotators with each other.
         """
         return {"nominal": coefficients.nominal(len(values))}
 
@@ -138,35 +138,35 @@ class Form:
         return coefficients.nominal(len(values))
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
-        """Return the values that people can submit in a task.
+        """Return the values that annotators can submit in a task.
 
-        labels: labels of the task
+        labels: the task's labels
         answers: codes of the kind's answers
         """
         return list(labels)
 
     def details(self, posted: Any) -> dict[str, Any]:
-        """Return the arguments of read_answer that a submitted page contains in addition to the labels.
+        """Return further arguments of read_answer, besides the labels, from a submitted page.
 
         posted: the page's QueryDict
         """
         return {}
 
     def written(self, unit: Any, annotator: Any) -> str:
-        """Return the text by somebody else that a person reviews; "" if the question is not about such a text."""
+        """Return the text by another annotator that is up for review; "" if the question is not a review."""
         return ""
 
     def vocabulary(self, kind: Any) -> dict[str, Any] | None:
-        """Return a description of the vocabulary for the API; None if the answers are not from a vocabulary."""
+        """Return a description of the vocabulary, for the API; None if answers are not from a vocabulary."""
         return None
 
     def fault(self, labels: Sequence[str], task: Any) -> str:
-        """Return which label is not possible in a task, as the end of a sentence; "" if all are possible."""
+        """Return the first label that is not possible in a task, as the end of a sentence; "" if all are possible."""
         unknown = [label for label in labels if label not in task.labels]
         return f"{unknown[0]!r}, which is not an answer in {task.name}" if unknown else ""
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:
-        """Return the labels by which people can filter their own answers."""
+        """Return the labels by which annotators can filter their own answers."""
         return labels
 
 
@@ -177,7 +177,7 @@ AnyForm = TypeVar("AnyForm", bound=Form)
 
 
 def load() -> None:
-    """Register the forms of installed packages, which name them with entry points in the group `assay.forms`."""
+    """Register the forms that installed packages provide as entry points in the group `assay.forms`."""
     install("assay.forms", lambda form: register(form()))
 
 

@@ -1,7 +1,7 @@
-"""The answer form for a text that a person writes, such as a question about a passage or the title of an article.
+"""The answer form for a text that annotators write, such as a question about a passage or the title of an article.
 
-The canonical text is in Unicode's form NFC and on one line, with single spaces. People who review a text answer with
-the text itself to accept it, with their own version to correct it, or with REJECTED.
+The canonical text is normalized to NFC, on one line with single spaces. A reviewer's answer is the same text to accept
+it, a different version to correct it, or REJECTED.
 """
 
 import difflib
@@ -18,14 +18,14 @@ from corpora.core.graphemes import UNSPACED
 
 # The answer of a reviewer who would not keep the text.
 REJECTED = "<rejected>"
-# Pages send this before the text that a reviewer accepts. The form may also contain a correction that was not sent.
+# Pages submit an accepted text with this prefix, because the form may also contain a correction that was abandoned.
 ACCEPTED = "<accepted>"
 # Categories of characters that no text may contain: control characters and halves of surrogate pairs.
-_UNUSABLE = ("Cc", "Cs")
-# Characters that set the direction of the text after them, until the character that ends it (Unicode Standard Annex 9).
-_ENDED_BY = {"LRE": "PDF", "RLE": "PDF", "LRI": "PDI", "RLI": "PDI", "FSI": "PDI"}
+_FORBIDDEN = ("Cc", "Cs")
+# Characters that set the direction of the following text, until the matching terminator (Unicode Standard Annex 9).
+_TERMINATORS = {"LRE": "PDF", "RLE": "PDF", "LRI": "PDI", "RLI": "PDI", "FSI": "PDI"}
 _OVERRIDES = ("LRO", "RLO")
-# How a part of a text differs between two versions.
+# How the parts of a text differ between two versions.
 SAME, ADDED, REMOVED = "same", "added", "removed"
 # Characters of scripts without spaces, each with the vowel signs and tone marks that follow it.
 _UNSPACED = f"[{UNSPACED}]"
@@ -36,10 +36,10 @@ _WORD = rf"(?s)\s+|{_UNSPACED}{_SIGNS}*|{_MARKS}|(?:(?!\s|{_UNSPACED}|{_MARKS}).
 
 @dataclass(frozen=True)
 class Writing:
-    """The rules of a kind for texts.
+    """A kind's rules for texts.
 
     least, most: minimum and maximum length (characters)
-    start: field whose text is the starting point for the writer; "" to start with nothing
+    start: field whose text the writer edits; "" to start with an empty text
     reviewers: number of people who review each text
     review: the question for reviewers, by language; empty for the default question
     """
@@ -73,9 +73,9 @@ class Text(Labels):
         self.writing = writing
 
     def read(self, sent: Sequence[str]) -> str:
-        """Return the canonical text. If a value is a rejection or an accepted text, the other values do not count.
+        """Return the canonical text. If one of the values is an accepted text or a rejection, ignore the others.
 
-        An accepted text keeps its mark, because only the control `review` knows the texts that can be accepted.
+        An accepted text keeps its prefix, because only the control `review` knows which texts can be accepted.
         """
         texts = [text for text in sent if text.strip()]
         accepted = next((text.removeprefix(ACCEPTED) for text in texts if text.startswith(ACCEPTED)), None)
@@ -91,7 +91,7 @@ class Text(Labels):
         """Raise ValueError if a canonical text is not a valid answer. The parameters of Labels are not used."""
         if text == REJECTED:
             return
-        if any(unicodedata.category(letter) in _UNUSABLE for letter in text):
+        if any(unicodedata.category(letter) in _FORBIDDEN for letter in text):
             raise Wrong("The text contains a control character. Remove it.")
         if code := _direction_fault(text):
             raise Wrong(
@@ -122,21 +122,21 @@ class Text(Labels):
         return (text,)
 
     def counted(self, text: str) -> tuple[str, ...]:
-        """Return nothing, because nearly all texts differ."""
+        """Return no labels, because nearly all texts differ."""
         return ()
 
     def fault(self, labels: Sequence[str], task: Any) -> str:
         return ""
 
     def written(self, unit: Any, annotator: Any) -> str:
-        """Return the text that a person reviews; "" if they write it."""
+        """Return the text that an annotator reviews; "" if they write it."""
         return self.texts_for(unit, annotator)[0]
 
     def texts_for(self, unit: Any, annotator: Any) -> tuple[str, str]:
-        """Return the text that a person reviews, and the person's own last answer; "" for each that does not exist.
+        """Return the text that an annotator reviews, and the annotator's own last answer; "" for missing ones.
 
-        The text is the first one that is in force, unless the person has answered before it. People who undo their own
-        text therefore never see what others answered to it.
+        The text to review is the first valid one, unless the annotator has answered before it. An annotator who undoes
+        their own text therefore never sees the reviews of it.
         """
         written = last_answer = ""
         judgments = unit.judgments.answers().order_by("pk") if unit.pk else ()  # a preview's unit is not stored
@@ -154,19 +154,19 @@ def canonical(text: str) -> str:
 
 
 def _direction_fault(text: str) -> str:
-    """Return the code of the first character that overrides the direction, or whose end is missing; "" if none does."""
-    unended: list[str] = []
+    """Return the code point of the first direction override or unbalanced direction character; "" if there is none."""
+    unclosed: list[str] = []
     for letter in text:
         direction = unicodedata.bidirectional(letter)
-        if direction in _ENDED_BY:
-            unended.append(letter)
+        if direction in _TERMINATORS:
+            unclosed.append(letter)
         elif direction in _OVERRIDES:
             return _code(letter)
-        elif direction in _ENDED_BY.values():
-            begins = unicodedata.bidirectional(unended.pop()) if unended else ""
-            if _ENDED_BY.get(begins) != direction:
+        elif direction in _TERMINATORS.values():
+            begins = unicodedata.bidirectional(unclosed.pop()) if unclosed else ""
+            if _TERMINATORS.get(begins) != direction:
                 return _code(letter)
-    return _code(unended[0]) if unended else ""
+    return _code(unclosed[0]) if unclosed else ""
 
 
 def _code(letter: str) -> str:
@@ -174,21 +174,21 @@ def _code(letter: str) -> str:
 
 
 def versions(labels: Iterable[str]) -> list[str]:
-    """Return the different texts among answers, in order."""
+    """Return the distinct texts among answers, in order of their first occurrence."""
     return [label for label in dict.fromkeys(labels) if label != REJECTED]
 
 
 class Part(NamedTuple):
-    """A part of the new or old text: SAME, ADDED or REMOVED."""
+    """A part of the old or new text. change: SAME, ADDED or REMOVED"""
 
     change: str
     text: str
 
 
 def differences(old: str, new: str) -> list[Part]:
-    """Return the parts of two versions of a text in order, compared word by word.
+    """Compare two versions of a text word by word, and return the parts in order.
 
-    Scripts without spaces are compared by character. Removed parts come before the parts that replace them.
+    Scripts without spaces are compared by character. A removed part comes before the part that replaces it.
     """
     old_words, new_words = re.findall(_WORD, old), re.findall(_WORD, new)
     parts: list[Part] = []

@@ -1,7 +1,7 @@
 """The answer form for a set of labels, such as concepts of a thesaurus.
 
 The canonical text consists of the labels' ids, sorted as text and separated by single spaces. Ids are case-sensitive
-and contain no white space. The empty text means that there is no answer, so an answer has at least one label.
+and contain no white space. An answer has at least one label, because the empty text means that there is no answer.
 """
 
 from collections import Counter
@@ -20,19 +20,19 @@ from annotate.kinds.forms.form import Form
 
 RIGHT_FROM = 0.5  # minimum F1 of a correct answer
 ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
-# Only these measures, at this K, are tested for a difference between two systems, as in Chalkidis et al. 2019.
+# Differences between two systems are only tested for these measures, at this K, as in Chalkidis et al. 2019.
 TESTED, AT = ("RP", "nDCG"), 5
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
-    """Return the labels chosen by more than half of the people who were asked; None if there are none.
+    """Return the labels chosen by more than half of the annotators; None if there are none.
 
-    people: number of people asked at first. The threshold is half of this number, even if more people were asked later
-        because no label had a majority. If `people` is 0, the threshold is half the number of answers.
     order: not used
+    people: number of annotators asked at first. The threshold is half of this number, even if more annotators were
+        asked later because no label had a majority. If `people` is 0, the threshold is half the number of answers.
     """
     least = needed(people or len(answers))
-    return _text(label for label, votes in support(answers).items() if votes >= least) or None
+    return _canonical(label for label, votes in support(answers).items() if votes >= least) or None
 
 
 def support(answers: Iterable[str]) -> Counter[str]:
@@ -44,17 +44,17 @@ def _sets(values: Iterable[str]) -> list[set[str]]:
     return [set(text.split()) for text in values]
 
 
-def _text(ids: Iterable[str]) -> str:
+def _canonical(ids: Iterable[str]) -> str:
     return " ".join(sorted(ids))
 
 
-def _twice(ids: Sequence[str]) -> str | None:
+def _first_duplicate(ids: Sequence[str]) -> str | None:
     return next((label for label, number in Counter(ids).items() if number > 1), None)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Measures that compare the labels that a system assigns to documents with the gold labels.
+    """Measures that compare a system's labels of documents with the gold labels.
 
     groups: documents with gold labels and the system's ranking, for ALL labels and for each frequency bucket of labels
     answers: gold and assigned labels of all documents, both unchanged (PLAIN) and with their ancestors (WIDENED)
@@ -84,7 +84,7 @@ class Measures:
                 ("f1", ""),
             ):
                 share = getattr(micro, measure)
-                note = "; ".join(filter(None, (counts, _why_none(share, answered))))
+                note = "; ".join(filter(None, (counts, _missing_reason(share, answered))))
                 yield row(f"micro_{measure}", {"answers": answers}, _as_difference(share), len(answered), note)
 
     def compared(self, other: "Measures") -> list[Row]:
@@ -105,7 +105,7 @@ class Measures:
             p = ranked_labels.micro_p_value(answered, other_answered, seed=f"{self.seed}:{answers}")
             for measure, share in ranked_labels.micro_differences(answered, other_answered, seed=self.seed).items():
                 tested = p if measure == "f1" else None
-                name, difference, note = f"micro_{measure}", _as_difference(share), _why_none(share, answered)
+                name, difference, note = f"micro_{measure}", _as_difference(share), _missing_reason(share, answered)
                 rows.append(difference_row(name, {"answers": answers}, difference, len(answered), note, tested))
         return holm_corrected(rows)
 
@@ -116,8 +116,8 @@ def _as_difference(share: Share) -> Difference | None:
     return Difference(share.value, -1.0 if share.low is None else share.low, 1.0 if share.high is None else share.high)
 
 
-def _why_none(share: Share, answered: Sequence[Answered]) -> str:
-    """Return why a figure has no value or no interval; "" if it has both."""
+def _missing_reason(share: Share, answered: Sequence[Answered]) -> str:
+    """Return why a share has no value or no interval; "" if it has both."""
     if share.value is None:
         return NO_UNITS
     if share.low is not None:
@@ -140,9 +140,9 @@ class Labels(Form):
         Raise ValueError if an id is repeated.
         """
         ids = [label for text in sent for label in text.split()]
-        if twice := _twice(ids):
-            raise Wrong("%(label)s was sent twice. Send each label once.", label=twice)
-        return _text(ids)
+        if duplicate := _first_duplicate(ids):
+            raise Wrong("%(label)s was sent twice. Send each label once.", label=duplicate)
+        return _canonical(ids)
 
     def check(self, text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
         """Raise ValueError if a canonical text is not a valid answer.
@@ -152,16 +152,16 @@ class Labels(Form):
         most: maximum number of labels in an answer; None for no limit
         """
         ids = text.split()
-        if twice := _twice(ids):
-            raise Wrong("%(label)s occurs twice. Name each label once.", label=twice)
+        if duplicate := _first_duplicate(ids):
+            raise Wrong("%(label)s occurs twice. Name each label once.", label=duplicate)
         if unknown := [label for label in ids if label not in codes]:
             sentence = "%(label)s is not one of the %(number)s valid labels. Look it up or remove it."
             raise Wrong(sentence, label=repr(unknown[0]), number=f"{len(codes):,}")
-        if text != _text(ids):
+        if text != _canonical(ids):
             raise Wrong(
                 "%(text)s is not sorted or not separated by single spaces. Write %(sorted)s.",
                 text=repr(text),
-                sorted=repr(_text(ids)),
+                sorted=repr(_canonical(ids)),
             )
         if len(ids) < least:
             raise Wrong(
@@ -189,7 +189,7 @@ class Labels(Form):
         return tuple(text.split())
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
-        """Return the sets of labels that occur among the answers, because there are too many possible sets."""
+        """Return the sets of labels that occur among the answers. There are too many possible sets."""
         return sorted(set(texts))
 
     def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:

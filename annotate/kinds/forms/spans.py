@@ -1,10 +1,10 @@
 """The answer form for spans: labelled ranges of a text, such as named entities or the answer to a question.
 
-The canonical text consists of START:END:LABEL, sorted by place and separated by single spaces, or is NOTHING if nothing
-in the text is to be marked. Offsets count Unicode code points, as Python does, so the marked text is text[start:end].
+The canonical text consists of START:END:LABEL, sorted by position and separated by single spaces, or is NOTHING if
+there is nothing to mark. Offsets count Unicode code points, as in Python, so the marked text is text[start:end].
 
-If most people marked a character, but no span with a majority covers it, their answers are in conflict, even if other
-spans have a majority. The task's option `on_conflict` decides where such a unit goes.
+Answers are in conflict if most annotators marked a character that no span with a majority covers, even if other spans
+have a majority. The task's option `on_conflict` decides what happens to such a unit.
 """
 
 import json
@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 
 def spans_in(text: str) -> list[Span]:
-    """Return the spans of a canonical text. Raise ValueError if it is not one."""
+    """Return the spans of a canonical text. Raise ValueError if the text is invalid."""
     return [_span(mark) for mark in text.split() if mark != NOTHING]
 
 
@@ -53,13 +53,14 @@ def text_of(spans: Iterable[Span]) -> str:
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
-    """Return the spans that more than half of the people marked with the same bounds and label.
+    """Return the spans that more than half of the annotators marked with the same bounds and label.
 
-    Return NOTHING if more than half marked nothing. Return None if no span, and not NOTHING, has such a majority, or if
-    the answers are in conflict. Two spans with a majority have been marked by the same person, so they never are.
+    Return NOTHING if more than half answered NOTHING. Return None if neither a span nor NOTHING has a majority, or if
+    the answers are in conflict. Any two spans with a majority occur together in an answer, so they are compatible.
 
-    people: number of people asked at first; the threshold is at least half of it
     order: not used
+    people: number of annotators asked at first. The threshold is half of this number or half of the number of answers,
+        whichever is larger.
     """
     votes = Counter(mark for text in answers for mark in text.split())
     least = needed(max(people, len(answers)))
@@ -69,7 +70,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
 
 
 def _is_contested(answers: Sequence[str], chosen: Iterable[Span], least: int) -> bool:
-    """Return whether a character was marked by at least `least` people, but is in no chosen span."""
+    """Return whether at least `least` annotators marked a character that is in none of the chosen spans."""
     marked = Counter(place for text in answers for place in _places(spans_in(text)))
     return not {place for place, number in marked.items() if number >= least} <= _places(chosen)
 
@@ -83,19 +84,19 @@ def _place(mark: str) -> tuple[int, int, str]:
 
 
 def by_character(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
-    """Return the spans of characters to which more than half of the people gave the same label.
+    """Return the spans of characters that more than half of the annotators marked with the same label.
 
-    Adjacent characters with the same label form one span, unless most people began a new one between them. The rule
-    needs answers without overlaps. The parameters and other results are as in `majority`.
+    Adjacent characters with the same label form one span, unless most annotators started a new span between them.
+    Spans must not overlap within an answer. The parameters and other results are as in `majority`.
     """
     least = needed(max(people, len(answers)))
     spans = [span for text in answers for span in spans_in(text)]
     votes = Counter((place, label) for start, end, label in spans for place in range(start, end))
-    begun = Counter((start, label) for start, _, label in spans)
+    starts = Counter((start, label) for start, _, label in spans)
     chosen: list[Span] = []
     for place, label in sorted(key for key, number in votes.items() if number >= least):
         last = chosen[-1] if chosen else None
-        if last and last[1:] == (place, label) and begun[place, label] < least:
+        if last and last[1:] == (place, label) and starts[place, label] < least:
             chosen[-1] = last._replace(end=place + 1)
         else:
             chosen.append(Span(place, place + 1, label))
@@ -105,17 +106,18 @@ def by_character(answers: Sequence[str], order: Sequence[str] = (), people: int 
 
 
 def characters(text: str) -> set[tuple[int, str]]:
-    """Return each marked character with its label. An answer without spans has one element."""
+    """Return each marked character with its label. The result for an answer without spans has one special element."""
     marked = {(place, label) for start, end, label in spans_in(text) for place in range(start, end)}
     return marked or {(-1, NOTHING)}
 
 
 def check_places(spans: Sequence[Span], length: int, *, overlap: bool, one: bool) -> None:
-    """Raise ValueError if sorted spans do not fit a text or each other.
+    """Raise ValueError if spans are outside of the text, or overlap or are several although this is not allowed.
 
+    spans: the spans in order
     length: number of characters of the text
-    overlap: whether spans may overlap
-    one: whether there may be only one span
+    overlap: whether spans can overlap
+    one: whether only one span is allowed
     """
     if one and len(spans) > 1:
         raise Wrong("%(number)s spans are marked, but only one is allowed. Keep the best.", number=len(spans))
@@ -132,8 +134,10 @@ def check_places(spans: Sequence[Span], length: int, *, overlap: bool, one: bool
 
 
 def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
-    """Raise ValueError if the spans of a canonical text do not fit the text that they mark, as in `check_places`, or if
-    they do not have whole characters at their ends.
+    """Raise ValueError if `check_places` does, or if a span starts or ends with a space or within a character.
+
+    text: canonical text of the spans
+    marked: text that the spans mark
     """
     spans = spans_in(text)
     check_places(spans, len(marked), overlap=overlap, one=one)
@@ -148,7 +152,7 @@ def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
 
 
 class Spans(Labels):
-    """Sets of spans. The table [spans] of the kind's file says what is marked (kinds/span_kind.py)."""
+    """Sets of spans. The table [spans] of the kind's file has the rules (kinds/span_kind.py)."""
 
     slug = "spans"
     tables = ("spans",)
@@ -178,7 +182,7 @@ class Spans(Labels):
     def read(self, sent: Sequence[str]) -> str:
         """Return the canonical text of submitted spans: START:END:LABEL, or JSON with start, end and label."""
         marks = [mark for text in sent for mark in ([text] if text.lstrip().startswith("[") else text.split())]
-        spans = [span for mark in marks if mark != NOTHING for span in _read(mark)]
+        spans = [span for mark in marks if mark != NOTHING for span in _parse(mark)]
         if spans and NOTHING in marks:
             raise Wrong("Both spans and “nothing” were sent. Send one of them.")
         return text_of(spans) if marks else ""
@@ -196,7 +200,7 @@ class Spans(Labels):
                 )
 
     def agrees(self, answer: str, correct: str, right_from: float = RIGHT_FROM) -> bool:
-        """Return whether the marked characters, with their labels, are similar enough to the known ones."""
+        """Return whether the marked characters and their labels are similar enough to the known answer."""
         return bool(answer and correct) and coefficients.f1(characters(answer), characters(correct)) >= right_from
 
     def counted(self, text: str) -> tuple[str, ...]:
@@ -206,12 +210,12 @@ class Spans(Labels):
         return super().distances(values) | {"unitizing": coefficients.unitizing(list(map(characters, values)))}
 
     def fault(self, labels: Sequence[str], task: Any) -> str:
-        """Return which span has no label of the task. `labels` are spans, as in `facets`."""
+        """Return the first label that is not possible in a task. `labels` are spans, as in `facets`."""
         codes = [span.label for mark in labels for span in spans_in(mark)]
         return super(Labels, self).fault(codes, task)
 
 
-def _read(mark: str) -> list[Span]:
+def _parse(mark: str) -> list[Span]:
     if not mark.lstrip().startswith("["):
         return [_span(mark)]
     try:

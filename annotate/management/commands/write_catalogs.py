@@ -20,7 +20,7 @@ from django.utils.translation import trim_whitespace
 from annotate.actions.commands import Command as Base
 from annotate.core import stages
 from annotate.kinds import KINDS
-from annotate.kinds.kind import NOUGHT, SPACE
+from annotate.kinds.kind import SPACE, ZERO
 from annotate.pages.concept_picker import VIEWS
 from corpora.core.languages import LANGUAGES, LISTED
 
@@ -71,7 +71,7 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
             text for kind in kinds for text in (*kind.undefined.reasons.values(), kind.title)
         ],
         "kinds/": [head for kind in KINDS.values() for head in kind.pages.list_heads],
-        "kinds/kind.py": [SPACE.cap, NOUGHT.cap],
+        "kinds/kind.py": [SPACE.cap, ZERO.cap],
         "pages/concept_picker.py": [*VIEWS, "broader", "related"],
         "the list of languages": [LANGUAGES[code].name for code in sorted(LISTED)],
     }

@@ -75,7 +75,7 @@ def test_what_is_read_of_labels_that_there_are_may_be_given_and_comes_apart_agai
 
 def test_names_are_parted_by_semicolons_since_they_have_commas():
     names = {"1565": "tariff, preferential", "2443": "import"}
-    kind = replace(KINDS["language"], form=LABELS).with_parts(pages={"called": names.__getitem__})
+    kind = replace(KINDS["language"], form=LABELS).with_parts(pages={"code_name": names.__getitem__})
     assert kind.name("1565 2443") == "tariff, preferential; import"
 
 
@@ -131,7 +131,7 @@ def test_agreement_tells_the_sets_apart_that_were_given_and_compares_people_by_m
     assert [matrix.shape for matrix in LABELS.distances([]).values()] == [(0, 0)] * 3
 
 
-SYSTEMS = st.from_regex(choice.SYSTEM, fullmatch=True).filter(lambda name: name not in choice.TAKEN)
+SYSTEMS = st.from_regex(choice.SYSTEM, fullmatch=True).filter(lambda name: name not in choice.RESERVED_NAMES)
 
 
 @given(first=SYSTEMS, second=SYSTEMS, side=st.sampled_from(choice.SIDES))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from annotate.kinds import files, kind_draft
-from annotate.kinds.files import KindError, kind_in, read_kind
+from annotate.kinds.files import KindError, kind_from_text, read_kind
 from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, read, write
 
 FILES = sorted([*files.HERE.glob("*.toml"), *TEMPLATES.values()])
@@ -100,7 +100,7 @@ def test_values_of_a_wrong_type_are_replaced(text, tmp_path):
         answers=[AnswerRow("", "", {"en": "Yes"}), AnswerRow("", "", {"en": "No"})],
     )
     written = write(text, draft).replace('apart = "x"\n', "")
-    assert list(kind_in(tmp_path / "mine.toml", written).answers) == ["yes", "no"]
+    assert list(kind_from_text(tmp_path / "mine.toml", written).answers) == ["yes", "no"]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_an_error_has_a_place_in_the_form(old, new, place, tmp_path):
     draft = read(text)
     draft.answers.insert(1, AnswerRow())  # an empty row, which is not written
     with pytest.raises(KindError) as refused:
-        kind_in(tmp_path / "mine.toml", text)
-    assert kind_draft.place_of(refused.value.path, draft) == place
+        kind_from_text(tmp_path / "mine.toml", text)
+    assert kind_draft.form_location(refused.value.path, draft) == place
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -7,7 +7,7 @@ from django.core.management import CommandError
 
 from annotate.actions.registry import call_command
 from annotate.kinds import KINDS
-from annotate.kinds.files import TAKEN, KindError, kind_of, read_kind
+from annotate.kinds.files import EXPORT_COLUMNS, KindError, kind_of, read_kind
 from annotate.kinds.toml_tables import read_tables
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
 from tests.annotate.kinds.files import ACTS, MOOD, PIDGIN, acts, mood, pidgin
@@ -243,9 +243,9 @@ def test_a_stored_text_gives_its_languages_names_in_any_process(write):
 
 def test_no_field_has_the_name_of_a_column_unless_the_column_came_later():
     for kind in KINDS.values():
-        assert not TAKEN.intersection(kind.fields)
+        assert not EXPORT_COLUMNS.intersection(kind.fields)
         if kind.publication.splits:
-            assert TAKEN.issuperset({*kind.publication.columns, "left_out", "left_out_why"} - {"fields"})
+            assert EXPORT_COLUMNS.issuperset({*kind.publication.columns, "left_out", "left_out_why"} - {"fields"})
     assert kind_of("mood", mood('["review"]', '["stage"]')).fields == ("product", "stage")
 
 
