@@ -15,25 +15,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-LARGEST = 2**31 - 1  # the largest integer that databases store
-# `Fraction` expands powers of ten, so 1e-30000000 would keep a processor busy for minutes.
+LARGEST = 2**31 - 1  # the largest value of an integer column
+# Exponents have at most two digits: `Fraction` expands powers of ten, so 1e-30000000 would take minutes.
 _SHARE = re.compile(r"[+-]?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})(e[+-]?\d\d?|/\d{1,20})?%?", re.ASCII | re.IGNORECASE)
-_QUOTED = 60  # maximum number of characters of a value that an error message repeats
+_MAX_QUOTED = 60  # maximum number of characters of a value that an error message repeats
 
 
 class OptionError(ValueError):
-    """The value of an option is invalid. The message explains why, and what is allowed."""
+    """An option's value is invalid. The message explains why, and what is allowed."""
 
 
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")
 
 
 def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise OptionError(f"{_quoted(text)} is not a whole number.") from None
+        raise OptionError(f"{_quote(text)} is not a whole number.") from None
 
 
 def fraction(text: str) -> Fraction:
@@ -47,7 +47,7 @@ def fraction(text: str) -> Fraction:
             raise ValueError
         return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"{_quoted(text)} is not a share. Write it as 0.1, 10% or 1/10.") from None
+        raise OptionError(f"{_quote(text)} is not a share. Write it as 0.1, 10% or 1/10.") from None
 
 
 def share(text: str) -> float:
@@ -59,7 +59,7 @@ def points(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise OptionError(f"{_quoted(text)} is not a number of points. Write it as 5 or 2.5.") from None
+        raise OptionError(f"{_quote(text)} is not a number of points. Write it as 5 or 2.5.") from None
 
 
 def number(text: str) -> float:
@@ -69,14 +69,14 @@ def number(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise OptionError(f"{_quoted(text)} is not a finite number. Write it as 0.5 or -2.")
+        raise OptionError(f"{_quote(text)} is not a finite number. Write it as 0.5 or -2.")
     return value
 
 
 def people(text: str) -> int | float:
-    """Parse a number of people per unit, such as 2 or 2.5.
+    """Parse the number of annotators per unit, such as 2 or 2.5.
 
-    With 2.5, two people answer every unit, and a third person answers half of the units.
+    With 2.5, two annotators label every unit, and a third labels half of the units.
     """
     return number(text)
 
@@ -88,7 +88,7 @@ def words(text: str) -> list[str]:
 def labels(text: str) -> list[str]:
     """Parse a list of labels, such as the value of `--labels` for a record.
 
-    The labels are separated by semicolons. If the text has no semicolon, they are separated by spaces.
+    The labels are separated by semicolons or, if the text has none, by spaces.
     """
     return [label for part in text.split(";") if (label := part.strip())] if ";" in text else words(text)
 
@@ -101,7 +101,8 @@ def sizes(text: str) -> list[int]:
 def set_sizes(text: str) -> dict[str, list[Any]]:
     """Parse the sizes of sets, such as "test 4000 train 1000 2000", into a list of sizes for each set.
 
-    The word `apart` is followed by names of fields instead of sizes. The design checks the names of the sets.
+    The word `apart` is followed by field names instead of sizes. The names of the sets are not checked here, because
+    each design has its own.
     """
     sizes: dict[str, list[Any]] = {}
     for word in words(text):
@@ -112,12 +113,12 @@ def set_sizes(text: str) -> dict[str, list[Any]]:
         elif sizes and int(word):
             sizes[next(reversed(sizes))].append(int(word))
         else:
-            raise OptionError(f"{_quoted(text)} is not a list of sets with sizes, such as test 4000 train 1000 2000.")
+            raise OptionError(f"{_quote(text)} is not a list of sets with sizes, such as test 4000 train 1000 2000.")
     return sizes
 
 
 def sets(text: str) -> str:
-    """Return the text unchanged if `set_sizes` can parse it."""
+    """Validate the text with `set_sizes` and return it unchanged."""
     set_sizes(text)
     return text
 
@@ -127,17 +128,17 @@ def codes(text: str) -> list[str]:
 
 
 def named_file(text: str) -> str:
-    """Return the text unchanged. It is a path, or NAME=PATH, where NAME is a name for the content of the file."""
+    """Return the text unchanged: a path, or NAME=PATH to name the file's content."""
     return text
 
 
 def days(text: str) -> tuple[datetime, datetime]:
-    """Parse a window of days, written START..END, into two datetimes in UTC. The day END is not part of the window."""
+    """Parse a range of days, written START..END, into two datetimes in UTC. END is exclusive."""
     try:
         start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
     except ValueError:
         raise OptionError(
-            f"{_quoted(text)} is not a range of days. Write it as 2014-07-01..2014-08-01; the last day is not included."
+            f"{_quote(text)} is not a range of days. Write it as 2014-07-01..2014-08-01; the last day is not included."
         ) from None
     return start, end
 
@@ -145,12 +146,12 @@ def days(text: str) -> tuple[datetime, datetime]:
 def flag(text: str) -> bool:
     value = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
     if value is None:
-        raise OptionError(f"{_quoted(text)} is neither yes nor no.")
+        raise OptionError(f"{_quote(text)} is neither yes nor no.")
     return value
 
 
 def written(value: Any) -> str:
-    """Format a value as text that the option's parser converts back to the same value."""
+    """Format a value as text, from which the option's parser restores the value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -163,14 +164,14 @@ class Option:
     """An option of a task, a draw or an action.
 
     read: function that parses the text of a value. `check` validates the parsed value.
-    off: value for a task whose kind does not have the option.
+    off: value for tasks whose kind lacks the option.
     group: heading in forms and help.
     least, most: inclusive bounds.
     fixed: whether the value can no longer change once a task is open.
     required: whether an action needs a value.
     argument: whether it is a positional argument, such as the name of a task.
-    several: whether the value is a list. The option is repeated for each item of the list.
-    in_a_row: whether the option is instead specified once, followed by all items of the list.
+    several: whether the value is a list. The option is repeated for each item, as in `--label a --label b`.
+    in_a_row: whether the option is instead written once, followed by all items, as in `--files a b`.
     shown: placeholder for the value in the help.
     opposite: for a flag with three states (yes, no, unset), the name and the help of the option that means no.
     """
@@ -203,13 +204,13 @@ class Option:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The forms in which messages mention the option."""
+        """All spellings of the option that can appear in messages."""
         return (self.spelled, f"--{self.opposite[0]}") if self.opposite else (self.spelled,)
 
     def value(self, value: Any) -> Any:
-        """Return the valid value of the option, or its default if there is no value.
+        """Parse and validate a value. Return the default if there is no value.
 
-        value: the value as text or already parsed. None and an empty list mean that there is no value.
+        value: text, or an already parsed value. None and an empty list mean that there is no value.
 
         Raise OptionError if the value is invalid, or if it is required but missing.
         """
@@ -228,9 +229,9 @@ class Option:
         return checked if self.several else checked[0]
 
     def check(self, value: Any) -> Any:
-        """Return a parsed value in the form in which it is stored.
+        """Validate a parsed value and return it as it is stored, such as 2 instead of 2.0 annotators.
 
-        None is valid if it is also the default; it means that the value is decided later.
+        None is valid only as the default. It means that the value is decided later.
 
         Raise OptionError if the value is invalid.
         """
@@ -262,10 +263,10 @@ class Option:
     def help_text(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
         """Return the help text followed by the default value.
 
-        differing: default values by kind, for kinds with a default other than the one declared here.
+        differing: default values by kind, for kinds that override the default declared here.
         """
-        unsaid = self.default in (None, "", ()) or self.default is False
-        if unsaid and not differing:
+        has_no_default = self.default in (None, "", ()) or self.default is False
+        if has_no_default and not differing:
             return self.help
         by_value: dict[str, list[str]] = {}
         for name, value in differing.items():
@@ -274,8 +275,8 @@ class Option:
         return f"{self.help} (default {written(self.default) or 'none'}{others})"
 
 
-# For each parser, the type of its values and the words for this type in error messages. The types of values from other
-# parsers are not checked.
+# Maps each parser to the type of its values and the name of this type in error messages. Other parsers' values aren't
+# type-checked.
 _TYPES: Mapping[Callable[[str], Any], tuple[Any, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),

@@ -2,21 +2,21 @@
 
 After each gold answer, an annotator has `right` of `answers` correct. They are paused if `answers` is at least
 `rule.least` and the posterior probability that their accuracy is below `rule.below` is at least `rule.confidence`. The
-posterior is Beta(right + 1/2, answers - right + 1/2), from Jeffreys' prior (Brown, Cai and DasGupta 2001, Interval
+posterior is Beta(right + 1/2, answers - right + 1/2), from the Jeffreys prior (Brown, Cai and DasGupta 2001, Interval
 Estimation for a Binomial Proportion, Statistical Science 16(2)).
 
 The rule is applied after every gold answer, so its error rate is higher than 1 - confidence (Armitage, McPherson and
 Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). This module computes the error rate
-exactly, assuming that gold answers are independent and that an annotator's accuracy is constant. The accuracy of an
-annotator who always gives the same label is that label's share of the gold answers. If all labels are equally frequent,
-such annotators are therefore detected as fast as annotators who guess at random.
+exactly, assuming that gold answers are independent and that an annotator's accuracy is constant. The accuracy of
+annotators who always give the same label is that label's share of the gold answers. If all labels are equally frequent,
+they are therefore detected as fast as annotators who guess at random.
 
 The default rule requires 70% accuracy with 95% confidence, from the eighth gold answer on. Annotators who guess between
 two labels are paused by the 20th gold answer with probability 72% and by the 40th with 92%, on average after 18. Those
 who guess among five labels are paused by the 10th with probability 97%. Annotators with 80% accuracy are paused by the
-40th gold answer with probability 2.3%, and those with 90% accuracy with 0.1%. If one unit in ten is a gold answer, the
-20th gold answer is an annotator's 200th unit. If annotators do fewer units than that, increase the share of gold
-answers.
+40th gold answer with probability 2.3%, and those with 90% accuracy with probability 0.1%. If one unit in ten is a gold
+answer, an annotator reaches the 20th gold answer after 200 units. If your annotators label fewer units, increase the
+share of gold answers.
 """
 
 import math
@@ -27,13 +27,13 @@ from functools import lru_cache
 
 import scipy
 
-# Typical accuracies: guessing among five labels, guessing between two labels, and then poor to very good annotators.
+# Typical accuracies: guesses among five labels, guesses between two labels, and poor to very good annotators.
 ACCURACIES = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 ANSWERS = (10, 20, 40)
-# The mean number of gold answers until a pause is not reported if, after HORIZON gold answers, more than the share LEFT
-# of annotators is still not paused.
+# The mean number of gold answers until a pause isn't reported if a share of annotators above MAX_ACTIVE is still active
+# after HORIZON gold answers.
 HORIZON = 1_000
-LEFT = 1e-4
+MAX_ACTIVE = 1e-4
 # With this confidence and this minimum number of gold answers, few good annotators are paused, and annotators who guess
 # are paused soon (docs/explanation/pausing.md).
 CONFIDENCE = 0.95
@@ -45,8 +45,8 @@ class Rule:
     """A pause rule.
 
     below: accuracy that annotators must reach; with 0, nobody is paused.
-    confidence: smallest posterior probability of an accuracy below `below` that leads to a pause.
-    least: smallest number of gold answers after which somebody can be paused.
+    confidence: an annotator is paused if the posterior probability of an accuracy below `below` is at least this high.
+    least: minimum number of gold answers before a pause.
 
     Raise ValueError if a value is out of range.
     """
@@ -57,7 +57,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not 0 <= self.below <= 1:
-            raise ValueError(f"The accuracy below which people are paused must be between 0 and 1, not {self.below}.")
+            raise ValueError(f"The accuracy that annotators must reach must be between 0 and 1, not {self.below}.")
         if not 0 <= self.confidence <= 1:
             raise ValueError(f"The confidence of a pause must be between 0 and 1, not {self.confidence}.")
         if self.least < 1:
@@ -89,10 +89,10 @@ def limit(answers: int, rule: Rule) -> int:
     if answers < rule.least:
         return -1
 
-    def stays(right: int) -> bool:
+    def stays_active(right: int) -> bool:
         return probability_below(right, answers, rule.below) < rule.confidence
 
-    return bisect_left(range(answers + 1), True, key=stays) - 1
+    return bisect_left(range(answers + 1), True, key=stays_active) - 1
 
 
 def pauses(right: int, answers: int, rule: Rule) -> bool:
@@ -106,21 +106,21 @@ def pauses(right: int, answers: int, rule: Rule) -> bool:
 
 
 def chance_of_pause(accuracy: float, answers: int, rule: Rule) -> list[float]:
-    """Return the exact probabilities of a pause by the first, second, ... and last of `answers` gold answers.
+    """Return the exact probability of a pause by each gold answer, from the first to number `answers`.
 
-    They are computed by recursion over the number of right answers of annotators who are not paused yet.
+    They are computed by recursion over the number of right answers of annotators who are still active.
     """
     if not 0 <= accuracy <= 1:
         raise ValueError(f"An accuracy must be between 0 and 1, not {accuracy}.")
-    going_on = [1.0]  # going_on[k] is the probability of k right answers without a pause
+    still_active = [1.0]  # still_active[k] is the probability of k right answers without a pause
     paused, chances = 0.0, []
     for number in range(1, answers + 1):
-        missed = [chance * (1 - accuracy) for chance in going_on]
-        hit = [chance * accuracy for chance in going_on]
-        going_on = [a + b for a, b in zip([*missed, 0.0], [0.0, *hit], strict=True)]
+        missed = [chance * (1 - accuracy) for chance in still_active]
+        hit = [chance * accuracy for chance in still_active]
+        still_active = [a + b for a, b in zip([*missed, 0.0], [0.0, *hit], strict=True)]
         bound = limit(number, rule) + 1
-        paused += math.fsum(going_on[:bound])
-        going_on[:bound] = [0.0] * bound
+        paused += math.fsum(still_active[:bound])
+        still_active[:bound] = [0.0] * bound
         chances.append(min(1.0, paused))
     return chances
 
@@ -129,19 +129,19 @@ def chance_of_pause(accuracy: float, answers: int, rule: Rule) -> list[float]:
 def mean_until_pause(accuracy: float, rule: Rule) -> float | None:
     """Return the mean number of gold answers until a pause.
 
-    Return None if the accuracy meets the requirement, or if a pause is not certain within HORIZON gold answers.
+    Return None if the accuracy meets the requirement, or if a pause within HORIZON gold answers is not nearly certain.
     """
     if accuracy >= rule.below:
         return None
     by = chance_of_pause(accuracy, HORIZON, rule)
-    return None if 1 - by[-1] > LEFT else 1 + math.fsum(1 - chance for chance in by)
+    return None if 1 - by[-1] > MAX_ACTIVE else 1 + math.fsum(1 - chance for chance in by)
 
 
 @dataclass(frozen=True)
 class Row:
     """The effect of a rule on annotators with a given accuracy.
 
-    by: pairs of a number of gold answers and the probability of a pause by then.
+    by: (number of gold answers, probability of a pause by then) pairs.
     mean: mean number of gold answers until a pause; None if not reported.
     """
 
@@ -151,7 +151,7 @@ class Row:
     mean: float | None
 
     @property
-    def falsely(self) -> bool:
+    def is_false_pause(self) -> bool:
         """Whether a pause would be an error, because the accuracy meets the requirement."""
         return self.accuracy >= self.rule.below
 
@@ -161,8 +161,7 @@ def table(
 ) -> list[Row]:
     """Tabulate the effect of each rule at each accuracy.
 
-    If the accuracy is too low, the probabilities of a pause are the power of the rule. Otherwise, they are its rate of
-    false pauses.
+    The probability of a pause is the rule's power if the accuracy is too low, and its false-pause rate otherwise.
     """
     rows = []
     for rule in rules:

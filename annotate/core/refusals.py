@@ -15,7 +15,7 @@ class Refusal(Exception):
 
 
 class NotFound(Refusal):
-    """The task, unit, lease, question, language or invitation does not exist or belongs to somebody else.
+    """The task, unit, lease, question, language or invitation does not exist, or belongs to somebody else.
 
     Check the list of tasks, or take the next unit.
     """
@@ -42,7 +42,7 @@ class Paused(NotAllowed):
 
 
 class NotQualified(NotAllowed):
-    """The annotator has not passed the test for the language, or new guidelines require it again.
+    """The annotator has not passed the test for the language, or must repeat it because the guidelines have changed.
 
     Practise and take the test first.
     """
@@ -69,7 +69,7 @@ class EnoughToday(NotAllowed):
 
 
 class QuotaReached(NotAllowed):
-    """The annotator has given all the answers that the manager asked them for in this task.
+    """The annotator has reached the number of answers that the manager set for them in this task.
 
     Work on another task. A manager can raise the quota.
     """
@@ -87,8 +87,8 @@ class InvalidAnswer(Refusal):
 
 
 class LeaseExpired(Refusal):
-    """The reservation of the unit (ten minutes or more) has expired and somebody else has taken its place, or the two
-    hours in which a late answer still counts are over.
+    """The reservation of the unit (ten minutes or more) has expired and somebody else has taken over the unit, or the
+    two-hour grace period for late answers is over.
 
     Take the next unit. The answer was not saved.
     """
@@ -142,15 +142,15 @@ class TooLateToUndo(Refusal):
     code = "too_late_to_undo"
 
 
-# --- The exception that answer forms raise. Its message is in English; kinds/interface_language.py translates it.
+# --- Invalid answers: answer forms raise this exception in English, and kinds/interface_language.py translates it.
 
 
 class Wrong(ValueError):
     """An answer is invalid. `str()` returns the message in English.
 
     sentence: message with placeholders such as %(label)s, as in the translation catalogs.
-    several: plural form of the message, used unless the value `number` is 1.
-    values: values for the placeholders.
+    several: plural of the message, used unless `number` in `values` is 1.
+    values: values of the placeholders.
     """
 
     def __init__(self, sentence: str, several: str = "", **values: Any) -> None:
@@ -158,5 +158,5 @@ class Wrong(ValueError):
         self.sentence, self.several, self.values = sentence, several, values
 
     def __str__(self) -> str:
-        is_one = not self.several or self.values["number"] == 1
-        return (self.sentence if is_one else self.several) % self.values
+        is_singular = not self.several or self.values["number"] == 1
+        return (self.sentence if is_singular else self.several) % self.values

@@ -1,6 +1,6 @@
-"""The stages of a unit, and the table of moves that lead from one stage to another.
+"""The stages of a unit, and the table of moves between them.
 
-work/moves.py makes the moves. docs/reference/stages.md shows the table.
+work/moves.py carries out the moves. docs/reference/stages.md shows the table.
 """
 
 NEW = "NEW"
@@ -20,13 +20,13 @@ STAGES: dict[str, str] = {
     LABELLED: "labelled by people",
     DISCARDED: "left out, because nobody could label it or people disagree",
 }
-# In these stages, a unit has a label of its own. The label of a copy belongs to the unit that it copies.
+# In these stages, a unit has its own label. A copy uses the label of the unit that it copies.
 WITH_LABEL = (AGREED, LABELLED)
-# In these stages, a unit needs no more work. A copy has no label until the unit that it copies has one.
+# In these stages, a unit needs no more work. A copy may still have no label, until the unit that it copies has one.
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
 WAITING = tuple(stage for stage in STAGES if stage not in FINISHED)
 
-# Each move is a tuple: from, event, to, description.
+# Each move is a (from, event, to, description) tuple.
 MOVES: tuple[tuple[str, str, str, str], ...] = (
     (NEW, "copied", COPIED, "an identical text is already in the task"),
     (NEW, "agreed", AGREED, "the detectors agree, and the task's policy accepts their label"),
@@ -112,7 +112,7 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (DISCARDED, "unsettled", ADJUDICATION, "as above"),
     (ADJUDICATION, "unsettled", ADJUDICATION, "as above"),
 )
-# After these events, adjudicators do not see what detectors and annotators answered.
+# After these events, adjudicators don't see the answers of detectors and annotators.
 BLIND = ("audited", "checked", "seconded")
 # These events happen when a task is closed. Reopening the task reverses them.
 BY_CLOSING = ("unconfirmed", "left_out")
@@ -120,27 +120,26 @@ _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
 
 
 def check_move(start: str, event: str, end: str) -> None:
-    """Raise ValueError unless the table allows a unit to go from `start` to `end` by this event."""
+    """Raise ValueError unless the event can move a unit from `start` to `end`."""
     if (start, event, end) not in _ALLOWED:
         raise ValueError(f"a unit cannot go from {start} to {end} by {event!r}")
 
 
-def happened(start: str, event: str, end: str) -> str:
-    """Return the description of a move.
+def describe_move(start: str, event: str, end: str) -> str:
+    """Return the description of a move, with "as above" replaced by the description it refers to.
 
-    If the table has "as above", this is the description that it repeats. Raise ValueError if the table has no such
-    move.
+    Raise ValueError if the table has no such move.
     """
-    words = ""
+    text = ""
     for *move, description in MOVES:
-        words = words if description == "as above" else description
+        text = text if description == "as above" else description
         if tuple(move) == (start, event, end):
-            return words
+            return text
     raise ValueError(f"no unit goes from {start} to {end} by {event!r}")
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """Return a mapping from each (from, to) pair of stages to the events that lead from one to the other."""
+    """Map each (from, to) pair of stages to the events that move a unit from one to the other."""
     events: dict[tuple[str, str], list[str]] = {}
     for start, event, end, _ in MOVES:
         events.setdefault((start, end), []).append(event)

@@ -218,7 +218,8 @@ def rule_tables(rule: Rule, sort: str) -> list[tuple[str, Table]]:
     tables = []
     for place, number in enumerate(ANSWERS):
         chance_of = {
-            (row.rule, row.accuracy): (row.by[place][1], "falsely" if row.falsely else "") for row in chances_by_rule
+            (row.rule, row.accuracy): (row.by[place][1], "falsely" if row.is_false_pause else "")
+            for row in chances_by_rule
         }
         cells = {key: Cell(percent(chance), chance, mark=mark) for key, (chance, mark) in chance_of.items()}
         words = f"Paused after {number} gold answers"

@@ -286,7 +286,7 @@ def _events(unit: Unit) -> Iterator[dict[str, Any]]:
         return {"at": at, "who": who, "what": what, "label": called, "notes": list(filter(None, notes)), **more}
 
     for move in unit.transitions.select_related("by"):
-        what = stages.happened(move.from_stage, move.event, move.to_stage)
+        what = stages.describe_move(move.from_stage, move.event, move.to_stage)
         queue = f"{label_name(move.language)}, round {move.round}" if move.to_stage == stages.QUEUED else ""
         who = move.by if move.by_id and not move.judgment_id else ""
         yield event(move.at, who, what, move.label, queue, state=STATES[move.to_stage])

@@ -75,7 +75,7 @@ def usual_languages(task: Task, annotator: Annotator) -> list[str]:
 
 def event_text(move: Transition) -> str:
     """Return a description of a move and, if the unit went to a queue, of the readers who receive it."""
-    event = EVENTS.get(move.event) or _(stages.happened(move.from_stage, move.event, move.to_stage))
+    event = EVENTS.get(move.event) or _(stages.describe_move(move.from_stage, move.event, move.to_stage))
     if move.to_stage != stages.QUEUED:
         return str(event)
     values = {"event": event, "language": label_name(move.language), "number": move.round}

@@ -1,11 +1,11 @@
 """Models that estimate true labels and annotator errors jointly: Dawid-Skene, one-coin, MACE and GLAD.
 
-The models give a second opinion and never replace the majority. quality/agreement_statistics.py decides where to show
-their results.
+Their labels are a second opinion and never replace the majority. quality/agreement_statistics.py decides where to show
+them.
 
 In all of them except GLAD, an answer depends only on the annotator and on the true label. Let n_aul be the number of
-answers l of annotator a on unit u, p_k the share of units with true label k, and c_akl the probability that a answers l
-on such a unit. Then
+times that annotator a gives answer l on unit u, p_k the share of units with true label k, and c_akl the probability
+that a answers l on such a unit. Then
 
     likelihood = product over u of sum over k of p_k product over a, l of c_akl^n_aul
 
@@ -25,33 +25,33 @@ from annotate.core.aggregation.answer_table import Answers, Floats, Ints
 from annotate.core.estimation.proportions import SLACK
 from annotate.core.estimation.resampling import generator
 
-# Starts are made in batches of BATCH. There are no further batches once FURTHER starts in a row have raised the best
-# log-likelihood by no more than GAIN, or after MOST starts. If FURTHER starts would have to process more than BREADTH
-# numbers in a round (answers times labels, or probabilities), there is a single batch of as many starts as fit, but at
-# least FEWEST.
-BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
-FEWEST, BREADTH = 2, 3_000_000
-SHAPE = 0.5  # shape of the gamma distribution of annotator weights in a start
+# EM runs from batches of BATCH starts. It ends after MAX_STARTS starts, or once PATIENCE starts in a row haven't raised
+# the best log-likelihood by more than MIN_GAIN. If PATIENCE starts would process more than MAX_NUMBERS numbers per
+# round (answers times labels, or probabilities), there is a single batch of as many starts as fit, but at least
+# MIN_STARTS.
+BATCH, PATIENCE, MAX_STARTS, MIN_GAIN = 24, 48, 240, 0.01
+MIN_STARTS, MAX_NUMBERS = 2, 3_000_000
+SHAPE = 0.5  # shape of the gamma distribution of the annotators' weights in a start
 NOISE = 0.1
-# The starts cycle through these initial heats. The heat then rises to 1 in STEPS steps, with PER_STEP rounds at each
-# step.
-HEATS = (1.0, 0.8, 0.65, 0.5)
+# The starts cycle through these initial inverse temperatures (beta). Beta then rises to 1 in STEPS steps, with PER_STEP
+# rounds per step.
+BETAS = (1.0, 0.8, 0.65, 0.5)
 STEPS, PER_STEP = 8, 8
-# Then, for each pair (share, rounds), the best starts continue: this share of them, for this number of rounds. Finally,
-# the best start continues until it converges.
+# Then, for each (share, rounds) pair, the best `share` of the batch's starts continues for `rounds` rounds. Finally,
+# only the best start of all batches continues, until it converges.
 TRIALS = ((1.0, 30), (0.25, 100))
-CONVERGED = 1e-9
-LONGEST = 10_000
-# How many numbers an E step processes at once, so that they fit in the processor cache.
+TOLERANCE = 1e-9
+MAX_ROUNDS = 10_000
+# How many numbers an E step processes at once, so that they fit into the processor cache.
 BLOCK = 2**17
-# Two maxima count as the same if their posteriors differ by less than this on average.
-ALIKE = 0.01
+# Two maxima count as the same if, averaged over units, their posteriors differ by less than this.
+SAME_MAXIMUM = 0.01
 
 
 class Table(NamedTuple):
-    """The answers, as EM reads them.
+    """The answers as a sparse table.
 
-    rows: how often each annotator gave each answer to each unit, a sparse array (U, A times L); scipy has no types.
+    rows: how often each annotator gave each answer on each unit, a sparse array (U, A times L); scipy has no types.
     number: number of units that each row represents, (U, 1).
     """
 
@@ -66,7 +66,7 @@ Point = tuple[Floats, Floats]  # the parameters p, (S, K), and c, (A, L, S, K)
 class Model:
     """A model of the annotators.
 
-    chances: function that returns c, given the expected counts of answers and the previous c. All three are arrays by
+    chances: function that computes c from the expected answer counts and the previous c. All three are arrays by
         annotator, answer, start and true label, (A, L, S, K).
     uniform: whether p is fixed at 1/K instead of estimated.
     """
@@ -83,7 +83,7 @@ class Fit:
     confusion: probability of each answer by annotator and true label, (A, K, K).
     prior: share of units with each true label, (K,).
     likelihood: log-likelihood of prior and confusion.
-    rounds: number of EM rounds with which the best start ended.
+    rounds: number of EM rounds in the last run of the best start.
     converged: whether EM converged within these rounds.
     """
 
@@ -96,14 +96,14 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Climb:
+class EMState:
     """The state of EM for each of S starts.
 
     posterior: posterior probability of each true label, by unit and start, (U, S, K).
     prior: p, (S, K).
     chances: c, (A, L, S, K).
     likelihood: log-likelihood, (S,).
-    rounds: number of EM rounds in the last call.
+    rounds: number of EM rounds in the last run.
     converged: whether EM converged within these rounds.
     """
 
@@ -114,10 +114,10 @@ class Climb:
     rounds: int = 0
     converged: bool = False
 
-    def of(self, starts: list[int]) -> "Climb":
-        """Return the state of the selected starts."""
-        return Climb(
-            # The result is contiguous in memory. Otherwise, every multiplication would copy it.
+    def of(self, starts: list[int]) -> "EMState":
+        """Return the state of some of the starts."""
+        return EMState(
+            # np.take returns a contiguous array. Otherwise, every multiplication would copy it.
             np.take(self.posterior, starts, axis=1),
             self.prior[starts],
             self.chances[:, :, starts],
@@ -127,64 +127,64 @@ class Climb:
         )
 
     def best(self) -> Fit:
-        """Return the fit of the first start. This is the best one, because the starts are sorted."""
+        """Return the fit of the best start. The starts must be sorted, best first."""
         confusion = self.chances[:, :, 0].transpose(0, 2, 1)
         likelihood = float(self.likelihood[0])
         return Fit(self.posterior[:, 0], confusion, self.prior[0], likelihood, self.rounds, self.converged)
 
 
-def maxima(answers: Answers, model: Model, *, seed: str = "") -> Climb:
+def maxima(answers: Answers, model: Model, *, seed: str = "") -> EMState:
     """Find the distinct maxima of the likelihood, best first.
 
-    The first starts use the vote shares as the initial posterior, one at each heat. The other starts weight the
-    annotators' votes. The weights are drawn again for each start, from a gamma distribution that gives most of the
-    weight to a few annotators. Every second start also gets noise. At heat h < 1, the E step raises the likelihood
-    terms to the power h, so that no label is ruled out early. The heat rises to 1 in steps (Ueda and Nakano 1998,
-    Deterministic Annealing EM Algorithm, Neural Networks 11(2)).
+    The first starts use the vote shares as the initial posterior, with one start per beta. The other starts weight the
+    annotators' votes. Each start draws its weights from a gamma distribution that gives most of the weight to a few
+    annotators. Every second of these starts also adds noise. If beta < 1, the E step raises the likelihood terms to the
+    power beta, so that no label is ruled out early. Beta rises to 1 in steps (Ueda and Nakano 1998, Deterministic
+    Annealing EM Algorithm, Neural Networks 11(2)).
 
-    The best start continues until three rounds add less than CONVERGED per answer to the log-likelihood, or for
-    LONGEST rounds. The other starts do not continue, because they are close to their maxima by then.
+    The best start continues until three rounds change the log-likelihood by at most TOLERANCE per answer, or for
+    MAX_ROUNDS rounds. The other starts stop before, because they are close to their maxima by then.
 
-    The result does not depend on the names of labels or the number of cores. It does depend on the order of the
+    The result doesn't depend on the names of labels or the number of cores, but it does depend on the order of the
     answers.
     """
     if not answers.units:
-        return replace(next(_batches(answers, seed))[0].of([0]), converged=True)
-    return _distinct(_named(_climbed(answers, model, seed), _votes(answers)))
+        return replace(next(_draw_batches(answers, seed))[0].of([0]), converged=True)
+    return _drop_duplicates(_align_labels(_run_starts(answers, model, seed), _votes(answers)))
 
 
-def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
+def _run_starts(answers: Answers, model: Model, seed: str) -> EMState:
     """Return the final state of each start, best first."""
-    enough = CONVERGED * len(answers.unit)
-    kind = _kinds(answers)
-    _, first, number = np.unique(kind, return_index=True, return_counts=True)
+    tolerance = TOLERANCE * len(answers.unit)
+    pattern = _answer_patterns(answers)
+    _, first, number = np.unique(pattern, return_index=True, return_counts=True)
     table = Table(_table(answers).rows[first], number[:, None])
-    climbs: list[Climb] = []
-    greatest, since = -np.inf, 0
-    for now, heat in _batches(answers, seed):
-        now = replace(now, posterior=now.posterior[first])
+    states: list[EMState] = []
+    best_so_far, without_gain = -np.inf, 0
+    for state, beta in _draw_batches(answers, seed):
+        state = replace(state, posterior=state.posterior[first])
         for step in range(STEPS):
-            now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
+            state = _run_em(table, model, state, PER_STEP, tolerance, beta ** (1 - step / STEPS))
         for share, rounds in TRIALS:
-            survivors = max(1, round(share * len(heat)))
-            order = _best_first(now)
-            climbs.append(now.of(order[survivors:]))
-            now = _climb(table, model, now.of(order[:survivors]), rounds, enough)
-        climbs.append(now)
-        top = float(now.likelihood.max())
-        since = 0 if top > greatest + GAIN else since + len(heat)
-        greatest = max(greatest, top)
-        if since >= FURTHER:
+            survivors = max(1, round(share * len(beta)))
+            order = _best_first(state)
+            states.append(state.of(order[survivors:]))
+            state = _run_em(table, model, state.of(order[:survivors]), rounds, tolerance)
+        states.append(state)
+        top = float(state.likelihood.max())
+        without_gain = 0 if top > best_so_far + MIN_GAIN else without_gain + len(beta)
+        best_so_far = max(best_so_far, top)
+        if without_gain >= PATIENCE:
             break
-    whole = _joined(climbs)
-    order = _best_first(whole)
-    best = _climb(table, model, whole.of(order[:1]), LONGEST, enough)
-    ended = _joined([best, whole.of(order[1:])])
-    return replace(ended, posterior=ended.posterior[kind])
+    combined = _concatenate(states)
+    order = _best_first(combined)
+    best = _run_em(table, model, combined.of(order[:1]), MAX_ROUNDS, tolerance)
+    final = _concatenate([best, combined.of(order[1:])])
+    return replace(final, posterior=final.posterior[pattern])
 
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
-    """Return how often annotator a is expected to answer l on units with true label k, (A, L, S, K)."""
+    """Return the expected number of answers l of annotator a on units with true label k, (A, L, S, K)."""
     return _answer_counts(_table(answers), posterior)
 
 
@@ -194,9 +194,9 @@ def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
     prior: p, (S, K).
     chances: c, (A, L, S, K).
     """
-    made = np.empty((len(answers.units), *prior.shape))
-    _expect(_table(answers), prior, chances, None, into=made)
-    return made
+    posterior = np.empty((len(answers.units), *prior.shape))
+    _expect(_table(answers), prior, chances, None, into=posterior)
+    return posterior
 
 
 def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
@@ -216,31 +216,32 @@ def _table(answers: Answers) -> Table:
     return Table(rows, np.ones((len(answers.units), 1), dtype=np.int64))
 
 
-def _kinds(answers: Answers) -> Ints:
-    """Return the kind of each unit, (U,). Units are of one kind if the same annotators gave them the same answers.
+def _answer_patterns(answers: Answers) -> Ints:
+    """Return the index of each unit's answer pattern, (U,): the answers that it has, and the annotators who gave them.
 
-    Their posteriors are equal in each round, so EM computes only one. If starts add noise, each unit is its own kind.
+    Units with the same pattern have the same posterior in each round, so EM computes it only once. If starts add noise,
+    each unit has its own pattern.
     """
-    if _starts(answers)[1] > len(HEATS):
+    if _batch_size(answers)[1] > len(BETAS):
         return np.arange(len(answers.units))
     answer = answers.annotator * len(answers.labels) + answers.label
     order = np.lexsort((answer, answers.unit))
     ends = np.searchsorted(answers.unit[order], np.arange(len(answers.units) + 1)) * answer.itemsize
-    content, kinds = answer[order].tobytes(), dict[bytes, int]()
-    return np.array([kinds.setdefault(content[start:end], len(kinds)) for start, end in pairwise(ends.tolist())])
+    content, numbers = answer[order].tobytes(), dict[bytes, int]()
+    return np.array([numbers.setdefault(content[start:end], len(numbers)) for start, end in pairwise(ends.tolist())])
 
 
-def _starts(answers: Answers) -> tuple[int, int]:
-    """Return the number of starts in a batch, and the largest number of starts."""
+def _batch_size(answers: Answers) -> tuple[int, int]:
+    """Return the number of starts in a batch, and the maximum number of starts."""
     size = len(answers.labels)
-    allowed = BREADTH // max(1, size * max(len(answers.unit), len(answers.annotators) * size))
-    return (BATCH, MOST) if allowed >= FURTHER else (max(FEWEST, allowed),) * 2
+    allowed = MAX_NUMBERS // max(1, size * max(len(answers.unit), len(answers.annotators) * size))
+    return (BATCH, MAX_STARTS) if allowed >= PATIENCE else (max(MIN_STARTS, allowed),) * 2
 
 
-def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
-    """Yield the starts in batches, with the heat of each start."""
+def _draw_batches(answers: Answers, seed: str) -> Iterator[tuple[EMState, Floats]]:
+    """Yield batches of starts, with the beta of each start."""
     people, size = len(answers.annotators), len(answers.labels)
-    batch, most = _starts(answers)
+    batch, most = _batch_size(answers)
     drawing = generator(seed, "starts")
     half_right = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
     chances = np.broadcast_to(half_right, (people, size, batch, size))
@@ -248,15 +249,15 @@ def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
         posterior = np.empty((len(answers.units), batch, size))
         for place in range(batch):
             posterior[:, place] = _start(answers, drawing, first + place)
-        yield Climb(posterior, np.zeros((batch, size)), chances, np.zeros(batch)), np.resize(HEATS, batch)
+        yield EMState(posterior, np.zeros((batch, size)), chances, np.zeros(batch)), np.resize(BETAS, batch)
 
 
 def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
     """Return the initial posterior of one start, (U, K)."""
-    if number < len(HEATS):
+    if number < len(BETAS):
         return _votes(answers)
     weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
-    # A weight can underflow to 0, and this might happen to all annotators of a unit.
+    # Weights can underflow to 0, perhaps for all annotators of a unit.
     shares = _votes(answers, np.maximum(weights, SLACK)[answers.annotator])
     if number % 2:
         shares += drawing.uniform(0, NOISE, size=shares.shape)
@@ -264,39 +265,41 @@ def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Float
     return shares
 
 
-def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
-    """Run EM for up to `rounds` rounds. Stop early once no start's log-likelihood has changed by more than `enough`
-    over the last three rounds.
+def _run_em(
+    table: Table, model: Model, state: EMState, rounds: int, tolerance: float, beta: Floats | None = None
+) -> EMState:
+    """Run EM for up to `rounds` rounds.
 
-    Without `heat`, every third round takes an accelerated step. The posterior of `now` is overwritten rather than
-    copied, because it is large if there are millions of answers.
+    Check for convergence every three rounds, and stop once no start's log-likelihood has changed by more than
+    `tolerance` since the last check. Without `beta`, every third round takes an accelerated step. The posterior of
+    `state` is overwritten, because copying it would take much memory if there are millions of answers.
     """
-    posterior, size, units = now.posterior, now.prior.shape[1], int(table.number.sum())
-    prior, chances = now.prior, now.chances
+    posterior, size, units = state.posterior, state.prior.shape[1], int(table.number.sum())
+    prior, chances = state.prior, state.chances
     likelihood = last = np.full(len(prior), -np.inf)
-    made, converged, path = 0, False, list[Point]()
-    while made < rounds and not converged:
-        made += 1
-        of_all = posterior if len(posterior) == units else posterior * table.number[..., None]
-        prior = np.full_like(prior, 1 / size) if model.uniform else of_all.sum(axis=0) / units
-        chances = model.chances(_answer_counts(table, of_all), chances)
+    completed, converged, path = 0, False, list[Point]()
+    while completed < rounds and not converged:
+        completed += 1
+        weighted = posterior if len(posterior) == units else posterior * table.number[..., None]
+        prior = np.full_like(prior, 1 / size) if model.uniform else weighted.sum(axis=0) / units
+        chances = model.chances(_answer_counts(table, weighted), chances)
         path.append((prior, chances))
-        before, leaps = likelihood, heat is None and len(path) == 3
-        if leaps:
-            prior, chances = _leap(*path)
-        likelihood = _expect(table, prior, chances, heat, into=posterior)
-        if leaps and (short := likelihood < before).any():
-            prior = np.where(short[:, None], path[-1][0], prior)
-            chances = np.where(short[:, None], path[-1][1], chances)
-            likelihood = _expect(table, prior, chances, heat, into=posterior)
+        before, is_accelerated = likelihood, beta is None and len(path) == 3
+        if is_accelerated:
+            prior, chances = _extrapolate(*path)
+        likelihood = _expect(table, prior, chances, beta, into=posterior)
+        if is_accelerated and (worse := likelihood < before).any():
+            prior = np.where(worse[:, None], path[-1][0], prior)
+            chances = np.where(worse[:, None], path[-1][1], chances)
+            likelihood = _expect(table, prior, chances, beta, into=posterior)
         if len(path) == 3:
-            # With priors or smoothing, a round can also lower the likelihood.
-            converged = bool(np.abs(likelihood - last).max() <= enough)
+            # A round can also lower the likelihood of a model with priors.
+            converged = bool(np.abs(likelihood - last).max() <= tolerance)
             last, path = likelihood, []
-    return Climb(posterior, prior, chances, likelihood, made, converged)
+    return EMState(posterior, prior, chances, likelihood, completed, converged)
 
 
-def _leap(first: Point, second: Point, third: Point) -> Point:
+def _extrapolate(first: Point, second: Point, third: Point) -> Point:
     """Extrapolate from three rounds of EM, separately for each start.
 
     This is scheme S3 of SQUAREM (Varadhan and Roland 2008, Simple and Globally Convergent Methods for Accelerating the
@@ -307,24 +310,27 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
     length, turn = (np.sqrt(np.square(vector).sum(axis=(0, 1, 3))) for vector in (step, bend))
     far = np.maximum(1, np.divide(length, turn, out=np.ones_like(length), where=turn > 0))[:, None]
 
-    def ahead(a: Floats, b: Floats, c: Floats, axis: int) -> Floats:
-        made = np.maximum(a + 2 * far * (b - a) + far**2 * (c - 2 * b + a), c / 10)
-        sums = made.sum(axis=axis, keepdims=True)
-        scaled: Floats = made * np.divide(c.sum(axis=axis, keepdims=True), sums, out=np.ones_like(sums), where=sums > 0)
+    def project(a: Floats, b: Floats, c: Floats, axis: int) -> Floats:
+        raw = np.maximum(a + 2 * far * (b - a) + far**2 * (c - 2 * b + a), c / 10)
+        sums = raw.sum(axis=axis, keepdims=True)
+        scaled: Floats = raw * np.divide(c.sum(axis=axis, keepdims=True), sums, out=np.ones_like(sums), where=sums > 0)
         return scaled
 
-    return ahead(first[0], second[0], third[0], 1), ahead(first[1], second[1], third[1], 1)
+    return project(first[0], second[0], third[0], 1), project(first[1], second[1], third[1], 1)
 
 
 def _answer_counts(table: Table, posterior: Floats) -> Floats:
     units, starts, size = posterior.shape
-    # The table is sorted by unit, so its transpose reads memory contiguously.
-    made: Floats = (table.rows.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
-    return made
+    # The table is sorted by unit, so multiplying by its transpose accesses memory contiguously.
+    counts: Floats = (table.rows.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
+    return counts
 
 
-def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *, into: Floats) -> Floats:
-    """Run the E step: write the posterior into an array (U, S, K), and return the log-likelihood without heat, (S,)."""
+def _expect(table: Table, prior: Floats, chances: Floats, beta: Floats | None, *, into: Floats) -> Floats:
+    """Run the E step: write the posterior into an array, (U, S, K), and return the log-likelihood, (S,).
+
+    The log-likelihood is only correct without `beta`.
+    """
     people, size, starts, _ = chances.shape
     with np.errstate(divide="ignore"):  # log(0) is minus infinity, as intended
         log_chances, log_prior = np.log(chances).reshape(people * size, starts * size), np.log(prior)
@@ -334,9 +340,9 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
         block = into[first : first + units]
         block[:] = (table.rows[first : first + units] @ log_chances).reshape(block.shape)
         block += log_prior
-        if heat is not None:
-            block *= heat[:, None]
-        # This is always finite, because some label of the unit had a positive posterior, and c was computed from it.
+        if beta is not None:
+            block *= beta[:, None]
+        # The maximum is always finite: some label had a positive posterior on the unit, and c was computed from it.
         top = reduce(np.maximum, np.moveaxis(block, 2, 0))
         block -= top[..., None]
         np.exp(block, out=block)
@@ -346,17 +352,17 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
     return likelihood
 
 
-def _best_first(now: Climb) -> list[int]:
-    """Return the indices of the starts, sorted by likelihood, best first.
+def _best_first(state: EMState) -> list[int]:
+    """Return the indices of the starts, highest likelihood first.
 
-    Starts whose likelihoods only differ by rounding keep their order.
+    Starts whose likelihoods only differ by rounding errors keep their order.
     """
-    return sorted(range(len(now.likelihood)), key=lambda start: -round(float(now.likelihood[start]), 6))
+    return sorted(range(len(state.likelihood)), key=lambda start: -round(float(state.likelihood[start]), 6))
 
 
-def _joined(parts: Sequence[Climb]) -> Climb:
-    """Concatenate the starts of all parts. `rounds` and `converged` are those of the first part."""
-    return Climb(
+def _concatenate(parts: Sequence[EMState]) -> EMState:
+    """Concatenate the starts of all parts. `rounds` and `converged` come from the first part."""
+    return EMState(
         np.concatenate([part.posterior for part in parts], axis=1),
         np.concatenate([part.prior for part in parts]),
         np.concatenate([part.chances for part in parts], axis=2),
@@ -366,38 +372,38 @@ def _joined(parts: Sequence[Climb]) -> Climb:
     )
 
 
-def _named(made: Climb, votes: Floats) -> Climb:
-    """Permute the true labels of each start if they then agree better with the votes.
+def _align_labels(state: EMState, votes: Floats) -> EMState:
+    """Undo label switching: permute each start's true labels if they then agree better with the votes.
 
-    This is needed because permuting the true labels does not change the likelihood of the Dawid-Skene model.
+    Permuting the true labels doesn't change the likelihood of the Dawid-Skene model.
     """
-    for start in range(len(made.prior)):
-        agree = votes.T @ made.posterior[:, start]
+    for start in range(len(state.prior)):
+        agree = votes.T @ state.posterior[:, start]
         if (np.diagonal(agree) >= agree.max(axis=0)).all():
-            continue  # no names agree better, and scipy.optimize takes long to load
-        name, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
-        if agree[name, label].sum() > np.trace(agree) + SLACK * len(votes):
-            made.posterior[:, start] = made.posterior[:, start, label]
-            made.prior[start] = made.prior[start, label]
-            made.chances[:, :, start] = made.chances[:, :, start, label]
-    return made
+            continue  # no permutation agrees better, and scipy.optimize takes long to load
+        voted, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
+        if agree[voted, label].sum() > np.trace(agree) + SLACK * len(votes):
+            state.posterior[:, start] = state.posterior[:, start, label]
+            state.prior[start] = state.prior[start, label]
+            state.chances[:, :, start] = state.chances[:, :, start, label]
+    return state
 
 
-def _distinct(climb: Climb) -> Climb:
+def _drop_duplicates(state: EMState) -> EMState:
     """Drop each maximum that has nearly the same posterior as an earlier maximum."""
     distinct: list[int] = []
-    for start in range(len(climb.prior)):
-        apart = (np.abs(climb.posterior[:, start] - climb.posterior[:, other]).max(axis=1).mean() for other in distinct)
-        if all(difference >= ALIKE for difference in apart):
+    for start in range(len(state.prior)):
+        apart = (np.abs(state.posterior[:, start] - state.posterior[:, other]).max(axis=1).mean() for other in distinct)
+        if all(difference >= SAME_MAXIMUM for difference in apart):
             distinct.append(start)
-    return climb.of(distinct)
+    return state.of(distinct)
 
 
 # --- The Dawid-Skene model
 
 
-# Number of answers that are added for each annotator and true label to compute posteriors. They are spread evenly over
-# the labels (Perks 1947, Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
+# Pseudocount per annotator and true label for smoothed posteriors, spread evenly over the labels (Perks 1947, Some
+# Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
 SMOOTHING = 1.0
 
 
@@ -411,30 +417,30 @@ def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1)). It is possible that none of the starts, which `maxima` describes, leads to the global maximum.
+    Statistics 28(1)). `maxima` describes the starts. None of them is guaranteed to lead to the global maximum.
 
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
-    an error that was not observed would otherwise count as impossible: each c_akl gets SMOOTHING / K additional
-    answers, where K is the number of labels in use. Posteriors are also averaged over all maxima with equal weight.
-    With few answers, weights by likelihood would prefer maxima that fit chance errors.
-    docs/explanation/agreement.md reports the effect of smoothing and averaging.
+    an error that was not observed would otherwise count as impossible: each c_akl gets a pseudocount of SMOOTHING / K,
+    where K is the number of labels in use. Posteriors are also averaged over all maxima with equal weights. With few
+    answers, weights by likelihood would favour maxima that overfit. docs/explanation/agreement.md reports the effect of
+    smoothing and averaging.
 
     The posteriors are not calibrated, because the model assumes that annotators err independently, even on the same
     unit. If the data do not distinguish some labels, their posteriors tie; `answer_table.winners` returns all labels
-    that tie. If an annotator has several answers on one unit, they count as separate observations.
+    that tie. If an annotator has several answers on a unit, they count as separate observations.
 
     seed: seed of the starts.
     """
     if not answers.units:
         return maxima(answers, MODEL).best()
-    # Labels that nobody gave are excluded as true labels. If there are a hundred languages, this removes most of them.
+    # Labels that nobody chose are excluded as true labels. In a task with a hundred languages, these are most labels.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
-    climb = maxima(fewer, MODEL, seed=seed)
-    counts = expected(fewer, climb.posterior)
+    state = maxima(fewer, MODEL, seed=seed)
+    counts = expected(fewer, state.posterior)
     smoothed = _confusion(counts + SMOOTHING / used.size, counts)
-    posteriors = posterior_of(fewer, climb.prior, smoothed)
-    best = replace(climb.best(), posterior=posteriors.mean(axis=1))
+    posteriors = posterior_of(fewer, state.prior, smoothed)
+    best = replace(state.best(), posterior=posteriors.mean(axis=1))
     size, people = len(answers.labels), len(answers.annotators)
     posterior, confusion = np.zeros((len(answers.units), size)), np.zeros((people, size, size))
     prior = np.zeros(size)
@@ -478,7 +484,7 @@ def _one_coin_chances(counts: Floats, before: Floats) -> Floats:
     return chances
 
 
-# --- MACE: an annotator either knows a unit's label, or guesses without regard to the unit.
+# --- MACE: annotators either know a unit's label, or guess regardless of the unit.
 
 
 KNOWING, HABIT = 0.5, 10.0  # the authors' symmetric Beta and Dirichlet priors
@@ -487,19 +493,18 @@ KNOWING, HABIT = 0.5, 10.0  # the authors' symmetric Beta and Dirichlet priors
 def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
     """Fit MACE by variational EM.
 
-    Annotator a knows the label with probability t_a, and otherwise answers l with probability x_al. All labels are
-    equally likely to be the truth:
+    Annotator a knows the label with probability t_a, and otherwise answers l with probability x_al. The prior over true
+    labels is uniform:
 
         c_akl = t_a [k = l] + (1 - t_a) x_al,   p_k = 1 / K
 
-    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). Of the answers k that
-    a gave on units with true label k, a knew a share t_a / c_akk and guessed the rest. All other answers of a are
-    guesses.
+    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). When a
+    answers k on a unit with true label k, a knew the label with probability t_a / c_akk. All other answers are guesses.
 
     t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label, as
     exp(digamma(n + prior)) / exp(digamma(s)), where s is the sum of n + prior. These weights add up to less than 1, and
-    so does each row of the confusion. The likelihood is computed with the same weights. The authors also use it to
-    choose among starts.
+    so does each row of the confusion. The likelihood is computed with the same weights, and the authors also choose
+    among starts by it.
 
     seed: seed of the starts.
     """
@@ -508,8 +513,8 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
 
 def _mace_chances(counts: Floats, before: Floats) -> Floats:
     label = np.arange(counts.shape[1])
-    # If the answer differs from the true label, it is a guess, and its probability does not depend on the true label.
-    # The next label therefore represents all true labels for which the answer is wrong.
+    # A wrong answer is a guess, so its probability is the same for all true labels that make it wrong. The next label
+    # stands for all of them.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
     informed = np.maximum(0, np.einsum("alsl->als", counts) * (1 - unknown / np.einsum("alsl->als", before)))
     habits = counts.sum(axis=3) - informed
@@ -527,18 +532,17 @@ def _weights(numbers: Floats, prior: float) -> Floats:
 
 # --- GLAD: the probability of a right answer depends on the annotator's ability and the unit's ease.
 #
-# GLAD is used to show which units are hard. The accuracy of its labels is only measured where true labels are
-# available.
+# We use GLAD to find hard units. Its labels are only evaluated where true labels are available.
 
 
 MEAN = 1.0  # prior mean of ability and of log ease; their standard deviation is 1
-GLAD_ROUNDS, CLOSE = 1000, 1e-8  # maximum number of EM rounds, and the gain per answer below which EM stops
+GLAD_ROUNDS, GLAD_TOLERANCE = 1000, 1e-8  # maximum EM rounds, and the gain per answer below which EM stops
 NEWTON_STEPS = 3  # Newton steps per M step
 
 
 @dataclass(frozen=True)
 class GladFit:
-    """Fitted GLAD model.
+    """A fitted GLAD model.
 
     posterior: posterior probability of each true label, by unit, (U, K).
     ability: ability of each annotator, (A,).
@@ -559,8 +563,7 @@ class GladFit:
 def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
     """Fit GLAD by EM.
 
-    Let x_a be the ability of annotator a, and y_u the ease of unit u. All labels are equally likely to be the truth,
-    and
+    Let x_a be the ability of annotator a, and y_u the ease of unit u. The prior over true labels is uniform, and
 
         probability that a is right on u = 1 / (1 + exp(-x_a y_u)),   all wrong labels equally likely
 
@@ -568,7 +571,7 @@ def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
     Labelers of Unknown Expertise, NIPS 22). As in that article, x_a and log y_u have normal priors with mean and
     variance 1, and EM starts from their means.
 
-    seed: not used, because nothing is random. It is accepted so that all models have the same signature.
+    seed: not used, because the fit is deterministic; accepted so that all models have the same signature.
     """
     units, people, size = len(answers.units), len(answers.annotators), len(answers.labels)
     parameters = np.full(people + units, MEAN)
@@ -579,14 +582,14 @@ def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
         parameters = _glad_step(answers, posterior[answers.unit, answers.label], parameters)
         before = objective
         posterior, objective = _glad_posterior(answers, parameters)
-        converged = abs(objective - before) <= CLOSE * len(answers.unit)
+        converged = abs(objective - before) <= GLAD_TOLERANCE * len(answers.unit)
     return GladFit(
         posterior.reshape(units, size), parameters[:people], np.exp(parameters[people:]), objective, rounds, converged
     )
 
 
 def _glad_posterior(answers: Answers, parameters: Floats) -> tuple[Floats, float]:
-    """Return the posterior of each unit's true label (U, K), and the objective.
+    """Return the posterior of each unit's true label, (U, K), and the objective.
 
     parameters: the abilities of all annotators, followed by the log ease of all units, (A + U,).
     """
@@ -602,7 +605,7 @@ def _glad_posterior(answers: Answers, parameters: Floats) -> tuple[Floats, float
 
 
 def _glad_step(answers: Answers, right: Floats, parameters: Floats) -> Floats:
-    """Raise the expected objective by Newton steps, which alternate between abilities and log ease.
+    """Increase the expected objective by Newton steps that alternate between abilities and log ease.
 
     right: probability that each answer is right.
     parameters: see `_glad_posterior`.

@@ -1,4 +1,4 @@
-"""Answers as arrays of indices, and rules that decide a unit's label from its answers."""
+"""Answers as arrays of indices, and the rules that aggregate a unit's answers into its label."""
 
 from array import array
 from collections import Counter
@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Answers:
-    """Which annotator gave which answer to which unit.
+    """All annotators' answers, as arrays of indices.
 
     An annotator may have several answers on a unit. All of them count.
 
@@ -43,14 +43,14 @@ def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[st
     """Build Answers from rows. Units and annotators are in order of first appearance.
 
     rows: (unit, annotator, label) tuples, one for each answer.
-    labels: all possible labels. Grades must be in their order.
+    labels: all possible labels. Grades must be in order.
 
     Raise ValueError for an answer that is not a label.
     """
     place = {label: number for number, label in enumerate(labels)}
     units: dict[Hashable, int] = {}
     annotators: dict[Hashable, int] = {}
-    numbers = array("q")  # a list would take ten times the memory
+    numbers = array("q")  # a list would need ten times the memory
     for unit, annotator, label in rows:
         if label not in place:
             raise ValueError(f"{label!r} is not one of the labels {', '.join(labels)}.")
@@ -62,7 +62,7 @@ def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[st
 
 
 def winners(weights: Ints | Floats) -> Bools:
-    """Return which labels have the largest weight on each unit, (U, K). If labels tie, all of them win.
+    """Return whether each label has the largest weight on each unit, (U, K). If labels tie, all of them win.
 
     weights: number of votes, or posterior probability, by unit and label, (U, K).
     """
@@ -85,24 +85,24 @@ def credit(weights: Ints | Floats, truth: Ints) -> Floats:
     return right
 
 
-# --- Rules that decide the label of a unit from its answers, or how many more answers it needs.
+# --- Rules that decide a unit's label from its answers, or how many more answers it needs.
 
 
 def needed(people: int) -> int:
-    """Return how many of `people` annotators must agree, which is more than half of them."""
+    """Return how many of `people` annotators must agree: the smallest number that is more than half."""
     return people // 2 + 1
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
-    """Return the answer given by more than half of the people asked, or None.
+    """Return the answer given by more than half of the annotators, or None.
 
-    If one person was asked, their answer is the label. If three people were asked, two must agree ("We only keep the
-    samples with two or three labeler have same label", XGLUE, Liang et al. 2020). If all three differed and more people
-    were asked, two equal answers still suffice, unless as many people agree on another answer.
+    If one annotator was asked, their answer is the label. If three were asked, two must agree ("We only keep the
+    samples with two or three labeler have same label", XGLUE, Liang et al. 2020). If all three differed and more
+    annotators were asked, two equal answers still suffice, unless as many annotators agree on another answer.
 
     answers: one label per annotator, in any order.
-    order: not used; all rules accept the order of the grades.
-    people: number of people asked at first; by default, the number of answers.
+    order: not used; accepted because all rules take the order of the grades.
+    people: number of annotators asked at first; by default, the number of answers.
     """
     counts = Counter(answers).most_common(2)
     if not counts:
@@ -115,7 +115,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
 def median(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
     """Return the median grade, or None if there are no answers.
 
-    If the number of answers is even, this is the worse of the two middle grades.
+    If the number of answers is even, the result is the worse of the two middle grades.
 
     order: all grades, best first.
 
@@ -129,20 +129,21 @@ Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 
 
 def at_first(people: int, *, stop_early: bool) -> int:
-    """Return how many people to ask at first, if up to this many may be asked.
+    """Return how many annotators to ask at first.
 
-    With `stop_early`, this is the smallest number of people who can decide the unit.
+    people: number of annotators who may be asked.
+    stop_early: whether to ask only the smallest number of annotators who can decide the unit.
     """
     return needed(people) if stop_early else people
 
 
 def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], people: int) -> str | int | None:
-    """Return the label of a unit, or the new number of answers that it needs, or None if it has no label.
+    """Return a unit's label, the new number of answers that it needs, or None if its answers determine no label.
 
-    Call this once the unit has all the answers that it needs. If these do not decide it and fewer than `people` have
-    answered, one more answer is needed.
+    Call this once the unit has all the answers needed so far. If they don't decide the label and there are fewer than
+    `people` answers, the unit needs one more.
 
-    aggregate: rule that decides the unit if `people` or more have answered.
+    aggregate: rule that decides the label once there are `people` or more answers.
     order: all grades, best first.
     """
     number = len(answers)

@@ -2,9 +2,9 @@
 
 There is a test set, a dev set, and train sets of several sizes, each contained in the next larger one (Schwenk and Li
 2018, A Corpus for Multilingual Document Classification in Eight Languages, section 2.2). In the lists that the authors
-published, classes are only balanced on average. Here they are balanced exactly. In addition, neither a document nor a
-group of documents that belong together is in more than one of test, dev and train, even across languages.
-`distinct_documents` defines which texts are the same document.
+published, classes are only balanced on average. Here they are balanced exactly. In addition, test, dev and train never
+share a document, or two documents of the same group, even across languages. `distinct_documents` defines which texts
+are duplicates.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ class BalanceError(ValueError):
 class Document(NamedTuple):
     """A document of one class.
 
-    apart: values of the fields that test, dev and train must not share, in the order of the fields.
+    apart: one value for each field whose values test, dev and train must not share.
     """
 
     id: str
@@ -34,17 +34,17 @@ class Document(NamedTuple):
 
 
 def part_of(name: str) -> str:
-    """Return the part (test, dev or train) that a set belongs to. For example, the set train.1000 belongs to train."""
+    """Return the part (test, dev or train) of a set. For example, the set train.1000 is in train."""
     return name.partition(".")[0]
 
 
 def place_of(name: str) -> tuple[int, int]:
-    """Return the key that sorts sets into the order in which they are filled: test, dev, then train by size."""
+    """Return a sort key for the order in which sets are filled: test, dev, then the train sets by size."""
     return (TEST, DEV, TRAIN).index(part_of(name)), int(name.partition(".")[2] or 0)
 
 
 class Sizes(NamedTuple):
-    """The number of documents in each set, which is the same for every language; 0 for no set.
+    """The number of documents in each set, per language; 0 for no set.
 
     train: sizes of the train sets, ascending. Each train set is contained in the next one.
     """
@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
     train: tuple[int, ...]
 
     def all(self) -> dict[str, int]:
-        """Return the size of each set, in the order in which they are filled."""
+        """Return the size of each set, in the order in which the sets are filled."""
         return {TEST: self.test, DEV: self.dev} | {f"{TRAIN}.{size}": size for size in self.train}
 
     def apart(self) -> dict[str, int]:
@@ -63,10 +63,10 @@ class Sizes(NamedTuple):
         return {name: size for name, size in ((TEST, self.test), (DEV, self.dev), (TRAIN, largest)) if size}
 
 
-class Short(NamedTuple):
-    """A class that has fewer documents in a set than requested.
+class Shortage(NamedTuple):
+    """A class with fewer documents in a set than requested.
 
-    requested, available: the requested number of documents, and the available number.
+    requested, available: numbers of documents.
     """
 
     language: str
@@ -76,23 +76,23 @@ class Short(NamedTuple):
     available: int
 
 
-class Balanced(NamedTuple):
+class BalancedSets(NamedTuple):
     """The balanced sets of all languages.
 
     sets: mapping from language and set to document ids in random order.
-    short: classes that have fewer documents than requested.
+    short: classes with fewer documents than requested.
     """
 
     sets: dict[str, dict[str, list[str]]]
-    short: list[Short]
+    short: list[Shortage]
 
 
 class Merged(NamedTuple):
     """Documents without duplicates.
 
     documents: the remaining documents. Within a language, their texts are distinct.
-    equal: number of duplicates that were removed, by language.
-    differing: number of documents that were removed because the same text has several classes, by language.
+    equal: number of duplicates removed, by language.
+    differing: number of documents removed because the same text has several classes, by language.
     """
 
     documents: list[Document]
@@ -114,29 +114,29 @@ def distinct_documents(documents: Iterable[Document], *, seed: str) -> Merged:
             merged.differing[language] += len(alike)
         else:
             merged.equal[language] += len(alike) - 1
-            merged.documents.append(min(alike, key=lambda document: _turn(seed, "text", document.id)))
+            merged.documents.append(min(alike, key=lambda document: _sort_key(seed, "text", document.id)))
     return merged
 
 
 def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
     """Raise BalanceError if the sizes cannot be balanced.
 
-    There must be two classes or more and at least one set. Each size must be divisible by the number of classes, and
-    the train sizes must be ascending.
+    There must be at least two classes and one set, each size must be divisible by the number of classes, and the train
+    sizes must be ascending.
     """
     if len(classes) < 2:
         raise BalanceError(f"Balanced sets require at least two classes, but the number of classes is {len(classes)}.")
     if not any(sizes.all().values()):
         raise BalanceError("No set was requested. Specify a size for test, dev or train.")
     for name, size in sizes.all().items():
-        _check_shared(name, size, classes)
+        _check_divisible(name, size, classes)
     if any(first >= second for first, second in pairwise(sizes.train)):
         raise BalanceError(
             "The sizes of train must increase, as in 1000 2000 5000, because each train set contains the previous one."
         )
 
 
-def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
+def _check_divisible(name: str, size: int, classes: Collection[str]) -> None:
     if size % len(classes):
         below = size - size % len(classes)
         offered = " or ".join(f"{number:,}" for number in (below, below + len(classes)) if number)
@@ -147,31 +147,32 @@ def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
 
 def balanced(
     documents: Sequence[Document], classes: Sequence[str], sizes: Sizes, *, seed: str, fill: Collection[str] = ()
-) -> Balanced:
+) -> BalancedSets:
     """Build the balanced sets of each language. The result does not depend on the order of the documents.
 
     Documents that share a value of `apart` form a group, which may have documents in several languages. The groups are
     processed in random order. Each group is assigned to the part (test, dev or train) that can still use the most of
-    its documents. Documents that the part does not need are in no set.
+    its documents. Documents that the part doesn't need are left out.
 
-    documents: documents with distinct texts, each of one of the classes.
-    classes: the classes.
-    sizes: the size of each set.
+    documents: documents with distinct texts; each has one of the classes.
+    classes: all classes.
+    sizes: size of each set.
     seed: seed of the draw.
     fill: parts (test, dev or train) whose sets may be smaller than requested. All other sets have exactly the requested
         size.
 
-    Raise BalanceError if a set cannot be filled. If test is not in `fill`, also raise it if a set has no document of a
-    class.
+    Raise BalanceError if a set cannot be filled or, unless test is in `fill`, if a set has no documents of a class.
     """
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
     available = Counter((document.language, document.label) for document in documents)
     per_class = {name: size // len(classes) for name, size in sizes.apart().items()}
     check_enough(available, languages, classes, sizes, fill)
-    taken = _shared_out(documents, {(language, label) for language in languages for label in classes}, per_class, seed)
+    taken = _assign_to_parts(
+        documents, {(language, label) for language in languages for label in classes}, per_class, seed
+    )
     sets: dict[str, dict[str, list[str]]] = {}
-    short: list[Short] = []
+    short: list[Shortage] = []
     for language in languages:
         sets[language] = {}
         for name, size in sizes.all().items():
@@ -182,21 +183,21 @@ def balanced(
             for label in classes:
                 ids = taken[part][language, label][:requested]
                 if len(ids) < requested:
-                    short.append(Short(language, name, label, requested, len(ids)))
+                    short.append(Shortage(language, name, label, requested, len(ids)))
                 chosen += ids
-            sets[language][name] = sorted(chosen, key=lambda key: _turn(seed, f"order {name}", key))
+            sets[language][name] = sorted(chosen, key=lambda key: _sort_key(seed, f"order {name}", key))
     lacking = [shortage for shortage in short if part_of(shortage.set) not in fill]
     if lacking:
         raise BalanceError(
-            f"{_listed(lacking)} Documents that belong together must be in the same part (test, dev or train), so "
+            f"{_describe(lacking)} Documents that belong together must be in the same part (test, dev or train), so "
             "not all of them fit. Specify smaller sets."
         )
     if none := [shortage for shortage in short if not shortage.available and TEST not in fill]:
         raise BalanceError(
-            f"{_listed(none)} The training set would contain no documents of the class. Specify smaller dev and test "
+            f"{_describe(none)} The training set would contain no documents of the class. Specify smaller dev and test "
             "sets, or remove the class."
         )
-    return Balanced(sets, short)
+    return BalancedSets(sets, short)
 
 
 def check_enough(
@@ -206,14 +207,14 @@ def check_enough(
     sizes: Sizes,
     fill: Collection[str] = (),
 ) -> None:
-    """Raise BalanceError if some class has too few documents in some language for all of its sets.
+    """Raise BalanceError if a class has too few documents in a language to fill its sets.
 
     available: number of documents by language and class.
     fill: see `balanced`. Sets of these parts need no minimum number of documents.
     """
     needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
     lacking = [
-        Short(language, "all sets", label, needed, available[language, label])
+        Shortage(language, "all sets", label, needed, available[language, label])
         for language in languages
         for label in classes
         if available[language, label] < needed
@@ -223,42 +224,42 @@ def check_enough(
     exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
     may_fill = not fill and all(available[shortage.language, shortage.label] > exact for shortage in lacking)
     instead = "Specify smaller sets" + (', allow smaller train sets (--sets "… fill")' if may_fill else "")
-    raise BalanceError(f"{_listed(lacking)} {instead}, or remove the class.")
+    raise BalanceError(f"{_describe(lacking)} {instead}, or remove the class.")
 
 
-SHOWN = 5  # maximum number of classes that an error message lists
+MAX_LISTED = 5  # maximum number of classes in an error message
 
 
-def _listed(lacking: Sequence[Short]) -> str:
+def _describe(lacking: Sequence[Shortage]) -> str:
     named = "; ".join(
         f"{shortage.language}, {shortage.label}: {shortage.available:,} available, {shortage.requested:,} needed"
-        for shortage in lacking[:SHOWN]
+        for shortage in lacking[:MAX_LISTED]
     )
-    more = f"; and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
+    more = f"; and {len(lacking) - MAX_LISTED} more" if len(lacking) > MAX_LISTED else ""
     return f"Too few documents of a class: {named}{more}."
 
 
 Cell = tuple[str, str]  # (language, class)
 
 
-def _shared_out(
+def _assign_to_parts(
     documents: Sequence[Document], cells: Collection[Cell], sizes: Mapping[str, int], seed: str
 ) -> dict[str, dict[Cell, list[str]]]:
-    """Assign documents to parts in random order, and return the ids for each part and cell in this order.
+    """Assign documents to parts in random order, and return the ids of each part and cell in this order.
 
-    sizes: number of documents that each part needs in every cell.
+    sizes: number of documents that each part needs per cell.
     """
     by_id = {document.id: document for document in documents}
     groups = [
-        sorted((by_id[row.id] for row in rows), key=lambda document: _turn(seed, "draw", document.id))
+        sorted((by_id[row.id] for row in rows), key=lambda document: _sort_key(seed, "draw", document.id))
         for rows in components(Row(document.id, document.language, document.apart) for document in documents)
     ]
     lacks = {part: dict.fromkeys(cells, number) for part, number in sizes.items()}
     taken: dict[str, dict[Cell, list[str]]] = {part: {cell: [] for cell in cells} for part in sizes}
-    for group in sorted(groups, key=lambda group: _turn(seed, "draw", group[0].id)):
+    for group in sorted(groups, key=lambda group: _sort_key(seed, "draw", group[0].id)):
         counts = Counter((document.language, document.label) for document in group)
         useful = {part: sum(min(number, lack[cell]) for cell, number in counts.items()) for part, lack in lacks.items()}
-        # If several parts are equal, `max` returns the first, so test is filled before dev, and dev before train.
+        # If parts tie, `max` returns the first, so test is filled before dev, and dev before train.
         part = max(useful, key=lambda name: useful[name])
         for document in group:
             cell = document.language, document.label
@@ -268,24 +269,24 @@ def _shared_out(
     return taken
 
 
-def _turn(seed: str, purpose: str, key: str) -> tuple[str, str]:
+def _sort_key(seed: str, purpose: str, key: str) -> tuple[str, str]:
     return lot(seed, purpose, key), key
 
 
 def joint(
-    balanced_sets: Balanced, labels: Mapping[str, str], classes: Sequence[str], number: int
+    balanced_sets: BalancedSets, labels: Mapping[str, str], classes: Sequence[str], number: int
 ) -> dict[str, dict[str, list[str]]]:
     """Select the documents for the joint sets, which contain documents of all languages.
 
-    The joint dev set has documents from the dev set of each language. The joint train set has documents from the
-    smallest train set with enough documents of each class.
+    The joint dev set takes documents from each language's dev set. The joint train set takes them from each language's
+    smallest train set that has enough documents of every class.
 
     labels: class of each document, by id.
     number: number of documents from each language in each joint set.
 
     Return ids by language and part (train or dev). Raise BalanceError if a language has too few documents.
     """
-    _check_shared("each language's part of the joint sets", number, classes)
+    _check_divisible("each language's part of the joint sets", number, classes)
     chosen: dict[str, dict[str, list[str]]] = {}
     for language, sets in balanced_sets.sets.items():
         chosen[language] = {}
@@ -293,13 +294,13 @@ def joint(
             candidates = {
                 name: _first(ids, labels, number // len(classes)) for name, ids in sets.items() if part_of(name) == part
             }
-            enough = [ids for ids in candidates.values() if len(ids) == number]
-            if not enough:
+            complete = [ids for ids in candidates.values() if len(ids) == number]
+            if not complete:
                 raise BalanceError(
                     f"No {part} set in {language} can provide {number:,} documents, in equal numbers per class, for "
                     f"the joint set. Request fewer documents, or a larger {part} set."
                 )
-            chosen[language][part] = enough[0]
+            chosen[language][part] = complete[0]
     return chosen
 
 
@@ -318,11 +319,11 @@ def _first(ids: Sequence[str], labels: Mapping[str, str], limit: int) -> list[st
 
 
 class Fault(NamedTuple):
-    """A fault in the published or exported lists of a language.
+    """A fault in a language's published or exported lists.
 
-    first, second: two sets that share ids, or a train set and the next larger one. If a set repeats ids, both are this
-        set.
-    ids: the affected ids. An id that a set repeats appears here once for each extra occurrence.
+    first, second: two sets that share ids, or a train set and the next larger one. Both are the same set if that set
+        repeats ids.
+    ids: the ids at fault. An id that a set repeats is listed once for each extra occurrence.
     """
 
     first: str
@@ -331,7 +332,7 @@ class Fault(NamedTuple):
 
 
 def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
-    """Yield the faults in the lists of one language.
+    """Yield the faults in one language's lists.
 
     An id is at fault if it is in more than one of test, dev and train, if a set repeats it, or if it is in a train set
     but not in the next larger one.

@@ -1,7 +1,7 @@
-"""Random draws that affect people or trust in the results, and the verification of their records.
+"""Random draws that annotators and managers must not be able to predict, and the verification of their records.
 
 A draw is verified by repeating it with the same functions and comparing the result with the record. All keys are
-public: ids of items, languages and pseudonyms. controls/ and work/ decide which units take part in each draw.
+public: item ids, languages and pseudonyms. controls/ and work/ decide which units take part in each draw.
 """
 
 import json
@@ -13,40 +13,43 @@ from typing import Any, NamedTuple
 
 from annotate.core.draws.hash_order import Lots, drawn, hit, place
 
-# --- Gold answers in a person's work
+# --- Gold items in an annotator's work
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that decides at which positions in a person's work a gold item comes.
+    """Return a function that decides whether a position in an annotator's work has a gold item.
 
     The work is divided into blocks of `size` units. Each block has one gold item, at a random position.
 
-    person: pseudonym.
+    person: the annotator's pseudonym.
     language: language of the queue.
     size: number of units per block.
 
-    The function takes the position of a unit among the person's units in the language, counted from 0.
+    The function takes a unit's position among the annotator's units in the language, starting at 0.
     """
     purpose = f"honeypot of {person} in {language}"
 
     @cache
-    def place_in(number: int) -> int:
-        return int(lots(purpose, str(number)), 16) % size
+    def place_in(block: int) -> int:
+        return int(lots(purpose, str(block)), 16) % size
 
-    return lambda place: place_in(place // size) == place % size
+    return lambda position: place_in(position // size) == position % size
 
 
 def scheduled(is_gold: Callable[[int], bool], places: int, size: int) -> int:
-    """Return how many of the first `places` units are gold items.
+    """Return how many of an annotator's first `places` units are gold items.
 
-    There is one in each complete block, and perhaps one in the incomplete block at the end.
+    Each complete block has one gold item. The incomplete block at the end may have one.
+
+    is_gold: result of `gold_places`.
+    size: number of units per block.
     """
     whole, rest = divmod(places, size)
     return whole + any(is_gold(place) for place in range(places - rest, places))
 
 
 def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
-    """Return gold items in the order in which a person gets them."""
+    """Return gold items in the order in which an annotator receives them."""
     listed = list(keys)
     return drawn(listed, len(listed), lots=lots, purpose=f"honeypots of {person}")
 
@@ -54,40 +57,40 @@ def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
 # --- Test questions and decoys
 
 
-def test_questions(lots: Lots, of: Sequence[str], frequencies: Mapping[str, int], count: int) -> list[str]:
-    """Draw the questions of a test from those that the person was asked least often, and return them in random order.
+def test_questions(lots: Lots, test: Sequence[str], frequencies: Mapping[str, int], count: int) -> list[str]:
+    """Draw the questions of a test, in random order, from those that the annotator was asked least often.
 
-    of: person, language and number of the test.
-    frequencies: for each question of the pool, how often the person was asked it.
+    test: the annotator's pseudonym, the language and the number of the test.
+    frequencies: for each question in the pool, how often the annotator has been asked it.
     count: number of questions.
     """
-    purpose = f"test of {' '.join(of)}"
+    purpose = f"test of {' '.join(test)}"
     taken = sorted(drawn(frequencies, len(frequencies), lots=lots, purpose=purpose), key=lambda key: frequencies[key])[
         :count
     ]
     return drawn(taken, len(taken), lots=lots, purpose=purpose)
 
 
-def decoys(lots: Lots, item: str, keys: Iterable[str], count: int) -> list[str]:
-    return drawn(keys, count, lots=lots, purpose=f"decoy {item}")
+def decoys(lots: Lots, language: str, keys: Iterable[str], count: int) -> list[str]:
+    return drawn(keys, count, lots=lots, purpose=f"decoy {language}")
 
 
-def drawn_before(lots: Lots, item: str, key: str, among: int) -> int:
-    """Return the position of a decoy, as the number of drawn posts that come before it.
+def drawn_before(lots: Lots, language: str, key: str, among: int) -> int:
+    """Return the position of a decoy: the number of drawn posts that come before it.
 
-    item: the language that annotators are asked about.
+    language: language that annotators are asked about.
     key: id of the decoy.
     among: number of drawn posts.
     """
-    # If the posts are spread evenly between 0 and 1, their midpoints are 0.5 / among, 1.5 / among and so on.
-    return max(0, ceil(place(lots, f"place {item}", key) * among - 0.5))
+    # Spread the posts evenly over [0, 1), so that their midpoints are 0.5 / among, 1.5 / among, and so on.
+    return max(0, ceil(place(lots, f"place {language}", key) * among - 0.5))
 
 
 # --- Order of two systems on the page
 
 
 def first_of_two(lots: Lots, item: str, systems: Sequence[str], person: str) -> str:
-    """Return which of two systems a person sees first."""
+    """Return which of two systems an annotator sees first on an item's page."""
     one, other = systems
     return one if place(lots, "sides", f"{item}:{one}:{other}:{person}") < 0.5 else other
 
@@ -98,7 +101,7 @@ def first_of_two(lots: Lots, item: str, systems: Sequence[str], person: str) -> 
 class Checked(NamedTuple):
     """The result of verifying one decision.
 
-    what: name of the decision, which is reported if it differs.
+    what: name of the decision, for the report.
     differs: whether the recorded decision differs from the repeated draw.
     """
 
@@ -106,20 +109,20 @@ class Checked(NamedTuple):
     differs: bool
 
 
-# A record of a draw. Its fields are `lot` (the purpose of the draw), `of`, `how`, `frame` and `drawn`. The docstrings
-# of the functions below describe the content of these fields.
+# A record of a draw, with the fields `lot` (the draw's purpose), `of` (its subject), `how` (its parameters), `frame`
+# (the eligible ids) and `drawn` (its result). The docstrings below describe the fields of each purpose.
 Line = Mapping[str, Any]
 
 
 def _independent(lots: Lots, line: Line) -> Iterator[Checked]:
-    """Verify a draw that decides on each id of the frame independently.
+    """Verify a draw that selects each id of the frame independently.
 
-    how: the share, and optionally `in_vain`, the ids that were drawn when there was no adjudicator for them.
+    how: the share, and optionally `in_vain`: ids that were drawn while there was no adjudicator for them.
     """
     chosen, share = {*line["drawn"], *line["how"].get("in_vain", ())}, line["how"]["share"]
     for key in line["frame"]:
         yield Checked(key, (key in chosen) != hit(share, lots=lots, purpose=line["lot"], key=key))
-    yield from _strangers(line)
+    yield from _unknown_ids(line)
 
 
 def _count(lots: Lots, line: Line) -> Iterator[Checked]:
@@ -127,16 +130,16 @@ def _count(lots: Lots, line: Line) -> Iterator[Checked]:
 
     how: the number of ids.
     """
-    return _sets(line, drawn(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
+    return _compare(line, drawn(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
 
 
-def _sets(line: Line, expected: Iterable[str]) -> Iterator[Checked]:
+def _compare(line: Line, expected: Iterable[str]) -> Iterator[Checked]:
     right, chosen = set(expected), set(line["drawn"])
     yield from (Checked(key, (key in right) != (key in chosen)) for key in line["frame"])
-    yield from _strangers(line)
+    yield from _unknown_ids(line)
 
 
-def _strangers(line: Line) -> Iterator[Checked]:
+def _unknown_ids(line: Line) -> Iterator[Checked]:
     """Report every drawn id that is not in the frame."""
     frame = set(line["frame"])
     yield from (Checked(key, True) for key in line["drawn"] if key not in frame)
@@ -148,8 +151,8 @@ def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
     of: the language that annotators are asked about.
     how: the number of decoys.
     """
-    [item] = line["of"]
-    return _sets(line, decoys(lots, item, line["frame"], line["how"]["count"]))
+    [language] = line["of"]
+    return _compare(line, decoys(lots, language, line["frame"], line["how"]["count"]))
 
 
 def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
@@ -157,20 +160,20 @@ def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
 
     of: the language that annotators are asked about.
     how: the number of drawn posts.
-    drawn: for each decoy of the frame, how many of the drawn posts come before it.
+    drawn: for each decoy in the frame, how many of the drawn posts come before it.
     """
-    [item] = line["of"]
+    [language] = line["of"]
     for key, before in zip(line["frame"], line["drawn"], strict=True):
-        yield Checked(key, drawn_before(lots, item, key, line["how"]["among"]) != before)
+        yield Checked(key, drawn_before(lots, language, key, line["how"]["among"]) != before)
 
 
 def _test(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the questions of a test.
 
-    of: person, language and number of the test.
+    of: the annotator's pseudonym, the language and the number of the test.
     how: the number of questions.
-    frame: pairs of a question of the pool and how often the person had been asked it.
-    drawn: the questions in order.
+    frame: (question, how often the annotator had been asked it) pairs for the pool.
+    drawn: the questions, in order.
     """
     expected = test_questions(lots, line["of"], dict(line["frame"]), line["how"]["count"])
     subject = " ".join(line["of"])
@@ -181,21 +184,22 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
-    """Verify the positions and the order of a person's gold items.
+    """Verify the positions and the order of an annotator's gold items.
 
-    Until the person has seen all gold items, one must come exactly when it is due (`gold_places`). They must come in
-    the person's order (`gold_order`), except that some may be passed over. No position may be missing from the record.
+    Until the annotator has seen all gold items, one must come exactly when it is due (`gold_places`). Gold items must
+    come in the annotator's order (`gold_order`), except that some may be passed over. No position may be missing from
+    the record.
 
-    of: person and language.
-    how: optional lists of gold items that the person does not get in the usual order:
-        disturbing: somebody found them disturbing, so nobody else gets them;
-        seen_elsewhere: the person had seen their text elsewhere;
-        passed_over: they were skipped for this person, because somebody else had seen them.
+    of: the annotator's pseudonym and the language.
+    how: optional lists of gold items that this annotator does not receive in the usual order:
+        disturbing: somebody found them disturbing, so nobody else receives them;
+        seen_elsewhere: the annotator had seen their text elsewhere;
+        passed_over: they were skipped for this annotator, because somebody else had seen them.
     frame: the gold items of the language.
-    drawn: the work that the person received, in order. Each entry is a list of four values: the number of units that
-        the draw had given before, the number of gold items among these, the block size, and either the id of a gold
-        item or a number of consecutive units of work. An entry that is only an id is a gold item from outside the draw,
-        which somebody else had returned.
+    drawn: the annotator's work, in order. Each entry is a list of four values: the number of units received before
+        under the draw, how many of those were gold items, the block size, and either the id of a gold item or a number
+        of consecutive ordinary units. An entry that is only an id is a gold item that somebody else had returned, and
+        that the annotator received outside the draw.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
@@ -206,14 +210,14 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
         if isinstance(entry, str):
             met.add(entry)
             continue
-        *stood, size, shown = entry
+        *counts, size, shown = entry
         is_gold, is_gold_at = isinstance(shown, str), gold_places(lots, person, language, size)
-        has_met_all, begun = met.issuperset(order), [shown_before, gold_before]
+        has_met_all, expected = met.issuperset(order), [shown_before, gold_before]
         for at in range(shown_before, shown_before + (1 if is_gold else shown)):
             due = scheduled(is_gold_at, at + 1, size) > gold_before
             in_turn = not is_gold or (shown in order and {*met, *passed_over}.issuperset(order[: order.index(shown)]))
             as_drawn = has_met_all or (due == is_gold and in_turn)
-            yield Checked(f"unit {at + 1} of {person} in {language}", stood != begun or not as_drawn)
+            yield Checked(f"unit {at + 1} of {person} in {language}", counts != expected or not as_drawn)
             shown_before += 1
         if is_gold:
             gold_before += 1
@@ -224,31 +228,30 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def outcome(key: str, language: str, stage: str, label: str | None, answers: Iterable[Sequence[Any]]) -> str:
-    """Return the outcome of one drawn unit as text, in the form in which it is published.
+    """Return a drawn unit's outcome as it is published (JSON).
 
     key: id of the item.
-    language: the language that annotators were asked about, or empty.
+    language: language that annotators were asked about, or empty.
     stage: final stage of the unit.
     label: final label, or None.
-    answers: the judgments in order. Each has the annotator's pseudonym, the kind, label, queue and round as published,
-        and whether the judgment was withdrawn or voided.
+    answers: the unit's judgments, in order. Each has the annotator's pseudonym, the kind, label, queue and round as
+        published, and whether the judgment was withdrawn or voided.
     """
     return json.dumps([key, language, stage, label, [list(answer) for answer in answers]], ensure_ascii=False)
 
 
 def outcome_digest(lots: Lots, text: str) -> str:
-    """Return the digest of one outcome (16 hex digits).
+    """Return the digest of an outcome (16 hex digits).
 
-    It is keyed with the secret. Otherwise anybody could find the label by computing the digest of every possible
-    outcome.
+    The digest is keyed with the secret. Otherwise, anybody could find the label by hashing every possible outcome.
     """
     return lots("outcome", text)[:16]
 
 
 def fixed_digest(lots: Lots, line: "Line", others: Iterable["Line"]) -> str:
-    """Return one digest of all draws and their outcomes (64 hex digits).
+    """Return the digest of all draws and their outcomes (64 hex digits).
 
-    line: the record that fixes the outcomes.
+    line: the record that commits to the outcomes.
     others: the records of all other draws.
     """
     content = [line["how"]["at"], line["frame"], line["drawn"], sorted(map(_as_text, others))]
@@ -263,8 +266,8 @@ OUTCOME = "outcome"
 AUDIT, RECHECK, CHECK, OVERLAP = "audit", "recheck", "check", "overlap"
 DECOY, DECOY_PLACE, TEST, SECOND, GOLD_PLACE = "decoy", "decoy place", "test", "second", "gold place"
 SIDE, BLIND = "side", "blind"
-# For each draw, a description of what it decides and the function that verifies its records. If there is no function,
-# the draw is verified from the rows of a set (goldsets/verification.py).
+# What each draw decides, and the function that verifies its records. Without a function, the draw is verified from the
+# rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
     AUDIT: ("which labels from machines people audit", _count),
     RECHECK: ("which confirmed labels an adjudicator decides again", _independent),
@@ -279,8 +282,8 @@ PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | No
     SIDE: ("which system is shown first", None),
     BLIND: ("who does not see suggestions", None),
 }
-# These draws are recorded when they are made. The records of all other draws are derived later from the work that
-# people received. NOBODY is the purpose of a record of decisions that needed a second adjudicator when there was none.
+# These draws are recorded when they are made. The records of all other draws are derived later from annotators' work.
+# NOBODY records decisions that needed a second adjudicator when there was none.
 NOBODY = "nobody"
 RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY, OUTCOME)
 # The records of these draws name units that have a row in the set. Decoys and gold items have no row.
@@ -290,8 +293,8 @@ OF_UNITS = (AUDIT, RECHECK, CHECK, OVERLAP, SECOND)
 def checked(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify each decision in a record.
 
-    Raise KeyError, TypeError or ValueError if the record is malformed. Also raise ValueError if the draw has no
-    function that verifies its records.
+    Raise KeyError, TypeError or ValueError if the record is malformed, and ValueError if the draw cannot be verified
+    from its record.
     """
     _, check = PURPOSES[line["lot"]]
     if check is None:

@@ -2,7 +2,7 @@
 
 Some fields have values that must not occur in more than one split. Rows that share a value of such a field are
 connected, and each connected component goes to a single split, even if it has rows in several languages. As in XGLUE,
-only English has a train split. In every other language, dev and test divide all rows in proportion to their shares.
+only English has a train split. In every other language, dev and test divide the rows in proportion to their shares.
 """
 
 import unicodedata
@@ -22,18 +22,18 @@ from annotate.core.option import OptionError, fraction
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"
-# A split is reported if its actual share of a language's rows differs from the requested share by more than this.
+# `misses` reports a split if its actual and requested shares of a language's rows differ by more than this.
 FAR = Fraction(1, 20)
 
 
 class SplitError(ValueError):
-    """The requested shares of the splits cannot be used. The message explains why."""
+    """The requested shares of the splits are unusable. The message explains why."""
 
 
 class Row(NamedTuple):
     """A row to be split.
 
-    apart: values of the fields that splits must not share, in the order of the fields.
+    apart: one value for each field whose values splits must not share.
     """
 
     id: str
@@ -44,10 +44,10 @@ class Row(NamedTuple):
 class Miss(NamedTuple):
     """A split whose share of a language's rows is far from the requested share.
 
-    requested, actual: requested and actual share.
+    requested, actual: shares of the language's rows.
     rows: number of rows in the language.
     bound: number of these rows that are connected to rows in other languages.
-    largest: largest number of rows in the language that are in one connected component.
+    largest: number of these rows in the connected component that has most of them.
     """
 
     language: str
@@ -90,7 +90,7 @@ def _share(name: str, written: str) -> Fraction:
 
 
 def shares(language: str, ratio: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Return the share of each split in one language, without empty splits.
+    """Return the share of each split in a language, without empty splits.
 
     Only English has a train split. In every other language, the shares of dev and test are scaled to add up to 1.
 
@@ -135,7 +135,7 @@ def components(rows: Iterable[Row]) -> list[list[Row]]:
 def equal_key(value: str) -> str:
     """Return a key that is the same for all values that count as equal.
 
-    It is the value in normalization form NFKC, case-folded, with single spaces between words.
+    The key is the value in normalization form NFKC, case-folded, with single spaces between words.
     """
     folded = unicodedata.normalize("NFKC", value).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
@@ -148,12 +148,12 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     changed or removed, only a few other rows move. For example, if a set is exported again with some more rows, its
     test split stays nearly the same.
 
-    Whether a component is in test does not depend on its size, with one exception. Components that have more rows than
-    the smallest split should have are assigned before all others, starting with the largest. Each of them goes to the
-    split that lacks the most rows, so that the smaller components can fill the remaining space.
+    A component's size does not affect whether it is in test, with one exception: components larger than the smallest
+    requested split are assigned first, starting with the largest. Each of them goes to the split that lacks the most
+    rows, so that the smaller components can fill the remaining space.
 
-    Components are not divided, so test and dev may become larger than requested. The excess is always smaller than the
-    component that filled the split, and train is smaller than requested by the same number of rows.
+    Components are never divided, so test and dev may become larger than requested. The excess is always smaller than
+    the component that filled the split, and train is smaller than requested by the same number of rows.
 
     ratio: share of each split.
     seed: seed of the draw.
@@ -166,7 +166,7 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
         for row in component:
             counts[row.language] = counts.get(row.language, 0) + 1
     wanted = {language: shares(language, ratio) for language in sorted(counts)}
-    # Each row counts as this many parts, so that all numbers are whole. Fractions would be several times as slow.
+    # Each row counts as this many parts, so that all sizes are integers. Fractions would be several times as slow.
     parts = lcm(*(share.denominator for by_split in wanted.values() for share in by_split.values()))
     lacking = {
         language: {name: int(share * parts) * counts[language] for name, share in by_split.items()}
@@ -174,8 +174,8 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     }
     smallest = {language: min(by_split.values()) for language, by_split in lacking.items()}
     chosen: dict[str, str] = {}
-    turns = [(*_turn(component, smallest, parts, seed), component) for component in groups]
-    for larger, _, _, component in sorted(turns):
+    ordered = [(*_sort_key(component, smallest, parts, seed), component) for component in groups]
+    for larger, _, _, component in sorted(ordered):
         languages = [lacking[language] for language in {row.language for row in component}]
         # If a component has rows in English and in another language, it cannot go to train.
         open_to = [name for name in SPLITS if all(name in language for language in languages)]
@@ -189,13 +189,13 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     return chosen
 
 
-def _turn(component: list[Row], smallest: Mapping[str, int], parts: int, seed: str) -> tuple[int, str, str]:
-    """Return the key that sorts components into the order in which they are assigned.
+def _sort_key(component: list[Row], smallest: Mapping[str, int], parts: int, seed: str) -> tuple[int, str, str]:
+    """Return a sort key for the order in which components are assigned.
 
     The first value of the key is negative for components larger than the smallest split, and 0 for all others.
 
     smallest: size of the smallest split by language, in parts of a row.
-    parts: number of parts of a row.
+    parts: number of parts per row.
     """
     first, size = min(row.id for row in component), len(component)
     is_larger = size > 1 and size * parts > min(smallest[row.language] for row in component)
@@ -203,7 +203,7 @@ def _turn(component: list[Row], smallest: Mapping[str, int], parts: int, seed: s
 
 
 def misses(rows: Collection[Row], ratio: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
-    """Return the splits whose share of a language's rows is far from the requested share.
+    """Return the splits whose share of a language's rows differs from the requested share by more than FAR.
 
     ratio: share of each split.
     chosen: the result of `split`.
@@ -229,9 +229,7 @@ def misses(rows: Collection[Row], ratio: Mapping[str, Fraction], chosen: Mapping
     ]
 
 
-# --- Label frequencies in the documents of a set: buckets by training frequency, and differences between splits.
-#
-# A document is represented by the set of its labels.
+# --- Label frequencies: buckets by training frequency, and differences between splits. A document is its set of labels.
 
 
 FREQUENT_OVER = 50
@@ -253,8 +251,8 @@ def buckets(
 
     frequent_over: number of documents above which a label is frequent.
 
-    Return the frequent labels, the labels with few documents (at least one), and the labels with zero documents in
-    `train`. Raise ValueError if `frequent_over` is below 1 or the split is missing.
+    Return the labels with frequent, few (at least one) and zero documents in `train`. Raise ValueError if
+    `frequent_over` is below 1 or the split is missing.
     """
     if frequent_over < 1:
         raise ValueError(f"The limit for frequent labels must be at least 1 document, not {frequent_over}.")
@@ -271,12 +269,12 @@ def buckets(
 
 
 def total_variation(first: Ints, second: Ints) -> float | None:
-    """Return the total variation distance of two label distributions, from 0 for equal to 1 for disjoint.
+    """Return the total variation distance between two label distributions, from 0 (equal) to 1 (disjoint).
 
-    The share of a label in a split is its count divided by the sum of all label counts. The distance is half the sum,
-    over all labels, of the absolute difference between the label's two shares.
+    A label's share is its count divided by the sum of all counts. The distance is half the sum, over all labels, of the
+    absolute difference between the two shares.
 
-    first, second: count of each label, (K,).
+    first, second: count of each label in a split, (K,).
 
     Return None if either split has no labels.
     """
@@ -284,8 +282,8 @@ def total_variation(first: Ints, second: Ints) -> float | None:
     return int(np.abs(first * other - second * one).sum()) / (2 * one * other) if one and other else None
 
 
-class Apart(NamedTuple):
-    """The distance between the label distributions of two splits, and the range that chance would produce.
+class SplitDistance(NamedTuple):
+    """The distance between the label distributions of two splits, and its range under random splitting.
 
     Rare labels cannot be split evenly, so two small splits differ considerably even if they are random.
 
@@ -298,27 +296,27 @@ class Apart(NamedTuple):
     high: float | None
 
 
-def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Apart:
-    """Compare the label distributions of two splits with those of random splits of the same documents.
+def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> SplitDistance:
+    """Compare the distance between the label distributions of two splits with random splits of the same documents.
 
-    The result is reproducible: the same lists and seed give the same result.
+    The same lists and seed always give the same result.
     """
     documents = [*first, *second]
     place = {label: number for number, label in enumerate(counts(documents))}
     label_places = np.array([place[label] for labels in documents for label in labels], dtype=np.int64)
     document = np.repeat(np.arange(len(documents)), [len(labels) for labels in documents])
-    everything = np.bincount(label_places, minlength=len(place))
+    all_counts = np.bincount(label_places, minlength=len(place))
 
     def distance(chosen: Ints) -> float | None:
         in_first = np.zeros(len(documents), dtype=np.bool_)
         in_first[chosen] = True
-        some = np.bincount(label_places[in_first[document]], minlength=len(place))
-        return total_variation(some, everything - some)
+        first_counts = np.bincount(label_places[in_first[document]], minlength=len(place))
+        return total_variation(first_counts, all_counts - first_counts)
 
     value = distance(np.arange(len(first)))
     if value is None:
-        return Apart(None, None, None)
+        return SplitDistance(None, None, None)
     shuffling = generator(seed, "label shares")
-    # If most documents have no label, one part of a random split may have no labels at all. The distance is then 0.
+    # If few documents have labels, one side of a random split may have none. The distance is then 0.
     distances = [distance(shuffling.permutation(len(documents))[: len(first)]) or 0.0 for _ in range(SHUFFLES)]
-    return Apart(value, *percentiles(np.array(distances)))
+    return SplitDistance(value, *percentiles(np.array(distances)))

@@ -79,12 +79,12 @@ def test_every_stage_can_be_reached_every_unfinished_one_can_be_left_and_every_m
     left = {start for start, _, _, _ in stages.MOVES}
     assert reached == set(stages.STAGES)
     assert set(stages.STAGES) - set(stages.FINISHED) <= left
-    words = {(start, event, end): stages.happened(start, event, end) for start, event, end, _ in stages.MOVES}
+    words = {(start, event, end): stages.describe_move(start, event, end) for start, event, end, _ in stages.MOVES}
     assert all(sentence and sentence != "as above" for sentence in words.values())
     assert words[stages.DISCARDED, "undone", stages.QUEUED] == "an answer was undone"
 
 
 def test_a_move_that_is_not_in_the_table_is_refused():
-    for function in (stages.check_move, stages.happened):
+    for function in (stages.check_move, stages.describe_move):
         with pytest.raises(ValueError, match="AGREED to QUEUED by 'skipped'"):
             function(stages.AGREED, "skipped", stages.QUEUED)

@@ -82,7 +82,7 @@ def test_the_mean_is_that_of_the_number_at_the_pause():
 def test_the_table_has_a_row_a_rule_and_accuracy_and_says_which_pauses_are_errors():
     rows = table([DEFAULT, Rule(below=0.6)], (0.5, 0.6, 0.7), (10, 40))
     accuracies = [(rule, accuracy, accuracy >= rule) for rule in (0.7, 0.6) for accuracy in (0.5, 0.6, 0.7)]
-    assert [(row.rule.below, row.accuracy, row.falsely) for row in rows] == accuracies
+    assert [(row.rule.below, row.accuracy, row.is_false_pause) for row in rows] == accuracies
     for row in rows:
         assert row.by == tuple((number, chance_of_pause(row.accuracy, 40, row.rule)[number - 1]) for number in (10, 40))
 
@@ -121,7 +121,7 @@ def test_the_table_for_managers_is_exact(settings):
 
 def test_rules_and_counts_that_cannot_be_are_refused_with_what_is_wrong():
     for refused, sentence in (
-        (lambda: Rule(below=1.2), "The accuracy below which people are paused must be between 0 and 1, not 1.2."),
+        (lambda: Rule(below=1.2), "The accuracy that annotators must reach must be between 0 and 1, not 1.2."),
         (lambda: Rule(confidence=95), "The confidence of a pause must be between 0 and 1, not 95."),
         (lambda: Rule(least=0), "The number of gold answers before a pause must be at least 1, not 0."),
         (lambda: pauses(5, 4, DEFAULT), "5 right answers out of 4 gold answers are impossible"),
