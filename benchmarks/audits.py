@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 from pathlib import Path
 
-from annotate.core.estimation.label_errors import by_power
+from annotate.core.estimation.label_errors import power_allocation
 from benchmarks.material import resample
 from benchmarks.resampled import on_frames
 from benchmarks.tables import share, show
@@ -66,7 +66,7 @@ def by_allocation(agreed: Mapping[str, tuple[int, int]], part: float) -> None:
     sizes = {label: part * posts for label, (posts, _) in agreed.items()}
     before = {label: min(size, max(0.02 * size, 30)) for label, size in sizes.items()}
     rules = {"2%, at least 30": before}
-    rules |= {f"{of:.0%} in all": by_power(sizes, of, 5) for of in BY_POWER}
+    rules |= {f"{of:.0%} in all": power_allocation(sizes, of, 5) for of in BY_POWER}
 
     def deviation(audits: Mapping[str, float]) -> float:
         return sqrt(

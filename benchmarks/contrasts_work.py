@@ -15,7 +15,7 @@ import numpy as np
 django.setup()
 
 from annotate.core.measures.classification import Paired  # noqa: E402
-from annotate.core.measures.figure_rows import accuracy_apart  # noqa: E402
+from annotate.core.measures.figure_rows import compare_accuracy  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.comparison import differences  # noqa: E402
 from annotate.evaluation.measures import WITH_UND  # noqa: E402
@@ -32,7 +32,7 @@ def figures(both: list[np.ndarray], weights: np.ndarray, labels: int) -> dict[st
     """both: the truth, and each system's labels."""
     truth, *systems = both
     first, second = (Paired(truth, predicted, labels, weights) for predicted in systems)
-    apart, accuracy = accuracy_apart({}, first, second), first.share(first.right, np.ones(len(truth), dtype=bool))
+    apart, accuracy = compare_accuracy({}, first, second), first.share(first.right, np.ones(len(truth), dtype=bool))
     return {DIFFERENCE: (apart["low"], apart["high"], len(truth)), ACCURACY: (accuracy.low, accuracy.high, len(truth))}
 
 

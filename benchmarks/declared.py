@@ -17,7 +17,7 @@ from annotate.core.draws import hash_order
 from annotate.core.draws.balanced_sets import Document, Sizes, balanced, distinct_documents
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of
-from annotate.core.estimation.label_errors import further
+from annotate.core.estimation.label_errors import additional_units
 from benchmarks.material import MissingData
 from benchmarks.tables import share, show
 
@@ -105,7 +105,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     drawn = sorted({key for ids in sets.values() for key in ids})
     parts, wrong = {}, Counter(declared[key] for key in drawn if declared[key] != truth[key])
     of_class = {label: [key for key in drawn if declared[key] == label] for label in classes}
-    counts = further({label: (len(keys), 0) for label, keys in of_class.items()}, world.share, world.least)
+    counts = additional_units({label: (len(keys), 0) for label, keys in of_class.items()}, world.share, world.least)
     for label, keys in of_class.items():
         read = hash_order.drawn(keys, counts[label], lots=hash_order.by_seed(seed), purpose="audit")
         majorities = [_majority(truth[key], world.slips, other, lots) for key in read]

@@ -107,7 +107,7 @@ def of_records(_: str, seed: int) -> tuple[dict[str, float], Looks]:
             gold = np.zeros(read.sum(), dtype=np.int64)
             pairs = [classification.Paired(gold, predicted[read], 2, weights) for predicted in predictions]
             yield "accuracy", row("accuracy", {}, pairs[0].share(pairs[0].right, gold == 0), len(gold))
-            [(difference, p)] = classification.apart(*pairs, classification.accuracy)
+            [(difference, p)] = classification.compare(*pairs, classification.accuracy)
             yield "difference", difference_row("accuracy", {}, difference, len(gold), "", p)
 
     return {"accuracy": shares[0], "difference": shares[0] - shares[1]}, looks

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core.estimation.label_errors import Audit, further, slips_of
+from annotate.core.estimation.label_errors import Audit, additional_units, slips_of
 from annotate.evaluation.uniform import Cell, Uniform
 
 # As tasks have them by default.
@@ -65,7 +65,7 @@ class World:
     def to_read(self, sizes: Mapping[str, int], share: float, least: int) -> Mapping[str, int]:
         """Return a mapping from label to the number of its posts that are audited or checked."""
         if self.by_power:
-            return further({label: (size, 0) for label, size in sizes.items()}, share, least)
+            return additional_units({label: (size, 0) for label, size in sizes.items()}, share, least)
         return {label: min(size, max(least, round(share * size))) for label, size in sizes.items()}
 
     @property

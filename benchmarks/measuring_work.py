@@ -14,9 +14,9 @@ import numpy as np
 django.setup()
 
 from annotate.core.estimation.label_errors import (  # noqa: E402
+    additional_units,
     error,
     false_among,
-    further,
     overall_error,
     slips_of,
 )
@@ -60,7 +60,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         reached = chance.random(10_000) < of.part
         right = chance.random(10_000) < np.where(reached, of.inside, of.outside)
         sizes = {label: int((agreed & (in_x == is_x)).sum()) for label, is_x in (("x", True), ("y", False))}
-        audits = further({label: (size, 0) for label, size in sizes.items()}, AUDIT_SHARE, LEAST_AUDITS)
+        audits = additional_units({label: (size, 0) for label, size in sizes.items()}, AUDIT_SHARE, LEAST_AUDITS)
         shares = {label: audits[label] / max(size, 1) for label, size in sizes.items()}
         audited = chance.random(10_000) < np.where(in_x, shares["x"], shares["y"])
         cells = {}

@@ -72,7 +72,7 @@ def left(population: Population, size: int, tasks: int, chance) -> list[str]:
     seen, others, his, without, whole = 0, 0, [], [], []
     for _ in range(tasks):
         sample = judgments(population, size, chance)
-        out = [row.person for row in sides(sample)[1] if row.is_out_of_line]
+        out = [row.person for row in sides(sample)[1] if row.is_flagged]
         seen, others = seen + ("judge 0" in out), others + len(set(out) - {"judge 0"})
         first_judge = [judgment for judgment in sample if judgment.person == "judge 0"]
         his.append(sum(judgment.answer == SYSTEMS[0] for judgment in first_judge) / len(first_judge))

@@ -7,7 +7,7 @@ from django.db import transaction
 from annotate.controls.audit_report import audit_counts, audits, of_audit
 from annotate.core import stages
 from annotate.core.draws.committed_draws import AUDIT, RECHECK
-from annotate.core.estimation.label_errors import allotted, further
+from annotate.core.estimation.label_errors import additional_units, neyman_allocation
 from annotate.core.refusals import WrongStage
 from annotate.kinds.control import QualityControl
 from annotate.models import Task, Unit
@@ -26,7 +26,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     A unit is not sent if people have already read another unit with the same text.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: languages among which the units are divided (label_errors.allotted); empty for all languages.
+    languages: languages among which the units are divided (label_errors.neyman_allocation); empty for all languages.
 
     Return the number of added units by language. Raise NotFound if the voters do not agree on any item in one of
     the languages, and WrongStage if the task is closed or no unit is left.
@@ -61,7 +61,7 @@ def choose_audits(task: Task, first: int) -> list[int]:
     first: position of the first added unit.
     """
     added = task.units.exclude(agreed_label="").filter(position__gte=first)
-    counts = further(audit_counts(task), task.audit_share, task.audit_least)
+    counts = additional_units(audit_counts(task), task.audit_share, task.audit_least)
     return commitments.drawn_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
 
 
@@ -86,7 +86,7 @@ def choose_more(task: Task, number: int, languages: Collection[str] = ()) -> dic
     for *stratum, key, unit in candidates.order_by().values_list(*paths, "item__key", "pk"):
         posts.setdefault(" ".join(stratum), {})[key] = unit
     label_audits = audits(task, posts)
-    shares = allotted(number, {label: (len(keys), label_audits[label]) for label, keys in posts.items()})
+    shares = neyman_allocation(number, {label: (len(keys), label_audits[label]) for label, keys in posts.items()})
     return {
         label: [posts[label][key] for key in commitments.drawn(task, AUDIT, _values(label, paths), posts[label], share)]
         for label, share in shares.items()

@@ -27,7 +27,7 @@ from annotate.controls.check_report import (
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.draws.committed_draws import CHECK, NOBODY, SECOND, Line
-from annotate.core.estimation.label_errors import allotted, further
+from annotate.core.estimation.label_errors import additional_units, neyman_allocation
 from annotate.core.refusals import WrongStage
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.models import Judgment, Lot, Task, Transition, Unit
@@ -70,7 +70,9 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
         units.setdefault(queue, {})[key] = unit, alone
     results = {row["language"]: row for row in report(task)["languages"]}
     sizes = {queue: sum(alone for _, alone in by_key.values()) for queue, by_key in units.items()}
-    shares = allotted(number, {queue: (size, as_audit(results[queue])) for queue, size in sizes.items() if size})
+    shares = neyman_allocation(
+        number, {queue: (size, as_audit(results[queue])) for queue, size in sizes.items() if size}
+    )
     chosen = {}
     for queue, wanted in shares.items():
         by_key = units[queue]
@@ -90,7 +92,7 @@ def _further(task: Task, earlier_counts: Mapping[str, tuple[int, int]], added: M
     for queue, number in added.items():
         units, chosen = counts.get(queue, (0, 0))
         counts[queue] = units + number, chosen
-    return further(counts, task.check_share, CHECK_LEAST)
+    return additional_units(counts, task.check_share, CHECK_LEAST)
 
 
 @transaction.atomic

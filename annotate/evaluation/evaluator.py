@@ -280,7 +280,7 @@ def _comparison(
     if len(sides) == 2:
         rows[1:1] = [
             difference_row(name, {}, difference, number, why_withheld(difference, number, pairs), p)
-            for name, (difference, p) in measures.losses_apart(*sides).items()
+            for name, (difference, p) in measures.compare_losses(*sides).items()
         ]
         second_rows += [row(name, {}, measure(sides[1]), number) for name, measure in LOSSES.items()]
     test = {} if pairs.is_plain else {"test": "a two-sided paired test based on the normal distribution"}

@@ -19,7 +19,7 @@ from annotate.core.draws.splits import TEST, components
 from annotate.core.estimation.differences import mcnemar
 from annotate.core.estimation.proportions import proportion
 from annotate.core.measures import classification
-from annotate.core.measures.classification import Drawn
+from annotate.core.measures.classification import ClassSample
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, read_lines, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
@@ -143,7 +143,7 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
 # --- one system
 
 
-def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
+def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[ClassSample]:
     """Return the test documents of these pairs, grouped by language and stratum.
 
     A document's value is the share of the pairs in its language that predict its class, so all pairs have equal weight.
@@ -158,7 +158,7 @@ def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
             in_stratum = strata == stratum
             weight = len(pair_hits) / len(pairs) * in_stratum.sum() / len(values)
             units = None if tested.units is None else tested.units[in_stratum]
-            samples.append(Drawn(weight, values[in_stratum], units))
+            samples.append(ClassSample(weight, values[in_stratum], units))
     return samples
 
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.splits import TEST
-from annotate.core.estimation.resampling import LEAST_UNITS, apart
+from annotate.core.estimation.resampling import LEAST_UNITS, compare_scores
 from annotate.core.measures import ranked_labels
-from annotate.core.measures.classification import Drawn, mean
+from annotate.core.measures.classification import ClassSample, mean
 from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
 from annotate.core.measures.ranked_labels import Answered
 from annotate.evaluation.prediction_files import described, system_names
@@ -273,7 +273,7 @@ class Measures:
     def _rows(self, of: Mapping[str, str]) -> Iterator[Row]:
         if self.is_one:
             for name, values in zip(WORDS, self.word_scores.T, strict=True):
-                score = mean([Drawn(1.0, values)])
+                score = mean([ClassSample(1.0, values)])
                 is_few = len(values) < LEAST_UNITS
                 yield row(name, of, score.value if is_few else score, len(values), self._few)
         yield from self._span_rows(of)
@@ -296,7 +296,7 @@ class Measures:
         for index, name in enumerate(WORDS if self.is_one else ()):
             columns[name] = [np.stack([system.word_scores[:, index], np.ones(number)], axis=1) for system in systems]
         for name, (first, second) in columns.items():
-            difference, p = apart(first, second, _over, seed=f"{self.seed}:{name}")
+            difference, p = compare_scores(first, second, _over, seed=f"{self.seed}:{name}")
             note = "" if difference else f"fewer than {LEAST_UNITS} records, or no variation"
             rows.append(difference_row(name, {}, difference, number, note, p))
         return holm_corrected(rows)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.draws.splits import TEST
-from annotate.core.estimation.resampling import apart
+from annotate.core.estimation.resampling import compare_scores
 from annotate.core.measures.figure_rows import Row, averaged, difference_row, holm_corrected, row
 from annotate.core.measures.generated_texts import BLEU4, BLEU4_CHAR, METRICS, counts, scores, signature
 from annotate.evaluation import xglue_tasks
@@ -157,7 +157,7 @@ def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Ro
     rows: list[Row] = []
     for first, second in zip(*systems, strict=True):
         first_counts, second_counts = (counts(texts.said, texts.references, first.bleu) for texts in (first, second))
-        difference, p = apart(first_counts, second_counts, scores, seed=f"{gold.digest}:{first.language}")
+        difference, p = compare_scores(first_counts, second_counts, scores, seed=f"{gold.digest}:{first.language}")
         note = "" if difference else xglue_tasks.NO_INTERVAL
         rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))
     return holm_corrected(rows)

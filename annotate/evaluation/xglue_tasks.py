@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from annotate.core.draws.splits import TEST
-from annotate.core.estimation.resampling import LEAST_UNITS, apart
+from annotate.core.estimation.resampling import LEAST_UNITS, compare_scores
 from annotate.core.measures.classification import Paired, places_of
-from annotate.core.measures.figure_rows import Row, accuracy_apart, averaged, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import Row, averaged, compare_accuracy, difference_row, holm_corrected, row
 from annotate.core.measures.generated_texts import (
     BLEU4,
     CHRF,
@@ -240,7 +240,7 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
 def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
     if part.measure == "accuracy":
         labels = part.gold.labels
-        return accuracy_apart(part.of(measured_a), measured_a.pairs(labels), measured_b.pairs(labels))
+        return compare_accuracy(part.of(measured_a), measured_a.pairs(labels), measured_b.pairs(labels))
     if part.measure == "ndcg":
         score = lambda sums: sums[0] / sums[1]  # noqa: E731
         first, second = (
@@ -252,7 +252,7 @@ def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
         first, second = (
             counts(measured.said, [[text] for text in measured.truth]) for measured in (measured_a, measured_b)
         )
-    difference, p = apart(first, second, score, seed=part.seed(measured_a)) if len(first) else (None, None)
+    difference, p = compare_scores(first, second, score, seed=part.seed(measured_a)) if len(first) else (None, None)
     note = "" if difference else NO_INTERVAL
     return difference_row(part.measure, part.of(measured_a), difference, len(first), note, p)
 

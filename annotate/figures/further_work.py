@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Avg, Count, QuerySet
 
 from annotate.controls import audit_report, check_report
-from annotate.core.estimation.label_errors import Audit, allotted, deviation, overall_error
+from annotate.core.estimation.label_errors import Audit, deviation, neyman_allocation, overall_error
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.interval_width import (
     AUDITS,
@@ -112,10 +112,13 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
     counted, draw = of.counted, of.draw
 
     def audit(labels: Mapping[str, tuple[int, Audit]]) -> Enlarged:
-        return lambda n: (replace(counted, audited=Counter(counted.audited) + Counter(allotted(n, labels))), draw)
+        return lambda n: (
+            replace(counted, audited=Counter(counted.audited) + Counter(neyman_allocation(n, labels))),
+            draw,
+        )
 
     def check(n: int) -> tuple[Counted, Draw]:
-        return replace(counted, checked=Counter(counted.checked) + Counter(allotted(n, of.unchecked))), draw
+        return replace(counted, checked=Counter(counted.checked) + Counter(neyman_allocation(n, of.unchecked))), draw
 
     def second(n: int) -> tuple[Counted, Draw]:
         more = draw.checks.second + n / decisions

@@ -14,9 +14,9 @@ from annotate.core.estimation.label_errors import (
     OTHERS,
     Audit,
     Errors,
-    by_power,
     of_adjudicators,
     overall_error,
+    power_allocation,
     slips_of,
     turned,
     with_slips,
@@ -80,7 +80,7 @@ class Stream:
     def _by_power(self, part: str, draw: "Draw", share: float, least: int) -> Mapping[str, float]:
         if (part, draw) not in self._spread:
             sizes = {label: draw.size / self.posts * posts for label, posts in getattr(self, part).items()}
-            self._spread[part, draw] = by_power(sizes, share, least)
+            self._spread[part, draw] = power_allocation(sizes, share, least)
         return self._spread[part, draw]
 
     @cached_property

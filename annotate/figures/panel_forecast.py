@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from annotate.controls.audit_report import audits_of
 from annotate.controls.check_report import slips
-from annotate.core.estimation.label_errors import Audit, by_power, error, overall_error
+from annotate.core.estimation.label_errors import Audit, error, overall_error, power_allocation
 from annotate.core.estimation.proportions import pooled, proportion
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.kinds.panel_kind import invalid_votes
@@ -313,7 +313,9 @@ def _queues(groups: Sequence[Group], work: Work) -> list[dict[str, Any]]:
     read: dict[str, list[float]] = {}
     for group in groups:
         read.setdefault(group.queue, [0.0, 0.0])[0] += part * group.items * (not group.label)
-    audits = by_power({stratum: part * size for stratum, size in sizes.items()}, work.audit_share, work.audit_least)
+    audits = power_allocation(
+        {stratum: part * size for stratum, size in sizes.items()}, work.audit_share, work.audit_least
+    )
     for stratum, number in audits.items():
         read[queue_of[stratum]][1] += number
     rows = [

@@ -119,7 +119,10 @@ def summary(export: Export) -> dict[str, Any]:
         "all": _counted(all_documents),
         "words": _words(export),
         "apart": [
-            {"splits": list(pair), **splits.apart(*(sets[split] for split in pair), seed=export.seed)._asdict()}
+            {
+                "splits": list(pair),
+                **splits.compare_splits(*(sets[split] for split in pair), seed=export.seed)._asdict(),
+            }
             for pair in combinations(sets, 2)
         ],
     }

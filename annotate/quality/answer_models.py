@@ -372,5 +372,5 @@ def _closeness(responses: Responses, *, task: Task, truth: Mapping[int, set[str]
             scores.append(coefficients.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
     return {
         "units": len(scores),
-        "majority": classification.mean([classification.Drawn(1.0, np.array(scores))]).as_dict(),
+        "majority": classification.mean([classification.ClassSample(1.0, np.array(scores))]).as_dict(),
     }

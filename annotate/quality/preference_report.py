@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT
-from annotate.core.measures.paired_comparisons import ENOUGH
+from annotate.core.measures.paired_comparisons import MIN_FINITE
 from annotate.quality.agreement_report import Address, Section, nowhere, person_column
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import NUMBER, Cell, Column, Table, are, estimated, language, many, numbered, share, table
@@ -224,7 +224,7 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
                 f"compared, or one of which was never preferred: {parts}. Ask about more messages, or remove systems "
                 "that always win or lose."
             )
-        elif results["lost"] > 1 - ENOUGH:
+        elif results["lost"] > 1 - MIN_FINITE:
             sentences.append(
                 f"{TIES[ties]}, strengths have no intervals: in {percent(results['lost'])} of the resamples, a system "
                 "always wins or loses, so no strength is finite."

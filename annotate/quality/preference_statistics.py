@@ -184,7 +184,7 @@ def _sides(judgments: Sequence[Judgment]) -> dict[str, Any]:
             **{name: getattr(judgment, name) for name in ("judgments", "ties", "first")},
             "share": judgment.share.as_dict(),
             "p": judgment.p,
-            "out_of_line": judgment.is_out_of_line,
+            "out_of_line": judgment.is_flagged,
         }
 
     rows = list(map(row, people))

@@ -296,7 +296,7 @@ class SplitDistance(NamedTuple):
     high: float | None
 
 
-def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> SplitDistance:
+def compare_splits(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> SplitDistance:
     """Compare the distance between the label distributions of two splits with random splits of the same documents.
 
     The same lists and seed always give the same result.

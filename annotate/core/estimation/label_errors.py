@@ -54,7 +54,9 @@ Key = TypeVar("Key", str, tuple[str, ...])  # identifies a stratum
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
 
 
-def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float], least: float = 0) -> dict[Key, float]:
+def allocate(
+    total: float, weights: Mapping[Key, float], most: Mapping[Key, float], least: float = 0
+) -> dict[Key, float]:
     """Divide a total among strata in proportion to their weights, within bounds.
 
     total: number of units to allocate.
@@ -82,12 +84,12 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
     return at(low + (high - low) * (total - start) / (end - start))
 
 
-def by_power(sizes: Mapping[Key, float], share: float, least: float) -> dict[Key, float]:
+def power_allocation(sizes: Mapping[Key, float], share: float, least: float) -> dict[Key, float]:
     """Allocate a share of all units to strata, in proportion to stratum size raised to EXPONENT, without rounding."""
-    return spread(share * fsum(sizes.values()), {key: size**EXPONENT for key, size in sizes.items()}, sizes, least)
+    return allocate(share * fsum(sizes.values()), {key: size**EXPONENT for key, size in sizes.items()}, sizes, least)
 
 
-def rounded(shares: Mapping[Key, float]) -> dict[Key, int]:
+def round_to_total(shares: Mapping[Key, float]) -> dict[Key, int]:
     """Round numbers to integers with the same sum, by largest remainder. Ties go to the first key in sorted order."""
     whole = {key: floor(share) for key, share in sorted(shares.items())}
     by_remainder = sorted(whole, key=lambda key: whole[key] - shares[key])
@@ -96,7 +98,7 @@ def rounded(shares: Mapping[Key, float]) -> dict[Key, int]:
     return whole
 
 
-def further(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> dict[Key, int]:
+def additional_units(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> dict[Key, int]:
     """Return how many more units to select in each stratum. Units that were already selected are kept.
 
     counts: for each stratum, the number of units and the number already selected.
@@ -105,7 +107,7 @@ def further(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> 
     """
     sizes = {key: units for key, (units, _) in counts.items()}
     weights = {key: units**EXPONENT for key, units in sizes.items()}
-    target = rounded(spread(part_of(share, sum(sizes.values())), weights, sizes, least))
+    target = round_to_total(allocate(part_of(share, sum(sizes.values())), weights, sizes, least))
     return {key: max(0, target[key] - chosen) for key, (_, chosen) in counts.items()}
 
 
@@ -327,7 +329,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
     return without_slips(combined(posts, wrong, by_source), slips)
 
 
-def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
+def neyman_allocation(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
     """Allocate additional audits to languages so that the overall error rate is estimated most precisely.
 
     This is Neyman allocation: a language gets audits in proportion to its number of items times sqrt(p(1 - p)), where p
@@ -343,7 +345,7 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
     """
     most = {label: posts for label, (posts, _) in languages.items()}
     weights = {label: posts * deviation(audit) for label, (posts, audit) in languages.items()}
-    return {label: posts for label, posts in rounded(spread(number, weights, most)).items() if posts}
+    return {label: posts for label, posts in round_to_total(allocate(number, weights, most)).items() if posts}
 
 
 def deviation(audit: Audit) -> float:

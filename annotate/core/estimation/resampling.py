@@ -158,7 +158,7 @@ def randomization(first: Floats, second: Floats, score: Callable[[Floats], Float
     return as_far / (TRADES + 1)
 
 
-def apart(
+def compare_scores(
     first: Floats, second: Floats, score: Callable[[Floats], Floats], *, seed: str
 ) -> tuple[Difference | None, float]:
     """Compare the scores of two systems. The parameters are those of `randomization`.

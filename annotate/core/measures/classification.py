@@ -18,7 +18,7 @@ from annotate.core.estimation.differences import Difference, paired
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
-AT_ONCE = 1 << 22  # maximum size of one margin in memory
+AT_ONCE = 1 << 22  # maximum number of cells per margin in memory
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Margins:
     both: weight of units whose gold and predicted labels are both this label, (..., K).
     gold: weight of units with this gold label, (..., K).
     predicted: weight of units with this predicted label, (..., K).
-    off: weighted sum of the distances between the gold and the predicted index, (...).
+    distances: weighted sum of the distances between gold and predicted indices, (...).
     squares: weighted sum of the squared distances, (...).
     """
 
     both: Floats
     gold: Floats
     predicted: Floats
-    off: Floats
+    distances: Floats
     squares: Floats
 
     @property
@@ -70,9 +70,9 @@ def f1s(of: Margins) -> Floats:
 
 
 def macro(measure: Measure, labels: Bools) -> Measure:
-    """Return a function that averages a measure over labels, without weights.
+    """Return the unweighted mean of a measure over labels, as a function of the margins.
 
-    measure: function that returns one value per label, (..., K).
+    measure: function from margins to one value per label, (..., K).
     labels: whether each label counts, (K,).
     """
     return lambda of: measure(of)[..., labels].mean(axis=-1)
@@ -107,23 +107,23 @@ def weighted_kappa(of: Margins) -> Floats:
     """
     place = np.arange(of.gold.shape[-1], dtype=np.float64)
     first, second = (side @ place for side in (of.gold, of.predicted))
-    apart = of.total * (of.gold @ place**2 + of.predicted @ place**2) - 2 * first * second
-    return np.asarray(np.where(apart > SLACK, 1 - _ratio(of.squares * of.total, apart), 0.0))
+    expected = of.total * (of.gold @ place**2 + of.predicted @ place**2) - 2 * first * second
+    return np.asarray(np.where(expected > SLACK, 1 - _ratio(of.squares * of.total, expected), 0.0))
 
 
 def mean_absolute_error(of: Margins) -> Floats:
-    """Return the mean distance between the index of the gold label and that of the predicted label."""
-    return _ratio(of.off, of.total)
+    """Return the mean absolute difference between the indices of the gold and the predicted label."""
+    return _ratio(of.distances, of.total)
 
 
 @dataclass(frozen=True)
 class Paired:
     """Gold and predicted labels of n units.
 
-    gold, predicted: indices of the gold and predicted labels, (n,).
+    gold, predicted: label indices, (n,).
     labels: number K of labels.
     weights: number of units of the population that each unit represents, (n,).
-    groups: index of each unit's group, (n,), if units were drawn in groups. Otherwise None.
+    groups: index of each unit's group, (n,), if units were drawn in groups; None otherwise.
     """
 
     gold: Ints
@@ -141,7 +141,7 @@ class Paired:
     def strata(self) -> Ints:
         """The stratum of each unit, (n,).
 
-        Units with the same weight form a stratum. Strata with a single unit are merged.
+        Units with the same weight form a stratum. Strata with a single unit are merged into one.
         """
         _, strata, sizes = np.unique(self.weights, return_inverse=True, return_counts=True)
         return np.where(sizes[strata] > 1, strata, len(sizes))
@@ -161,15 +161,15 @@ class Paired:
             np.asarray((self.weights * (self.gold - self.predicted) ** 2).sum()),
         )
 
-    def _sums(self, of: Ints, weights: Floats, part: Ints | int = 0, size: int = 1) -> Floats:
+    def _sums(self, label: Ints, weights: Floats, part: Ints | int = 0, size: int = 1) -> Floats:
         """Return sums of weights by part and label, (size, K).
 
-        of: label of each unit.
+        label: index of each unit's label.
         weights: weight of each unit.
         part: index of each unit's part.
         size: number of parts.
         """
-        sums = np.bincount(part * self.labels + of, weights, size * self.labels)
+        sums = np.bincount(part * self.labels + label, weights, size * self.labels)
         return sums.astype(np.float64).reshape(size, self.labels)
 
     @property
@@ -183,10 +183,10 @@ class Paired:
     def share(self, hits: Bools, domain: Bools) -> Estimate:
         """Estimate the share of hits in a domain.
 
-        For a simple random sample, the interval is Jeffreys'. If the weights differ, it is that of `stratified_share`.
-        If units were drawn in groups, it is Jeffreys' interval at the effective size that follows from the linearized
-        variance of a ratio (Cochran 1977, Sampling Techniques, 3rd edition, sections 2.11 and 9A; Franco, Little, Louis
-        and Slud 2019).
+        For a simple random sample, this is the Jeffreys interval. If the weights differ, see `stratified_share`. If
+        units were drawn in groups, it is the Jeffreys interval at the effective sample size, which follows from the
+        linearized variance of a ratio (Cochran 1977, Sampling Techniques, 3rd edition, sections 2.11 and 9A; Franco,
+        Little, Louis and Slud 2019).
 
         hits, domain: whether each unit is a hit, and whether it is in the domain, (n,).
         """
@@ -210,8 +210,8 @@ class Paired:
     def mean(self, values: Floats) -> Difference:
         """Estimate the weighted mean of non-negative values.
 
-        The interval is a normal one, with the linearized variance between groups (or units, if there are no groups).
-        With fewer than LEAST_UNITS units or groups, there is no interval.
+        The interval is normal, with the linearized variance between groups (or between units without groups). There is
+        no interval with fewer than LEAST_UNITS units or groups.
 
         values: value of each unit, (n,).
         """
@@ -227,19 +227,19 @@ class Paired:
     # --- Other measures
 
     def estimate(self, measure: Measure, of_labels: Sequence[int] = ()) -> Estimate:
-        """Estimate a measure between 0 and 1, with Jeffreys' interval at the effective size.
+        """Estimate a measure between 0 and 1, with the Jeffreys interval at the effective sample size.
 
-        The effective size comes from the jackknife variance. If this variance is 0, the measure is treated as a mean of
-        independent shares, one for each label, with the numbers of units in `of_labels`.
+        The effective size follows from the jackknife variance. If this variance is 0, the measure is treated as a mean
+        of independent shares, one per label, with the sample sizes in `of_labels`.
 
-        measure: the measure.
-        of_labels: number of units of each label that the measure averages over. By default, the measure is a single
-            share of all units.
+        measure: function from margins to the measure.
+        of_labels: number of units of each label that the measure averages over. By default, the measure is treated as a
+            single share of all units.
         """
         value = min(1.0, max(0.0, float(measure(self.margins))))
         units, spread = self._jackknife(measure)
-        alike = len(of_labels) ** 2 / sum(1 / size for size in of_labels) if of_labels else float(units)
-        count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else min(units, alike)
+        size = len(of_labels) ** 2 / sum(1 / size for size in of_labels) if of_labels else float(units)
+        count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else min(units, size)
         if units < LEAST_LEFT_OUT:
             return Estimate(value, 0.0, 1.0, value * count, count)
         return Estimate(value, *jeffreys(value * count, count), value * count, count)
@@ -268,11 +268,11 @@ class Paired:
 
     @cached_property
     def _parts(self) -> tuple[tuple[Ints, ...], Floats]:
-        """The parts that the jackknife leaves out, and how often each of them occurs.
+        """The parts that the jackknife leaves out, and the multiplicity of each part.
 
         If there are groups, each group is a part. Otherwise, leaving out any of the units with the same gold label,
-        prediction and weight gives the same result. One of these units is then the part, and their number is how often
-        it occurs.
+        prediction and weight gives the same result. One of these units is then the part, and their number is its
+        multiplicity.
 
         The first element is a pair of arrays: the index of a part, and the index of a unit in this part.
         """
@@ -280,9 +280,10 @@ class Paired:
         if self.groups is not None:
             _, parts = np.unique(self.groups, return_inverse=True)
             return (parts, places), np.ones(int(parts.max()) + 1 if len(parts) else 0)
-        return _alike(self.gold, self.predicted, self.weights)
+        return _distinct_rows(self.gold, self.predicted, self.weights)
 
     def _without(self, parts: tuple[Ints, ...]) -> Iterator[Margins]:
+        """Yield the margins without each part, in chunks that fit into memory."""
         number, place = parts
         count = int(number.max()) + 1 if len(number) else 0
         step = max(1, AT_ONCE // max(1, self.labels))
@@ -291,18 +292,18 @@ class Paired:
             part, units = number[taken] - begun, place[taken]
             size = min(step, count - begun)
             gold, predicted, weights = self.gold[units], self.predicted[units], self.weights[units]
-            whole, off = self.margins, np.abs(gold - predicted)
+            whole, distances = self.margins, np.abs(gold - predicted)
             yield Margins(
                 np.maximum(whole.both - self._sums(gold, weights * (gold == predicted), part, size), 0.0),
                 np.maximum(whole.gold - self._sums(gold, weights, part, size), 0.0),
                 np.maximum(whole.predicted - self._sums(predicted, weights, part, size), 0.0),
-                np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
-                np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
+                np.maximum(whole.distances - np.bincount(part, weights * distances, size), 0.0),
+                np.maximum(whole.squares - np.bincount(part, weights * distances**2, size), 0.0),
             )
 
 
-def _alike(*columns: Ints | Floats) -> tuple[tuple[Ints, ...], Floats]:
-    """Return the distinct rows of several columns in the form of `Paired._parts`."""
+def _distinct_rows(*columns: Ints | Floats) -> tuple[tuple[Ints, ...], Floats]:
+    """Return the distinct rows of several columns and their multiplicities, as `Paired._parts` does."""
     order = np.lexsort(columns[::-1])
     begins = np.ones(len(order), dtype=np.bool_)
     begins[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
@@ -311,10 +312,10 @@ def _alike(*columns: Ints | Floats) -> tuple[tuple[Ints, ...], Floats]:
 
 
 def clustered(hits: Floats, of: Floats) -> Estimate:
-    """Estimate a share from weighted sums over each group; see `Paired.share`.
+    """Estimate a share from the weighted sums of each group; see `Paired.share`.
 
-    hits: weight of the hits in each group, (groups,).
-    of: weight of the domain in each group, (groups,).
+    hits: weight of each group's hits, (groups,).
+    of: weight of each group's units in the domain, (groups,).
     """
     groups, whole = len(of), float(of.sum())
     if not whole:
@@ -328,12 +329,12 @@ def clustered(hits: Floats, of: Floats) -> Estimate:
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
 
-Apart = tuple[Difference | None, float | None]
+Comparison = tuple[Difference | None, float | None]
 
 
-def apart(
+def compare(
     first: Paired, second: Paired, measure: Measure, other: Measure | None = None, *, most: Sequence[float] = (1.0,)
-) -> list[Apart]:
+) -> list[Comparison]:
     """Compare two systems on the same units in M measures.
 
     first, second: labels of the two systems, with the same gold labels, weights and groups.
@@ -342,19 +343,19 @@ def apart(
     most: largest possible difference in each measure, (M,).
 
     For each measure, return the difference with its normal jackknife interval, and the two-sided p-value of the
-    hypothesis that the difference is zero. Both are None with fewer than LEAST_UNITS units or groups. They are also
-    None if there is a difference that stays the same whichever unit is left out.
+    hypothesis that the difference is zero. Both are None if there are fewer than LEAST_UNITS units or groups, or if the
+    systems differ but the jackknife variance is 0.
     """
     other = other or measure
     values = np.atleast_1d(measure(first.margins) - other(second.margins))
-    units, spreads = _Both(first, second).jackknife(measure, other, values)
+    units, spreads = _PairedSystems(first, second).jackknife(measure, other, values)
     return [
         _difference(float(value), float(spread), units, end)
         for value, spread, end in zip(values, spreads, most, strict=True)
     ]
 
 
-def _difference(value: float, spread: float, units: int, most: float) -> Apart:
+def _difference(value: float, spread: float, units: int, most: float) -> Comparison:
     if units < LEAST_UNITS:
         return None, None
     if spread * units <= SLACK:
@@ -365,7 +366,7 @@ def _difference(value: float, spread: float, units: int, most: float) -> Apart:
 
 
 @dataclass(frozen=True)
-class _Both:
+class _PairedSystems:
     first: Paired
     second: Paired
 
@@ -373,12 +374,14 @@ class _Both:
         """Return the number of units or groups, and the stratified jackknife variance of each difference, (M,).
 
         See Wolter 2007, Introduction to Variance Estimation, 2nd edition, section 4.5. Leaving out any of the units
-        with the same gold label, weight and predictions gives the same result, so it is computed once for all of them.
+        with the same gold label, weight and predictions gives the same result, so we compute it once for all of them.
 
-        values: the differences, (M,).
+        values: differences on all units, (M,).
         """
         one, two = self.first, self.second
-        parts, times = _alike(one.gold, one.predicted, two.predicted, one.weights) if one.groups is None else one._parts
+        parts, times = (
+            _distinct_rows(one.gold, one.predicted, two.predicted, one.weights) if one.groups is None else one._parts
+        )
         if (units := int(times.sum())) < 2:
             return units, np.zeros_like(values)
         strata, begun = np.zeros(len(times), dtype=np.int64), 0
@@ -388,7 +391,7 @@ class _Both:
         sizes = np.bincount(strata, times).astype(np.float64)[:, None]
         sums, squares = (np.zeros((len(sizes), len(values))) for _ in range(2))
         for mine, theirs in zip(one._without(parts), two._without(parts), strict=True):
-            # The values are centred on the overall difference to avoid loss of precision.
+            # Centre the differences to avoid loss of precision.
             changed = (measure(mine) - other(theirs)).reshape(-1, len(values)) - values
             chunk = slice(begun, begun := begun + len(changed))
             np.add.at(sums, strata[chunk], times[chunk, None] * changed)
@@ -410,10 +413,10 @@ def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) 
     """Estimate the share of hits in a domain from a stratified sample.
 
     MOVER combines three sources of error (Zou and Donner 2008, Statistics in Medicine 27(10)). The first is the share
-    within each stratum, with Jeffreys' interval. The second is the size of the domain in each stratum, which is itself
-    an estimate (Cochran 1977, Sampling Techniques, 3rd edition, section 5A.14). The third is that the domain may have
-    members in strata where none was observed. A stratum without errors therefore still has an interval, although its
-    linearized variance is 0.
+    within each stratum, with the Jeffreys interval. The second is the size of the domain in each stratum, which is
+    itself an estimate (Cochran 1977, Sampling Techniques, 3rd edition, section 5A.14). The third is that the domain may
+    include units in strata where none were observed. A stratum without errors therefore still has an interval, although
+    its linearized variance is 0.
 
     hits, domain: whether each unit is a hit, and whether it is in the domain, (n,). At least one unit is in the domain.
     weights: number of units that each unit represents, (n,).
@@ -424,38 +427,36 @@ def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) 
     def sums(of: Floats) -> Floats:
         return np.bincount(strata, of).astype(np.float64)
 
-    sizes, read = sums(np.ones(len(weights))), sums(domain.astype(np.float64))
+    sizes, observed = sums(np.ones(len(weights))), sums(domain.astype(np.float64))
     whole, right, squares = sums(weights * domain), sums(weights * (hits & domain)), sums(weights**2 * domain)
     total = float(whole.sum())
     value = float(right.sum()) / total
-    seen = read > 0
+    seen = observed > 0
     shares, counts = right[seen] / whole[seen], whole[seen] ** 2 / squares[seen]
     ends = [
         (value - part * (share - low), value + part * (high - share))
         for share, part, count in zip(shares, whole[seen] / total, counts, strict=True)
         for low, high in [jeffreys(min(count, share * count), count)]
     ]
-    off = float(np.sqrt((squares[seen] * (1 - read[seen] / sizes[seen]) * (shares - value) ** 2).sum())) / total
-    unread = zip(sums(weights)[~seen], sizes[~seen], strict=True)
-    unseen = hypot(*(weight * jeffreys(0, size)[1] for weight, size in unread))
+    off = float(np.sqrt((squares[seen] * (1 - observed[seen] / sizes[seen]) * (shares - value) ** 2).sum())) / total
+    unobserved = zip(sums(weights)[~seen], sizes[~seen], strict=True)
+    unseen = hypot(*(weight * jeffreys(0, size)[1] for weight, size in unobserved))
     ends += [(value - off, value + off), tuple(np.array([value * total, value * total + unseen]) / (total + unseen))]
-    return with_interval(value, *moved(value, ends), float(read.sum()))
+    return with_interval(value, *moved(value, ends), float(observed.sum()))
 
 
 # --- Accuracy of one system, or the difference between two systems, on documents drawn class by class.
 #
-# If a set has a fixed number of documents per class, chance only decides which documents of each class it contains.
-# Differences between classes are then not sampling error. An interval that treated all documents as one random sample
-# would be too wide.
+# If a set has a fixed number of documents per class, chance only decides which documents of each class it contains, so
+# differences between classes aren't sampling error. An interval for a simple random sample would be too wide.
 
 
-class Drawn(NamedTuple):
+class ClassSample(NamedTuple):
     """The documents of one class in one language.
 
-    weight: weight of the class in the figure. The weights of all classes and languages add up to 1.
-    values: value of each document, from 0 to 1. For one system, it is 1 if the system is right and 0 if not. For
-        several systems, it is their mean.
-    units: index of each document's unit. A document and its translations have the same unit. None if each document is a
+    weight: weight of the class in the estimate. The weights of all classes and languages add up to 1.
+    values: score of each document, from 0 to 1: whether the system is right, or the mean of this over several systems.
+    units: index of each document's unit. A document and its translations are one unit. None if each document is its own
         unit.
     """
 
@@ -464,14 +465,14 @@ class Drawn(NamedTuple):
     units: Ints | None = None
 
 
-def mean(classes: Sequence[Drawn]) -> Estimate:
-    """Estimate the weighted mean of the class means, with Jeffreys' interval at the effective size.
+def mean(classes: Sequence[ClassSample]) -> Estimate:
+    """Estimate the weighted mean of the class means, with the Jeffreys interval at the effective sample size.
 
     The effective size is that of a simple random sample with the same variance (Cochran 1977, Sampling Techniques, 3rd
     edition, section 5.3; for intervals at effective sizes Franco, Little, Louis and Slud 2019, Journal of Survey
-    Statistics and Methodology 7(3)). To compute the variance, one document with the mean value of all documents is
-    added to each class. Otherwise, a class in which no errors were observed would count as free of errors. A document
-    that several systems labelled counts once, and so does a document with its translations.
+    Statistics and Methodology 7(3)). To compute the variance, one document with the overall mean is added to each
+    class. Otherwise, a class without observed errors would count as free of errors. A document that several systems
+    labelled counts once, and so does a document with its translations.
 
     Return UNKNOWN if there are no documents.
     """
@@ -486,38 +487,37 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
 
-def difference(first: Sequence[Drawn], second: Sequence[Drawn]) -> Difference | None:
+def difference(first: Sequence[ClassSample], second: Sequence[ClassSample]) -> Difference | None:
     """Estimate the difference between two systems on the same documents, first minus second.
 
-    The estimate is the mean amount by which the first system is better, minus the mean amount by which the second is
-    better. Documents on which both systems are equal contribute to neither mean. The interval allows for the
-    correlation of the two means (differences.paired).
+    The estimate is the first system's mean advantage minus the second's. Documents on which the systems tie contribute
+    to neither mean. The interval allows for the correlation of the two means (differences.paired).
 
-    first, second: the values of each system, for the same classes with the same weights and documents.
+    first, second: each system's samples, with the same classes, weights and documents.
 
     Return None if there are no documents.
     """
-    better: list[tuple[Drawn, Drawn]] = []
+    better: list[tuple[ClassSample, ClassSample]] = []
     for one, other in zip(first, second, strict=True):
-        apart = one.values - other.values
-        better.append((one._replace(values=np.maximum(apart, 0)), one._replace(values=np.maximum(-apart, 0))))
+        advantage = one.values - other.values
+        better.append((one._replace(values=np.maximum(advantage, 0)), one._replace(values=np.maximum(-advantage, 0))))
     ups, downs = (_by_unit(side) for side in ([up for up, _ in better], [down for _, down in better]))
     return paired(mean(ups), mean(downs), _correlation(ups, downs))
 
 
-def _correlation(first: Sequence[Drawn], second: Sequence[Drawn]) -> float:
+def _correlation(first: Sequence[ClassSample], second: Sequence[ClassSample]) -> float:
     pairs = [(one.weight, one.values, other.values) for one, other in zip(first, second, strict=True)]
     both = _covariance(pairs)
     squared = _covariance([(w, a, a) for w, a, _ in pairs]) * _covariance([(w, b, b) for w, _, b in pairs])
     return max(-1.0, min(1.0, both / sqrt(squared))) if squared > 0 else 0.0
 
 
-def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
+def _by_unit(classes: Sequence[ClassSample]) -> list[ClassSample]:
     """Merge classes that share units, and drop empty classes.
 
-    In a merged class, the value of a unit is the mean of the class plus the residuals of the unit's documents within
-    their class and language, as in cluster sampling (Cochran 1977, section 9A.4). If each unit appears in all
-    languages, this is the mean over its translations.
+    In a merged class, a unit's value is the class mean plus the residuals of the unit's documents within their class
+    and language, as in cluster sampling (Cochran 1977, section 9A.4). If each unit appears in all languages, this is
+    the mean over its translations.
     """
     drawn = [group_of_class for group_of_class in classes if len(group_of_class.values)]
     if not drawn or any(group_of_class.units is None for group_of_class in drawn):
@@ -545,21 +545,24 @@ def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
         value = sum(drawn[place].weight * float(drawn[place].values.mean()) for place in members) / weight
         inside = np.isin(places, members)
         sums = np.bincount(units[inside], weights=residuals[inside])[np.unique(units[inside])]
-        merged.append(Drawn(weight, value + sums * len(sums) / weight))
+        merged.append(ClassSample(weight, value + sums * len(sums) / weight))
     return merged
 
 
 def _covariance(drawn: Sequence[tuple[float, Floats, Floats]]) -> float:
-    """Return the covariance of two weighted means over the same documents, with a mean document added to each class."""
+    """Return the covariance of two weighted means over the same documents.
 
-    def together(parts: Sequence[Floats]) -> float:
+    A document with the overall mean is added to each class.
+    """
+
+    def overall_mean(parts: Sequence[Floats]) -> float:
         return sum(weight * float(part.mean()) for (weight, _, _), part in zip(drawn, parts, strict=True))
 
-    one, other = together([a for _, a, _ in drawn]), together([b for _, _, b in drawn])
-    both = together([a * b for _, a, b in drawn])
+    one, other = overall_mean([a for _, a, _ in drawn]), overall_mean([b for _, _, b in drawn])
+    both = overall_mean([a * b for _, a, b in drawn])
     covariance = 0.0
     for weight, a, b in drawn:
         moment, first, second = float((a * b).sum()) + both, float(a.sum()) + one, float(b.sum()) + other
-        # This is the sample covariance, with divisor n - 1, of the documents and the added document.
+        # The sample covariance (divisor n - 1) of the documents and the added document.
         covariance += (weight / len(a)) ** 2 * (moment - first * second / (len(a) + 1))
     return covariance

@@ -1,4 +1,4 @@
-"""Rows of a report (measure, slice, estimate, interval, note) for one system, or for the comparison of two."""
+"""Report rows (measure, slice, estimate, interval, note) for one system or for a comparison of two systems."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import log, sqrt
@@ -19,14 +19,14 @@ LOSSES = ("mae", "log_loss", "brier")  # measures where smaller is better
 
 
 def row(measure: str, of: Mapping[str, str], figure: Any, units: float | None, note: str = "") -> Row:
-    """Build the row of a figure.
+    """Build the row for a figure.
 
     measure: name of the measure.
-    of: the slice: a value for each of its dimensions, such as `label` or `language`. Empty for all units.
-    figure: an Estimate, a Difference or another object with value, low and high; or a number without an interval. None
+    of: the slice, as values of its dimensions, such as `label` or `language`. Empty for all units.
+    figure: an Estimate, a Difference or another object with value, low and high, or a number without an interval. None
         if the figure is withheld; the row then needs a note.
-    units: number of units. None for a mean of figures, whose note states the number of figures.
-    note: explanation. By default, the figure's own reason, or else the reason for a missing interval.
+    units: number of units. None for a mean of figures, whose note states how many figures there are.
+    note: explanation; by default, the figure's `reason`, or why there is no interval.
     """
     is_plain = figure is None or isinstance(figure, int | float)
     value, low, high = (figure, None, None) if is_plain else (figure.value, figure.low, figure.high)
@@ -44,15 +44,15 @@ def row(measure: str, of: Mapping[str, str], figure: Any, units: float | None, n
 def difference_row(
     measure: str, of: Mapping[str, str], difference: Difference | None, units: float | None, note: str, p: float | None
 ) -> Row:
-    """Build the row of a comparison; see `row`.
+    """Build the row for a comparison; see `row`.
 
-    p: p-value of the test that both systems score the same; None if there is no test.
+    p: p-value of the hypothesis that both systems have the same score; None if there is no test.
     """
     return row(measure, of, difference, units, note) | {"better": better(measure, difference), "p": p, "p_holm": None}
 
 
 def better(measure: str, difference: Difference | None) -> str | None:
-    """Return which of two systems is better, `first` or `second`, or None if the interval includes zero."""
+    """Return which system is better, `first` or `second`, or None if the interval includes zero."""
     greater = difference.better if difference else None
     if greater and measure in LOSSES:
         return "second" if greater == "first" else "first"
@@ -60,7 +60,7 @@ def better(measure: str, difference: Difference | None) -> str | None:
 
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
-    """Return those rows of a system that have the same measure and slice as a row of the comparison."""
+    """Return the rows of a system whose measure and slice also occur in the comparison."""
     keys = {(figure["measure"], *figure["of"].items()) for figure in compared}
     return [figure for figure in rows if (figure["measure"], *figure["of"].items()) in keys]
 
@@ -73,21 +73,21 @@ def holm_corrected(rows: list[Row]) -> list[Row]:
     return rows
 
 
-def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
+def compare_accuracy(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
     """Compare the accuracy of two systems on the same units.
 
-    For a simple random sample, the p-value comes from McNemar's test.
+    For a simple random sample, the p-value is that of McNemar's exact test.
     """
-    [(difference, p)] = classes.apart(first, second, classes.accuracy)
+    [(difference, p)] = classes.compare(first, second, classes.accuracy)
     if first.is_plain:
-        alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
-        p = mcnemar(*alone)
+        only_one_right = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
+        p = mcnemar(*only_one_right)
     return difference_row(
         "accuracy", of, difference, len(first.gold), why_withheld(difference, len(first.gold), first), p
     )
 
 
-def measures_apart(
+def compare_measures(
     first: Paired,
     second: Paired,
     measures: Mapping[str, Measure],
@@ -97,8 +97,8 @@ def measures_apart(
 ) -> Iterator[Row]:
     """Compare two systems in several measures over all units.
 
-    measures: the measures by name.
-    others: the measures for the second system, if they are computed by different functions.
+    measures: the measures, by name.
+    others: the second system's measures, if their functions differ.
     most: largest possible difference.
     """
 
@@ -106,15 +106,15 @@ def measures_apart(
         return lambda of: np.stack([np.asarray(function(of)) for function in functions.values()], axis=-1)
 
     units, ends = len(first.gold), [most] * len(measures)
-    results = classes.apart(first, second, all_of(measures), all_of(others or measures), most=ends)
+    results = classes.compare(first, second, all_of(measures), all_of(others or measures), most=ends)
     for name, (difference, p) in zip(measures, results, strict=True):
         yield difference_row(name, {}, difference, units, why_withheld(difference, units, first), p)
 
 
 def why_withheld(difference: Difference | None, units: int, pairs: Paired) -> str:
-    """Return why a figure has no interval or a comparison has no result. The text is empty if there is no reason.
+    """Return why a figure has no interval or a comparison no result; "" if it has one.
 
-    units: number of units of the figure.
+    units: number of units in the figure.
     pairs: all units, with their groups.
     """
     if units < LEAST_UNITS:
@@ -125,10 +125,10 @@ def why_withheld(difference: Difference | None, units: int, pairs: Paired) -> st
 
 
 def averaged(rows: Sequence[Row]) -> Difference | None:
-    """Return the unweighted mean of the figures in some rows. The figures must be independent.
+    """Return the unweighted mean of the figures in the rows. The figures must be independent.
 
-    MOVER combines their intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any
-    figure has none. Return None if no row has a value.
+    MOVER combines their intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any of
+    the figures has none. Return None if no row has a value.
     """
     figures = [figure for figure in rows if figure["value"] is not None]
     if not figures:
@@ -144,20 +144,20 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
 
 # --- Confidence sequences: intervals that are valid at every look.
 #
-# A manager may watch an interval while people annotate, and stop once it is narrow enough. A confidence sequence keeps
-# its 95% coverage in this case. The coverage of an ordinary interval drops.
+# A manager may monitor an interval during annotation, and stop once it is narrow enough. A confidence sequence keeps
+# its 95% coverage under such optional stopping. An ordinary interval doesn't.
 
 
 TUNED = 100  # sample size at which the interval of a difference is tightest
-OF_MEANS = 1_000  # sample size assumed for a mean of figures, whose row states none
-_MISS = -log(1 - LEVEL)
-# This mixture variance minimizes the width at TUNED units.
-_RHO = (2 * _MISS + log(2 * _MISS + 1)) / TUNED
+OF_MEANS = 1_000  # sample size assumed for a mean of figures, whose row has no number of units
+_LOG_ERROR = -log(1 - LEVEL)
+# The mixture variance that minimizes the width at TUNED units.
+_RHO = (2 * _LOG_ERROR + log(2 * _LOG_ERROR + 1)) / TUNED
 STEPS = 60  # bisection steps, enough for float precision
 
 
 def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
-    """Return the ends of an interval for a share that is valid at all sample sizes simultaneously.
+    """Return the ends of a confidence sequence for a share: intervals valid at all sample sizes simultaneously.
 
     The interval contains every share under which the data are at least 5% as likely as under the Beta(1/2, 1/2)
     mixture. By Ville's inequality, the probability that it ever excludes the true share is at most 5% (Robbins 1970,
@@ -170,7 +170,7 @@ def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
     if of == 0:
         return 0.0, 1.0
     value = hits / of
-    least = float(scipy.special.betaln(hits + 0.5, of - hits + 0.5) - scipy.special.betaln(0.5, 0.5)) - _MISS
+    least = float(scipy.special.betaln(hits + 0.5, of - hits + 0.5) - scipy.special.betaln(0.5, 0.5)) - _LOG_ERROR
 
     def is_inside(share: float) -> bool:
         return float(scipy.special.xlogy(hits, share) + scipy.special.xlog1py(of - hits, -share)) >= least
@@ -188,7 +188,7 @@ def _end(is_inside: Callable[[float], bool], inside: float, outside: float) -> f
 
 
 def factor(units: float) -> float:
-    """Return the half-width, in standard errors, of an interval for a mean that is valid at all sample sizes.
+    """Return the half-width, in standard errors, of a confidence sequence for a mean.
 
     This is the normal mixture of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Time-uniform central limit
     theory and asymptotic confidence sequences, Annals of Statistics 52(6), equation 5.
@@ -196,16 +196,16 @@ def factor(units: float) -> float:
     units: current sample size.
     """
     spread = units * _RHO
-    return sqrt((1 + 1 / spread) * (log(1 + spread) + 2 * _MISS))
+    return sqrt((1 + 1 / spread) * (log(1 + spread) + 2 * _LOG_ERROR))
 
 
 def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the interval of a report row with an interval that is valid at every look.
+    """Replace a report row's interval with one that is valid at every look.
 
-    For a share, each side of the interval is widened in the same ratio as that of a simple random sample of the same
+    For a share, each side of the interval is widened in the same ratio as for a simple random sample of the same
     effective size. For other figures, the standard error is computed from the interval. One unit is then added on each
-    side, because a small number of units shows too little variation. P-values are removed, because they are only valid
-    for a single look.
+    side, because few units show too little variation. P-values are removed, because they are only valid for a single
+    look.
 
     Return the row unchanged if it has no interval.
     """

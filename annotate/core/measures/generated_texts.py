@@ -1,9 +1,9 @@
 """BLEU-4 and chrF of generated texts as sacrebleu computes them, between 0 and 1, with bootstrap intervals over texts.
 
-BLEU is lower-cased, as in XGLUE's evaluation, and tokenized by mteval v13a, so it is meaningless for scripts without
-spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). BLEU4_CHAR compares sequences of
-characters instead. chrF compares characters too, so it suits all languages (Popović 2015). A text can have several
-references.
+Texts are lower-cased for BLEU, as in XGLUE's evaluation, and tokenized by mteval v13a, so BLEU is meaningless for
+scripts without spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). BLEU4_CHAR
+compares character n-grams instead. chrF also compares character n-grams, so it suits all languages (Popović 2015). A
+text can have several references.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.resampling import bootstrap
 
 BLEU4, BLEU4_CHAR, CHRF = "bleu4", "bleu4_char", "chrf"
-# Each measure with sacrebleu's module and class, and the options of the class.
+# sacrebleu's module, class and options for each measure.
 METRICS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     BLEU4: ("sacrebleu.metrics.bleu", "BLEU", {"lowercase": True, "force": True}),
     CHRF: ("sacrebleu.metrics.chrf", "CHRF", {}),
@@ -28,11 +28,11 @@ _VARIANTS = {BLEU4_CHAR: ("sacrebleu.metrics.bleu", "BLEU", {"lowercase": True, 
 
 
 class MissingExtra(Exception):
-    """A package is not installed because it belongs to an extra of Assay.
+    """A package is missing because one of Assay's extras is not installed.
 
-    what: what needs the package, as the subject of the sentence
-    packages: the names of the packages
-    extra: the name of the extra that has them
+    what: what requires the package; the subject of the message
+    packages: names of the packages to install
+    extra: name of the extra that contains them
     """
 
     def __init__(self, what: str, packages: str, extra: str) -> None:
@@ -41,7 +41,7 @@ class MissingExtra(Exception):
 
 @cache
 def _metric(measure: str) -> Any:
-    """Return sacrebleu's metric. Raise MissingExtra if it is not installed."""
+    """Return sacrebleu's metric. Raise MissingExtra if sacrebleu is not installed."""
     module, name, options = {**METRICS, **_VARIANTS}[measure]
     try:
         return getattr(import_module(module), name)(**options)
@@ -70,7 +70,7 @@ def corpus_score(
     """Compute BLEU-4 or chrF.
 
     hypotheses: generated texts.
-    references: the references for each text, in the same order, at least one each.
+    references: references of each text, at least one, in the same order.
     seed: seed of the bootstrap.
 
     Raise ValueError if the numbers of texts and references differ.
@@ -92,15 +92,15 @@ def signature(measure: str = BLEU4) -> str:
 
 
 def counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], measure: str = BLEU4) -> Floats:
-    """Return the counts of matching words or characters that the score needs for each text, (n, columns)."""
+    """Return the n-gram matches and lengths of each text, from which the score is computed, (n, columns)."""
     streams = list(zip_longest(*references))
     return np.array(_metric(measure)._extract_corpus_statistics(hypotheses, streams), dtype=np.float64)
 
 
 def scores(sums: Floats, measure: str = BLEU4) -> Floats:
-    """Return the score for each column of summed counts.
+    """Return the score of each of several sums of counts, (times,).
 
-    sums: sums of the rows that `counts` returns, (columns, times).
+    sums: sums of rows from `counts`, (columns, times).
     """
     metric = _metric(measure)
     return np.array([_share(metric._compute_score_from_stats(row)) for row in sums.T.astype(int).tolist()])

@@ -1,12 +1,12 @@
 """Human preferences between systems: shares, sign test, position bias, and Bradley-Terry strengths.
 
-A unit is a message with the replies of two systems. Judgments on the same unit are dependent because they concern the
-same replies. Judgments on different units with the same message are dependent too. All intervals and tests therefore
-treat messages as the independent observations. The annotators are treated as fixed, so an interval applies to other
-messages, but not to other annotators. annotate/quality/preference_statistics.py decides whose judgments count.
+A unit is a message with the replies of two systems. Judgments on the same unit are dependent, because they concern the
+same replies, and so are judgments on different units with the same message. All intervals and tests therefore treat
+messages as the independent observations. The annotators are treated as fixed, so an interval applies to other messages,
+but not to other annotators. annotate/quality/preference_statistics.py decides whose judgments count.
 
 The coverage of the intervals was measured by simulation. The simulated tasks include messages on which all annotators
-agree, tasks in which four of five judgments are ties, and an annotator who only looks at the position. Intervals of
+agree, tasks in which four of five judgments are ties, and an annotator who chooses by position only. Intervals of
 shares covered the true value in 93.2% to 96.7% of 1,000 tasks each with 50, 100 and 500 messages, and in at least 91%
 with 10 messages. Intervals of differences in strength covered it in 93.3% to 97.1% of 300 tasks each with 10, 20, 50
 and 200 messages and three and five systems (`python -m benchmarks FOLDER preferences`).
@@ -30,8 +30,8 @@ from annotate.core.measures.ranked_labels import Share
 
 # --- The Bradley-Terry model of paired comparisons
 #
-# System i is preferred to j with probability p_i / (p_i + p_j). The strength of a system is log p_i, and all strengths
-# add up to 0 (Bradley and Terry 1952, Rank Analysis of Incomplete Block Designs, Biometrika 39).
+# System i is preferred to j with probability p_i / (p_i + p_j). The strength of system i is log p_i. The strengths add
+# up to 0 (Bradley and Terry 1952, Rank Analysis of Incomplete Block Designs, Biometrika 39).
 
 
 ROUNDS = 100
@@ -40,19 +40,18 @@ LONGEST_STEP = 2.0
 
 
 def groups(wins: Floats) -> list[list[int]]:
-    """Divide the systems into groups within which every system has beaten every other, directly or through others.
+    """Divide the systems into groups in which every system has beaten every other, directly or through other systems.
 
     All strengths are finite if and only if there is a single group (Ford 1957, Solution of a Ranking Problem from
     Binary Comparisons, American Mathematical Monthly 64(8)).
 
     wins: number of wins of the row's system against the column's, (K, K).
 
-    Return the groups, best first: no system of a group has been beaten by a system of a later group.
+    Return the groups, best first: no system has been beaten by a system of a later group.
     """
     number, part = scipy.sparse.csgraph.connected_components(wins > 0, connection="strong")
     components: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]
-    # For each system, the number of systems that it has beaten, directly or through others. Systems in a better group
-    # have beaten more.
+    # The number of systems that each system has beaten, directly or through others. It is higher in better groups.
     reached = (~np.isinf(scipy.sparse.csgraph.shortest_path(wins > 0, unweighted=True))).sum(axis=1)
     return sorted(components, key=lambda part: (-reached[part[0]], part))
 
@@ -60,8 +59,8 @@ def groups(wins: Floats) -> list[list[int]]:
 def strengths(wins: Floats) -> Floats:
     """Return the maximum likelihood strengths in natural logarithms, (..., K), which add up to 0.
 
-    If there are several `groups`, the strengths are not finite, and NaN is returned for each. The likelihood is
-    concave, and Newton's method maximizes it with steps of at most LONGEST_STEP.
+    All strengths are NaN if there are several `groups`, because the strengths are then not finite. The log-likelihood
+    is concave. Newton's method maximizes it, with steps of at most LONGEST_STEP.
 
     wins: number of wins of the row's system against the column's, (..., K, K). Ties may count as halves.
     """
@@ -73,9 +72,7 @@ def strengths(wins: Floats) -> Floats:
 
 
 def _are_finite(wins: Floats) -> np.ndarray:
-    """Return whether the strengths are finite, (...).
-
-    They are if every system has beaten every other, directly or through others.
+    """Return whether the strengths are finite, (...): whether there is a single group (`groups`).
 
     wins: see `strengths`.
     """
@@ -87,15 +84,15 @@ def _are_finite(wins: Floats) -> np.ndarray:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """Return the strengths for N tables of wins, (N, K, K), which must all have finite strengths."""
+    """Return the strengths for N tables of wins, (N, K, K), all of which must have finite strengths."""
     played, won = wins + wins.swapaxes(1, 2), wins.sum(axis=2)
     logs: Floats = np.zeros(won.shape)
     for _ in range(ROUNDS):
         chance = scipy.special.expit(logs[:, :, None] - logs[:, None, :])
         weights = played * chance * (1 - chance)
         information = weights.sum(axis=2)[:, :, None] * np.eye(won.shape[1]) - weights
-        # The data do not determine the sum of the strengths, so the matrix cannot be inverted. Adding 1 to every cell
-        # makes it invertible, and the steps then add up to 0.
+        # The data don't determine the sum of the strengths, so the matrix is singular. Adding 1 to every cell makes it
+        # invertible, and the steps then add up to 0.
         step = np.linalg.solve(information + 1, (won - (played * chance).sum(axis=2))[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True, initial=CLOSE)
         logs = logs + step * np.minimum(1.0, LONGEST_STEP / longest)
@@ -107,21 +104,21 @@ def _strengths(wins: Floats) -> Floats:
 
 TIE, NONE = "tie", "none"
 REPLICATES = 1000
-# An interval is reported if at least this share of the replicates has finite strengths.
-ENOUGH = 0.95
-OUT_OF_LINE = 0.01  # Holm-adjusted p-values below this are flagged
+# Intervals are reported if strengths are finite in at least this share of the bootstrap replicates.
+MIN_FINITE = 0.95
+FLAGGED_BELOW = 0.01  # annotators with a smaller Holm-adjusted p-value are flagged
 
 
 class Judgment(NamedTuple):
-    """One judgment between two systems.
+    """A judgment between two systems.
 
-    unit: the message with the replies of the two systems.
+    unit: the message with the two systems' replies.
+    person: the annotator; None for the automatic judgment of identical replies.
     systems: the two systems, in alphabetical order.
     answer: the preferred system, or TIE.
     first: the system shown first; empty if unknown.
-    person: the annotator; None for the automatic judgment of identical replies.
-    message: the message, if several units compare replies to it. None if it has only this unit.
-    is_finished: whether nobody else will be asked about the unit.
+    message: the message, if several units compare replies to it; None if it has only this unit.
+    is_finished: whether the unit needs no more judgments.
     """
 
     unit: Hashable
@@ -146,11 +143,11 @@ class Pair(NamedTuple):
     judgments: number of judgments.
     counts, shares: number and share of judgments for a, for b, and for a tie.
     majority, majority_shares: number and share of finished units with a majority for a, for b, for a tie, and without a
-        majority. Unfinished units are left out, because they may still get one.
+        majority. Unfinished units are left out, because further judgments may change their majority.
     win: share of judgments for a, where a tie counts as half.
     p: p-value of the exact sign test that both systems are preferred equally often (Dixon and Mood 1946, The
-        Statistical Sign Test, JASA 41(236)). It counts the majority of each unit, not single judgments. Annotators who
-        see the same replies are not independent, so a test of single judgments would reject too often. It is 1 if no
+        Statistical Sign Test, JASA 41(236)). The test counts the majority of each unit instead of single judgments,
+        because judgments on the same replies are dependent and the test would otherwise reject too often. p is 1 if no
         unit has a majority for either system.
     """
 
@@ -167,7 +164,7 @@ class Pair(NamedTuple):
 
 
 def majority(answers: Iterable[str]) -> str:
-    """Return the answer that more than half of a unit's judgments give, or NONE."""
+    """Return the answer of more than half of a unit's judgments, or NONE."""
     [(answer, number), *_] = (counted := Counter(answers)).most_common(1)
     return answer if 2 * number > counted.total() else NONE
 
@@ -185,7 +182,7 @@ def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
     answered = _by_unit(judgments)
     finished = _by_unit(judgment for judgment in judgments if judgment.is_finished)
     table = np.array([[unit.count(answer) for answer in answers] for unit in answered.values()], dtype=np.float64)
-    decided = Counter(map(majority, finished.values()))
+    majorities = Counter(map(majority, finished.values()))
     shares = {answer: _share(table[:, place], table.sum(axis=1)) for place, answer in enumerate(answers)}
     return Pair(
         systems,
@@ -194,10 +191,10 @@ def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
         len(judgments),
         {answer: int(number) for answer, number in zip(answers, table.sum(axis=0), strict=True)},
         shares,
-        {answer: decided[answer] for answer in (*answers, NONE)},
-        {answer: _of_units(decided[answer], len(finished)) for answer in (*answers, NONE)},
+        {answer: majorities[answer] for answer in (*answers, NONE)},
+        {answer: _unit_share(majorities[answer], len(finished)) for answer in (*answers, NONE)},
         _share(table[:, 0] + table[:, 2] / 2, table.sum(axis=1)),
-        mcnemar(decided[systems[0]], decided[systems[1]]),
+        mcnemar(majorities[systems[0]], majorities[systems[1]]),
     )
 
 
@@ -213,8 +210,8 @@ def _share(parts: Floats, wholes: Floats) -> Estimate:
     return jackknife(*ratio(parts, wholes)) if wholes.any() else UNKNOWN
 
 
-def _of_units(hits: int, units: int) -> Estimate:
-    """Estimate a share of units, without an interval if there are fewer than LEAST_LEFT_OUT."""
+def _unit_share(hits: int, units: int) -> Estimate:
+    """Estimate a share of units. There is no interval with fewer than LEAST_LEFT_OUT units."""
     share = proportion(hits, units)
     return share if units >= LEAST_LEFT_OUT else replace(share, low=0.0, high=1.0)
 
@@ -223,9 +220,9 @@ def _of_units(hits: int, units: int) -> Estimate:
 
 
 class Standing(NamedTuple):
-    """One system against all others.
+    """A system's win rate against all others.
 
-    judgments, won, tied: number of judgments that include the system, how many of them it won, and how many are ties.
+    judgments, won, tied: number of judgments that include the system, of these judgments that it won, and of ties.
     win: win rate, where a tie counts as half a win.
     """
 
@@ -237,7 +234,7 @@ class Standing(NamedTuple):
 
 
 def standings(judgments: Sequence[Judgment]) -> list[Standing]:
-    """Return the win rate of each system against all others, highest first."""
+    """Return each system's win rate against all others, highest first."""
     rows = []
     for system in systems_of(judgments):
         parts: defaultdict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
@@ -265,8 +262,8 @@ class Order(NamedTuple):
 
     reference: the system with the most judgments.
     strengths: strength of each system minus that of the reference, highest first.
-    differences: strength of a minus strength of b, for each pair (a, b) in alphabetical order. This mapping and
-        `strengths` are empty if strengths are not finite.
+    differences: strength of a minus strength of b, for each pair (a, b) in alphabetical order. Empty, like `strengths`,
+        if the strengths are not finite.
     groups: groups of systems, best first. No system has been preferred to a system of an earlier group.
     lost: share of bootstrap replicates without finite strengths.
     """
@@ -279,10 +276,10 @@ class Order(NamedTuple):
 
 
 def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: int = REPLICATES) -> Order:
-    """Estimate the strengths of the systems, with bootstrap intervals over messages.
+    """Estimate the systems' strengths, with bootstrap intervals over messages.
 
     Intervals are widened if there are few messages. There are no intervals with fewer than LEAST_LEFT_OUT messages, or
-    if strengths are not finite in more than one of 20 replicates. Only differences between strengths are estimated.
+    if the strengths are not finite in more than one of 20 replicates. Only differences between strengths are estimated.
     Strengths that add up to 0 depend on all systems, so one system with few judgments would widen every interval.
 
     ties: whether a tie counts as half a win for both systems. Otherwise, ties are left out.
@@ -300,38 +297,39 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
     estimates = strengths(whole)
     if np.isnan(estimates).any():
         return Order(systems[reference], {}, {}, parts, 1.0)
-    drawn = strengths(_drawn_again(units, messages, seed, replicates).reshape(-1, size, size))
-    drawn = drawn[~np.isnan(drawn).any(axis=1)]
-    lost = 1 - len(drawn) / replicates
-    has_intervals = lost <= 1 - ENOUGH and messages >= LEAST_LEFT_OUT
+    resampled = strengths(_resample(units, messages, seed, replicates).reshape(-1, size, size))
+    resampled = resampled[~np.isnan(resampled).any(axis=1)]
+    lost = 1 - len(resampled) / replicates
+    has_intervals = lost <= 1 - MIN_FINITE and messages >= LEAST_LEFT_OUT
 
-    def less(a: int, b: int) -> Share:
+    def difference(a: int, b: int) -> Share:
         value = float(estimates[a] - estimates[b])
-        ends = _widened(value, percentiles(drawn[:, a] - drawn[:, b]), messages) if has_intervals else (None, None)
-        return Share(value, *ends)
+        if not has_intervals:
+            return Share(value, None, None)
+        return Share(value, *_widen(value, percentiles(resampled[:, a] - resampled[:, b]), messages))
 
     by_strength = sorted(range(size), key=lambda number: (-estimates[number], systems[number]))
     pairs = combinations(range(size), 2)
     return Order(
         systems[reference],
-        {systems[n]: less(n, reference) for n in by_strength},
-        {(systems[a], systems[b]): less(a, b) for a, b in pairs},
+        {systems[n]: difference(n, reference) for n in by_strength},
+        {(systems[a], systems[b]): difference(a, b) for a, b in pairs},
         parts,
         lost,
     )
 
 
-def _drawn_again(units: Floats, messages: int, seed: str, replicates: int) -> Floats:
+def _resample(units: Floats, messages: int, seed: str, replicates: int) -> Floats:
     """Return the wins in each bootstrap replicate, (replicates, K * K)."""
     drawing = generator(seed, "bradley-terry")
-    again = np.empty((replicates, units.shape[1]))
+    wins = np.empty((replicates, units.shape[1]))
     for number in range(replicates):
-        again[number] = np.bincount(drawing.integers(messages, size=messages), minlength=messages) @ units
-    return again
+        wins[number] = np.bincount(drawing.integers(messages, size=messages), minlength=messages) @ units
+    return wins
 
 
-def _widened(value: float, ends: tuple[float, float], messages: int) -> tuple[float, float]:
-    """Widen a bootstrap interval for a small number of messages.
+def _widen(value: float, ends: tuple[float, float], messages: int) -> tuple[float, float]:
+    """Widen a bootstrap interval to correct for a small number of messages.
 
     The bootstrap treats the variance as known, and divides by n where a sample variance divides by n - 1 (Hesterberg
     2015, What Teachers Should Know About the Bootstrap, The American Statistician 69(4), section 4).
@@ -342,7 +340,7 @@ def _widened(value: float, ends: tuple[float, float], messages: int) -> tuple[fl
 
 
 def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) -> tuple[Floats, int]:
-    """Count the wins on each message, (messages, K * K). Also return the number of messages."""
+    """Return the wins on each message, (messages, K * K), and the number of messages."""
     place = {system: number for number, system in enumerate(systems)}
     units = {unit: number for number, unit in enumerate(dict.fromkeys(judgment.cluster for judgment in judgments))}
     wins = np.zeros((len(units), len(systems), len(systems)))
@@ -362,14 +360,14 @@ def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) 
 
 
 class Sides(NamedTuple):
-    """How often the system shown first was chosen, in judgments for which this position is known.
+    """How often the system shown first was chosen, in judgments with a known position.
 
     person: the annotator; None for all annotators together.
-    judgments, ties: number of judgments, and number of ties among them.
+    judgments, ties: number of judgments, and of ties among them.
     first: number of judgments for the system shown first.
-    share: share of these among the judgments that are not ties.
+    share: share of the judgments other than ties that are for the system shown first.
     p: Holm-adjusted p-value of the hypothesis that the annotator is equally likely to choose either position; None for
-        all annotators together. Positions are random, so the hypothesis is true for anyone who ignores them.
+        all annotators together. Positions are random, so the hypothesis is true for annotators who ignore them.
     """
 
     person: Any
@@ -380,12 +378,12 @@ class Sides(NamedTuple):
     p: float | None = None
 
     @property
-    def is_out_of_line(self) -> bool:
-        return self.p is not None and self.p < OUT_OF_LINE
+    def is_flagged(self) -> bool:
+        return self.p is not None and self.p < FLAGGED_BELOW
 
 
 def sides(judgments: Iterable[Judgment]) -> tuple[Sides, list[Sides]]:
-    """Return the position bias of all annotators together, and of each annotator, most significant first."""
+    """Return the position bias of all annotators together, and of each annotator, smallest p-value first."""
     shown = [judgment for judgment in judgments if judgment.first and judgment.person is not None]
     by_person: defaultdict[Hashable, list[Judgment]] = defaultdict(list)
     for judgment in shown:
@@ -393,7 +391,7 @@ def sides(judgments: Iterable[Judgment]) -> tuple[Sides, list[Sides]]:
     people = [_sides(person, of_person) for person, of_person in by_person.items()]
     adjusted = holm([mcnemar(bias.first, bias.judgments - bias.ties - bias.first) for bias in people])
     people = [bias._replace(p=p) for bias, p in zip(people, adjusted, strict=True)]
-    return _sides(None, shown), sorted(people, key=lambda bias: (bias.p, -_off(bias), -bias.judgments))
+    return _sides(None, shown), sorted(people, key=lambda bias: (bias.p, -_bias_size(bias), -bias.judgments))
 
 
 def _sides(person: Hashable, judgments: Sequence[Judgment]) -> Sides:
@@ -406,5 +404,5 @@ def _sides(person: Hashable, judgments: Sequence[Judgment]) -> Sides:
     return Sides(person, len(judgments), len(judgments) - len(chosen), int(first.sum()), share)
 
 
-def _off(bias: Sides) -> float:
+def _bias_size(bias: Sides) -> float:
     return abs((bias.share.value if bias.share.value is not None else 0.5) - 0.5)

@@ -1,7 +1,7 @@
 """Measures of ranked labels for documents with several gold labels: P@K, R@K, RP@K, nDCG@K and micro-averaged F1.
 
 The measures follow Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and the code published with it
-(lmtc-eurlex57k). Documents without gold labels are left out. The last section is about another task: the nDCG of the
+(lmtc-eurlex57k). Documents without gold labels are left out. The last section covers a different task: the nDCG of
 pages that a system ranks for a query. corpora/predictions/rankings.py converts scores to rankings.
 """
 
@@ -20,14 +20,14 @@ from annotate.core.estimation.proportions import LEAST_COUNT, Estimate
 from annotate.core.estimation.resampling import bayesian_bootstrap, bootstrap, randomization
 from annotate.core.measures import classification
 
-DEEPEST = 10  # 99.4% of the documents of EURLEX57K have at most ten labels
+DEEPEST = 10  # largest K; 99.4% of the documents of EURLEX57K have at most ten labels
 
 Labels = AbstractSet[str]
 Ranking = Sequence[str]
 
 
 class Judged(NamedTuple):
-    """The gold labels of a document, and a system's ranking of labels, best first and without repeats."""
+    """A document's gold labels, and a system's ranking of labels, best first and without repeats."""
 
     gold: Labels
     ranking: Ranking
@@ -41,7 +41,7 @@ def with_gold(documents: Iterable[Judged]) -> list[Judged]:
 def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
     """Restrict gold labels and rankings to a bucket of labels.
 
-    Documents that have no gold label in the bucket are dropped.
+    Documents without gold labels in the bucket are dropped.
     """
     return with_gold(
         Judged(document.gold & bucket, [label for label in document.ranking if label in bucket])
@@ -57,7 +57,7 @@ def measures_at(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str
 
     If a document has R gold labels, and `hits` of them are among the first K labels of the ranking, then P@K = hits/K,
     R@K = hits/R, and RP@K = hits/min(K, R). nDCG@K is the sum of 1/log2(rank + 1) over the hits, divided by the same
-    sum over the first min(K, R) ranks. If a ranking has fewer than K labels, the missing ranks count as misses.
+    sum over the first min(K, R) ranks. If a ranking has fewer than K labels, the missing labels count as misses.
 
     Raise ValueError for a document without gold labels, or a repeated label in a ranking.
     """
@@ -69,12 +69,12 @@ def measures_at(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str
     ranks = np.arange(1, deepest + 1)
     size = np.array([len(document.gold) for document in documents], dtype=np.int64)[:, None]
     reachable = np.minimum(size, ranks)
-    so_far, discounts = hits.cumsum(axis=1), 1 / np.log2(ranks + 1)
+    hit_counts, discounts = hits.cumsum(axis=1), 1 / np.log2(ranks + 1)
     gains = (hits * discounts).cumsum(axis=1)
     return {
-        "P": so_far / ranks,
-        "R": so_far / size,
-        "RP": so_far / reachable,
+        "P": hit_counts / ranks,
+        "R": hit_counts / size,
+        "RP": hit_counts / reachable,
         "nDCG": gains / discounts.cumsum()[reachable - 1],
     }
 
@@ -89,8 +89,8 @@ def _check(gold: Labels, ranking: Ranking) -> None:
 def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
     """Estimate the mean of each measure over documents at each K from 1 to `deepest`.
 
-    The intervals are computed as in classification.py. If the values are sparse (`_is_sparse`), the Bayesian bootstrap
-    is used instead. Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents
+    The intervals are those of classification.py or, if the values are sparse (`_is_sparse`), of the Bayesian bootstrap.
+    Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents
     of tests/annotate/core/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of
     samples. Intervals of paired differences covered the true difference in 94.8% to 95.5%.
 
@@ -98,7 +98,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
     """
     values = measures_at(documents, deepest)
     estimates = {
-        name: [classification.mean([classification.Drawn(1.0, column)]) for column in columns.T]
+        name: [classification.mean([classification.ClassSample(1.0, column)]) for column in columns.T]
         for name, columns in values.items()
     }
     sparse = [(name, k) for name, columns in values.items() for k, column in enumerate(columns.T) if _is_sparse(column)]
@@ -114,7 +114,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
 def _is_sparse(values: Floats) -> bool:
     """Return whether the values add up to fewer than LEAST_COUNT hits and some of them are fractions.
 
-    Jeffreys' interval is then too narrow. If all values are 0 or 1, it is adequate even with very few hits.
+    The Jeffreys interval is then too narrow. If all values are 0 or 1, it is adequate even with very few hits.
     """
     return bool(values.sum() < LEAST_COUNT and ((values > 0) & (values < 1)).any())
 
@@ -122,7 +122,7 @@ def _is_sparse(values: Floats) -> bool:
 def differences(
     first: Sequence[Judged], second: Sequence[Judged], deepest: int = DEEPEST
 ) -> dict[str, list[Difference | None]]:
-    """Estimate the difference between two systems in each measure at each K, first minus second, paired by document.
+    """Estimate the difference between two systems, first minus second, in each measure at each K, paired by document.
 
     Raise ValueError unless both systems have the same documents in the same order.
     """
@@ -130,7 +130,7 @@ def differences(
     ones, others = measures_at(first, deepest), measures_at(second, deepest)
     return {
         name: [
-            classification.difference([classification.Drawn(1.0, one)], [classification.Drawn(1.0, other)])
+            classification.difference([classification.ClassSample(1.0, one)], [classification.ClassSample(1.0, other)])
             for one, other in zip(ones[name].T, others[name].T, strict=True)
         ]
         for name in ones
@@ -158,7 +158,7 @@ def _check_same(first: Sequence["Judged | Answered"], second: Sequence["Judged |
 
 
 class Answered(NamedTuple):
-    """The gold labels of a document, and the labels that a system assigns."""
+    """A document's gold labels, and the labels that a system assigns to it."""
 
     gold: Labels
     assigned: Labels
@@ -168,8 +168,8 @@ class Share(NamedTuple):
     """A figure with its 95% interval over documents.
 
     value: the figure; None if it is undefined.
-    low, high: ends of the interval. None if there are fewer than 20 documents, if all bootstrap replicates are equal
-        (resampling.py), or if the figure is undefined in some of them.
+    low, high: ends of the interval; None if there are fewer than 20 documents, or if the bootstrap replicates
+        (resampling.py) are all equal or include an undefined figure.
     """
 
     value: float | None
@@ -202,22 +202,22 @@ def above(scores: Mapping[str, float], threshold: float) -> frozenset[str]:
 
 
 def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """Return the labels with all of their ancestors. The hierarchy may contain cycles.
+    """Return the labels and all of their ancestors. The hierarchy may contain cycles.
 
-    parents: the parents of each label.
+    parents: parents of each label.
     """
     closure: set[str] = set()
-    left = [*labels]
-    while left:
-        label = left.pop()
+    pending = [*labels]
+    while pending:
+        label = pending.pop()
         if label not in closure:
             closure.add(label)
-            left += parents.get(label, ())
+            pending += parents.get(label, ())
     return frozenset(closure)
 
 
 def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]]) -> list[Answered]:
-    """Add the ancestors of all labels to both label sets of each document.
+    """Add ancestors to each document's gold and assigned labels.
 
     A wrong label then costs less if it is close to a gold label in the hierarchy.
     """
@@ -227,8 +227,7 @@ def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]
     ]
 
 
-# A function that computes a share from the sums of hits, assigned labels and gold labels over all documents. It returns
-# NaN if the share is undefined.
+# Computes a share from the sums of hits, assigned labels and gold labels over all documents; NaN if it is undefined.
 _Ratio = Callable[[Floats], float]
 
 
@@ -246,7 +245,7 @@ _RATIOS: dict[str, _Ratio] = {
 def micro(documents: Sequence[Answered], *, seed: str) -> Micro:
     """Estimate micro-averaged precision, recall and F1.
 
-    Documents without gold labels count too: all labels assigned to them are wrong.
+    Documents without gold labels count too: all of their assigned labels are wrong.
     """
     table = _table(documents)
     hits, assigned, gold = (int(number) for number in table.sum(axis=0))
@@ -255,17 +254,17 @@ def micro(documents: Sequence[Answered], *, seed: str) -> Micro:
 
 
 def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> dict[str, Share]:
-    """Estimate the differences of precision, recall and F1, first minus second, by a paired bootstrap.
+    """Estimate the differences in precision, recall and F1, first minus second, by a paired bootstrap.
 
     Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
     table = np.concatenate([_table(first), _table(second)], axis=1)
 
-    def less(ratio: _Ratio) -> _Ratio:
+    def difference(ratio: _Ratio) -> _Ratio:
         return lambda sums: ratio(sums[:3]) - ratio(sums[3:])
 
-    return {name: _share(table, less(ratio), seed) for name, ratio in _RATIOS.items()}
+    return {name: _share(table, difference(ratio), seed) for name, ratio in _RATIOS.items()}
 
 
 def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> float:
@@ -276,8 +275,7 @@ def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed
     _check_same(first, second)
 
     def f1(sums: Floats) -> Floats:
-        # The sum is an integer, so this only replaces 0, which occurs if there are no assigned labels and no gold
-        # labels.
+        # The sum is an integer. It is 0 if there are neither assigned nor gold labels, and F1 is then 0.
         score: Floats = 2 * sums[0] / np.maximum(sums[1] + sums[2], 1)
         return score
 
@@ -300,22 +298,22 @@ def _share(table: Floats, ratio: _Ratio, seed: str) -> Share:
 
 # --- nDCG of ranked pages as in XGLUE's evaluation, and its mean over queries.
 #
-# The gain of a page is its grade, not 2 to the power of the grade. The discount at rank r is 1/log2(r + 1), and all
-# pages count, down to the last (Järvelin and Kekäläinen 2002, ACM TOIS 20(4)). XGLUE uses scikit-learn's ndcg_score,
-# which does the same. Pages with equal predictions share their ranks, and each gets the mean of their gains. This gives
-# the mean over all possible orders of these pages (McSherry and Najork 2008, ECIR).
+# The gain of a page is its grade, not 2 to the power of the grade. The discount at rank r is 1/log2(r + 1), and there
+# is no cutoff (Järvelin and Kekäläinen 2002, ACM TOIS 20(4)). XGLUE uses scikit-learn's ndcg_score, which does the
+# same. Pages with equal predictions share their ranks, and each gets the mean of their gains. This gives the mean over
+# all possible orders of these pages (McSherry and Najork 2008, ECIR).
 
 
 @dataclass(frozen=True)
 class Ranked:
     """Mean nDCG over the queries with two or more pages.
 
-    value: the mean; None if there is no such query.
+    value: the mean; None if there are no such queries.
     low, high: ends of the bootstrap interval over queries; None if there are fewer than 20 queries.
     queries: number of queries in the mean.
     single: number of queries with a single page, which are left out.
-    irrelevant: number of queries in the mean that have no page with a grade above 0. XGLUE defines their nDCG (0/0) as
-        0, so the highest possible mean is (queries - irrelevant)/queries.
+    irrelevant: number of queries in the mean without a page graded above 0. XGLUE defines their nDCG (0/0) as 0, so the
+        highest possible mean is (queries - irrelevant)/queries.
     """
 
     value: float | None
@@ -327,7 +325,7 @@ class Ranked:
 
 
 def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """Return the nDCG of one query, or 0 if no page has a grade above 0.
+    """Return a query's nDCG, or 0 if no page has a grade above 0.
 
     grades: grade of each page, 0 or more.
     scores: prediction for each page. The page with the highest prediction ranks first.
@@ -359,9 +357,7 @@ def _discount(rank: int) -> float:
 
 
 def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], int, int]:
-    """Return the nDCG of each query with two or more pages, and the numbers of single and irrelevant queries.
-
-    See Ranked for the definition of these.
+    """Return the nDCG of each query with two or more pages, and the numbers of single and irrelevant queries (Ranked).
 
     pages: (query, grade, prediction) tuples. The pages of a query must be consecutive.
     """

@@ -1,6 +1,6 @@
 """Measures of suggested replies, with intervals: ROUGE, BLEU, Dist-1 and Dist-2, precision at 1 and reciprocal ranks.
 
-Examples of the same message share their suggestions, so they are dependent. The jackknife therefore leaves them out
+Examples with the same message have the same suggestions, so they are dependent. The jackknife therefore leaves them out
 together, and the randomization test swaps them together. Coverage was measured on 500 simulated sets with 30 to 300
 examples and one to three examples per message (tests/annotate/core/test_generated_texts.py). Intervals of means covered
 the true value in 92.6% to 97.2% of sets. Intervals of Dist are wide and covered it in 95.2% to 99.8%.
@@ -31,13 +31,14 @@ from annotate.core.measures.generated_texts import MissingExtra, scores
 
 # --- ROUGE and Dist of suggested replies
 #
-# The results equal, to the last digit, those of the MRS dataset's eval.py with the package rouge 1.0.1 (Zhang et al.
-# 2021, A Dataset and Baselines for Multilingual Reply Suggestion, section 3.4). They differ from Lin 2004 in three
-# ways: repeated n-grams count once, full stops separate words and are removed, and n-grams cross sentence boundaries.
+# The results are identical, to the last digit, to those of the MRS dataset's eval.py with the package rouge 1.0.1
+# (Zhang et al. 2021, A Dataset and Baselines for Multilingual Reply Suggestion, section 3.4). They differ from Lin 2004
+# in three ways: repeated n-grams count once, full stops separate words and are removed, and n-grams cross sentence
+# boundaries.
 
 
 JAPANESE = "ja"
-LONGEST = 100  # words; longer references are not measured, and longer predictions are cut
+LONGEST = 100  # in words; longer references are not measured, and longer predictions are truncated
 EMPTY = "<empty>"  # replaces a prediction without words
 TINY = 1e-8  # avoids division by zero in F1
 ORDERS = (1, 2, 3)
@@ -57,11 +58,11 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Best:
-    """The suggested reply with the best score.
+    """The suggested reply with the highest score.
 
-    scores: its scores.
-    place: its index among the suggested replies.
-    words: its words, which Dist counts. They include full stops.
+    scores: the reply's scores.
+    place: index among the suggested replies.
+    words: the reply's words including full stops, for Dist.
     """
 
     scores: Scores
@@ -72,13 +73,13 @@ class Best:
 def tokenized(text: str, language: str) -> str:
     """Return the lower-cased words of a text, separated by single spaces.
 
-    Japanese is tokenized by MeCab, and all other languages by NLTK. NLTK does not split sentences, because this would
-    need a download.
+    Japanese is tokenized by MeCab, and all other languages by NLTK. NLTK doesn't split the text into sentences, because
+    its sentence model would have to be downloaded.
 
     Raise MissingExtra if the tokenizer is not installed.
     """
-    part = _mecab() if language == JAPANESE else _nltk()
-    return " ".join(part(text.lower()))
+    tokenize = _mecab() if language == JAPANESE else _nltk()
+    return " ".join(tokenize(text.lower()))
 
 
 @cache
@@ -94,7 +95,7 @@ def _nltk() -> Callable[[str], Sequence[str]]:
 def _mecab() -> Callable[[str], Sequence[str]]:
     try:
         import MeCab
-        import unidic_lite  # noqa: F401  the dictionary that MeCab finds by itself
+        import unidic_lite  # noqa: F401  MeCab's dictionary; MeCab finds it by itself
     except ImportError:
         raise MissingExtra("Splitting Japanese into words", "mecab-python3 unidic-lite", "ja") from None
     tagger = MeCab.Tagger("-Owakati")
@@ -110,7 +111,7 @@ def rouge(prediction: str, reference: str) -> Scores:
 def _words(text: str) -> list[str]:
     """Split a tokenized text into words at spaces and full stops.
 
-    As in the package rouge, there is an empty word between two full stops that only have spaces between them.
+    As in the package rouge, two full stops with only spaces between them enclose an empty word.
     """
     return list(chain.from_iterable(" ".join(part.split()).split(" ") for part in text.split(".") if part))
 
@@ -134,28 +135,28 @@ def is_measured(reference: str) -> bool:
 
 
 def best_of(predictions: Iterable[str], reference: str) -> Best:
-    """Return the prediction with the highest weighted ROUGE. If several tie, return the first of them.
+    """Return the prediction with the highest weighted ROUGE, or the first of several that tie.
 
-    A prediction without words counts as EMPTY. If there are no predictions, EMPTY is the only one.
+    A prediction without words is replaced by EMPTY, and so is an empty list of predictions.
 
     predictions, reference: tokenized texts.
     """
-    cut = [" ".join(text.split()[:LONGEST]) if text.replace(".", "").strip() else EMPTY for text in predictions]
-    scores = [rouge(text, reference) for text in cut or [EMPTY]]
+    truncated = [" ".join(text.split()[:LONGEST]) if text.replace(".", "").strip() else EMPTY for text in predictions]
+    scores = [rouge(text, reference) for text in truncated or [EMPTY]]
     place = max(range(len(scores)), key=lambda place: scores[place].weighted)
-    return Best(scores[place], place, tuple((cut or [EMPTY])[place].split()))
+    return Best(scores[place], place, tuple((truncated or [EMPTY])[place].split()))
 
 
 class Example(NamedTuple):
     """A message with a reference reply.
 
     message: the message. Several examples may have the same message.
-    best: the suggestion with the best score.
-    rank: rank of the reference among the suggestions, from 1; 0 if it is not among them; None if it is not in the
-        response set.
+    best: the suggestion with the highest score.
+    rank: rank of the reference among the suggestions, starting at 1; 0 if it is not among them; None if it is not in
+        the response set.
     reference: the reference reply and its language.
-    random_rank: rank of the reference in a random set of replies that also contains it; None if it is unknown.
-    matches: what BLEU counts in the suggestion with the best score; None if BLEU is not measured.
+    random_rank: rank of the reference in a random set of replies that contains it; None if unknown.
+    matches: BLEU's counts for the suggestion with the highest score; None if BLEU is not measured.
     """
 
     message: str
@@ -167,14 +168,14 @@ class Example(NamedTuple):
 
 
 def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSet[str]) -> int | None:
-    """Return the rank of the reference, as defined in Example. Texts must match exactly."""
+    """Return the reference's rank (see Example). Texts must match exactly."""
     if reference not in response_set:
         return None
     return suggestions.index(reference) + 1 if reference in suggestions else 0
 
 
-# Measures that are means over examples. For each, a function returns the value of an example, or None if the example
-# does not count.
+# Measures that are means over examples, with the function that returns an example's value, or None if the example
+# doesn't count.
 MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "weighted_rouge": lambda example: example.best.scores.weighted,
     "rouge1": lambda example: example.best.scores.one,
@@ -185,7 +186,7 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "random_p1": lambda example: _is_first(example.random_rank),
     "random_mrr": lambda example: _reciprocal(example.random_rank),
 }
-# Measures that are not means over examples. A function returns the measure, and its values if a message is left out.
+# Other measures, with the function that computes the measure and its leave-one-out values.
 OTHERS: Mapping[str, Callable[[Sequence[Example]], Ratio | None]] = {
     "bleu4": lambda examples: _bleu_of(examples),
     "dist1": lambda examples: _distinct(examples, 1),
@@ -198,8 +199,7 @@ MEASURES = (
     *("dist1", "dist2", "p1", "mrr", "macro_mrr"),
     *RANDOM,
 )
-# Measures with a randomization test. Dist has none, because the two systems have no values of Dist per message that the
-# test could swap.
+# Measures with a randomization test. Dist has none, because it has no value per message that the test could swap.
 TESTED = ("weighted_rouge", "p1", "mrr")
 
 
@@ -238,19 +238,18 @@ def _mean_difference(
 ) -> Difference | None:
     """Estimate the difference between two means from the examples on which each system is better.
 
-    It is the mean amount by which the first system is better, minus the mean amount by which the second is better. Each
-    of these has its own interval. The difference therefore has an interval even if it is the same in every example (see
-    classification.py).
+    The estimate is the first system's mean advantage minus the second's. Each of the two has its own interval, so the
+    difference has an interval even if it is the same in every example (see `classification.difference`).
     """
 
-    def gain(one: Example, other: Example) -> tuple[str, float | None]:
+    def advantage(one: Example, other: Example) -> tuple[str, float | None]:
         value_of_one = value(one)
         return one.message, None if value_of_one is None else max(0.0, value_of_one - (value(other) or 0.0))
 
-    def ahead(ones: Sequence[Example], others: Sequence[Example]) -> Ratio | None:
-        return _mean(map(gain, ones, others))
+    def mean_advantage(ones: Sequence[Example], others: Sequence[Example]) -> Ratio | None:
+        return _mean(map(advantage, ones, others))
 
-    up, down = ahead(first, second), ahead(second, first)
+    up, down = mean_advantage(first, second), mean_advantage(second, first)
     if up is None or down is None or len(up.without) < LEAST_UNITS:
         return None
     vary = up.without.std() > 0 and down.without.std() > 0
@@ -282,13 +281,13 @@ def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
         raise ValueError("The two systems must be measured on the same messages in the same order.")
 
 
-# --- Figures, and their values if a message is left out
+# --- Figures, and their leave-one-out values by message
 
 
 def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
-    """Return the sum of values and the number of examples for each message that counts, (messages, 2).
+    """Return the sum of values and the number of examples for each message, (messages, 2).
 
-    values: message and value of each example. The value is None if the example does not count.
+    values: each example's message and value. Examples with the value None are left out.
     """
     sums: dict[str, list[float]] = {}
     for message, value in values:
@@ -305,7 +304,7 @@ def _mean(values: Iterable[tuple[str, float | None]]) -> Ratio | None:
 
 
 def _distinct(examples: Sequence[Example], n: int) -> Ratio | None:
-    """Return Dist-n. Leaving out a message removes the n-grams that only occur in the replies to this message."""
+    """Return Dist-n. Leaving out a message removes the n-grams that only occur in replies to this message."""
     by_message: dict[str, Counter[tuple[str, ...]]] = {}
     words: Counter[str] = Counter()
     for example in examples:
@@ -318,7 +317,7 @@ def _distinct(examples: Sequence[Example], n: int) -> Ratio | None:
 
 
 def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
-    """Return the mean, over the replies that are references, of each reply's MRR."""
+    """Return the mean of the MRR of each reference reply."""
     by_reply: dict[str, list[tuple[str, float | None]]] = {}
     for example in examples:
         if example.rank is not None:
@@ -327,7 +326,7 @@ def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
         return None
     messages = list(dict.fromkeys(message for values in by_reply.values() for message, _ in values))
     places = {message: place for place, message in enumerate(messages)}
-    # For each message, the sum of the replies' means and the number of replies if the message is left out.
+    # The sum of the replies' means, and the number of replies, without each message.
     means = {reply: _mean(values) for reply, values in by_reply.items()}
     whole = sum(mean.value for mean in means.values() if mean)
     sums, sizes = np.full(len(messages), whole), np.full(len(messages), float(len(means)))

@@ -1,10 +1,10 @@
-"""Units with a true label and a system's scores for all labels, and intervals of figures that are computed from them.
+"""Units with a true label and a system's scores for all labels, and intervals of the figures computed from them.
 
 The intervals use the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans,
-chapter 6). It computes the derivative of a figure with respect to the weight of each row. The influence of a row is the
-derivative times its weight, (n,). The variance comes from the influences, added up by group. It is close to that of the
-jackknife in resampling.py, but it supports weights and needs no loop over groups. benchmarks/scores.py measures
-the coverage.
+chapter 6), which computes the derivative of a figure with respect to each row's weight. A row's influence is this
+derivative times its weight, (n,). The variance is computed from the sums of influences by group. It is close to that of
+the jackknife in resampling.py, but it supports weights and needs no loop over groups. benchmarks/scores.py measures the
+coverage.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ def too_few(least: int, number: int, kind: str = "") -> str:
     """Return a sentence that explains why there is no interval.
 
     least: required number of independent units.
-    number: their actual number.
-    kind: words that describe the units, appended to "items".
+    number: actual number of independent units.
+    kind: phrase that describes the units, appended to "items".
     """
     return f"An interval requires at least {least} independent items{kind}, but there are {number}."
 
@@ -37,7 +37,7 @@ def too_few(least: int, number: int, kind: str = "") -> str:
 class Figure(NamedTuple):
     """A measure with its 95% interval.
 
-    reason: why the value or the interval is None. If both exist, a note on what the value leaves out, or "".
+    reason: why the value or the interval is missing. If neither is, a note on what the value leaves out, or "".
     """
 
     value: float | None
@@ -50,7 +50,7 @@ class Fault(NamedTuple):
     """The first invalid row of scores.
 
     row: index of the row.
-    what: sentence that describes the fault without naming the row.
+    what: sentence that describes the fault; it doesn't name the row.
     """
 
     row: int
@@ -85,7 +85,7 @@ class ScoredUnits(NamedTuple):
 
     @property
     def right(self) -> Bools:
-        """Whether the label with the highest score is the true label, (n,). If labels tie, the first of them counts."""
+        """Whether the highest score is that of the true label, (n,). If scores tie, the first of them counts."""
         matches: Bools = np.equal(self.scores.argmax(axis=1), self.truth)
         return matches
 
@@ -101,7 +101,7 @@ class ScoredUnits(NamedTuple):
         return self.groups == len(self.rows) and bool(np.ptp(self.weights) <= SLACK * self.weights.max())
 
     def by_group(self, values: Floats) -> Floats:
-        """Return the sum of values over each group, (groups,)."""
+        """Return the sum of the values in each group, (groups,)."""
         return np.bincount(self.group, values, self.groups).astype(np.float64, copy=False)
 
     def only(self, chosen: Bools | Ints) -> "ScoredUnits":
@@ -129,31 +129,33 @@ def scored_units(
 ) -> ScoredUnits:
     """Validate arrays with one row per unit.
 
-    truth: index of the true label among the columns of scores, integers, (n,).
+    truth: index of the true label's column in `scores`, integers, (n,).
     scores: probability of each label, (n, k), see `check_scores`.
     weights: number of units that each row represents, 0 or more, (n,); 1 by default. Rows with weight 0 are removed.
     groups: integers or strings, (n,). Rows with the same value were sampled together. By default, each row is a group.
 
-    Raise ValueError if the arrays do not fit together. Also raise it for the first row of scores that is invalid.
+    Raise ValueError if the shapes differ, a value is out of range, or a row of scores is invalid.
     """
     table = np.asarray(scores, dtype=np.float64)
     if fault := check_scores(table):
         raise ValueError(f"Row {fault.row}: {fault.what}")
     labels = np.asarray(truth)
-    heavy = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=np.float64)
-    together = np.arange(len(table)) if groups is None else np.asarray(groups)
-    for name, array in (("truth", labels), ("weights", heavy), ("groups", together)):
+    row_weights = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=np.float64)
+    group_names = np.arange(len(table)) if groups is None else np.asarray(groups)
+    for name, array in (("truth", labels), ("weights", row_weights), ("groups", group_names)):
         if array.shape != (len(table),):
             raise ValueError(
                 f"{name} must have one value for each of the {len(table)} rows, not the shape {array.shape}."
             )
     if len(labels) and not (labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < table.shape[1]):
         raise ValueError(f"truth must contain label indices from 0 to {table.shape[1] - 1}.")
-    if not (np.isfinite(heavy) & (heavy >= 0)).all():
+    if not (np.isfinite(row_weights) & (row_weights >= 0)).all():
         raise ValueError("weights must be finite numbers, 0 or more.")
-    rows = np.flatnonzero(heavy)
-    names, group = np.unique(together[rows], return_inverse=True)
-    return ScoredUnits(len(table), rows, labels.astype(np.int64)[rows], table[rows], heavy[rows], group, len(names))
+    rows = np.flatnonzero(row_weights)
+    names, group = np.unique(group_names[rows], return_inverse=True)
+    return ScoredUnits(
+        len(table), rows, labels.astype(np.int64)[rows], table[rows], row_weights[rows], group, len(names)
+    )
 
 
 def check_scores(scores: npt.ArrayLike) -> Fault | None:
@@ -175,11 +177,11 @@ def check_scores(scores: npt.ArrayLike) -> Fault | None:
         sums = table.sum(axis=1)
     # Comparisons with NaN are false, so a row with NaN is invalid.
     faulty = ~((table.min(axis=1) >= 0) & (table.max(axis=1) <= 1) & (np.abs(sums - 1) <= TOLERANCE))
-    return Fault(row := int(faulty.argmax()), _what(table[row])) if faulty.any() else None
+    return Fault(row := int(faulty.argmax()), _describe_fault(table[row])) if faulty.any() else None
 
 
-def _what(scores: Floats) -> str:
-    """Describe what is wrong with the scores of a row, (k,)."""
+def _describe_fault(scores: Floats) -> str:
+    """Describe what is wrong with a row of scores, (k,)."""
     if np.isnan(scores).any():
         return "A score is not a number."
     if np.isinf(scores).any():
@@ -200,7 +202,7 @@ def effective(weights: Floats) -> float:
 
 
 def quantile(units: ScoredUnits) -> float:
-    """Return the 97.5% quantile of Student's t for the effective number of groups."""
+    """Return the 97.5% quantile of Student's t distribution for the effective number of groups."""
     return _t(effective(units.by_group(units.weights)))
 
 
@@ -209,7 +211,7 @@ def _t(groups: float) -> float:
 
 
 def variance(units: ScoredUnits, influence: Floats) -> float:
-    """Return the variance of a figure over two or more groups, with the divisor of a sample variance.
+    """Return the variance of a figure over two or more groups, with divisor n - 1 like a sample variance.
 
     influence: influence of each row, (n,).
     """
@@ -231,8 +233,8 @@ def mean(values: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
 def skewed(value: float, influence: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
     """Return a figure from 0 to `most` with an interval that allows for skewness.
 
-    Most units have small losses and a few have large ones, so the upper end must be farther from the value than the
-    lower end. A cubic transformation removes the skewness of Student's t (Hall 1992, On the Removal of Skewness by
+    Most units have small losses and a few have large losses, so the upper end must be farther from the value than the
+    lower end. A cubic transformation removes the skewness of the t statistic (Hall 1992, On the Removal of Skewness by
     Transformation, JRSS B 54(1), section 2). There is no interval with fewer than LEAST_UNITS groups.
 
     influence: influence of each row, (n,).
@@ -244,22 +246,22 @@ def skewed(value: float, influence: Floats, units: ScoredUnits, most: float = np
         return Figure(value, reason=NO_VARIATION)
     skewness = float((parts**3).sum() / (parts @ parts) ** 1.5)  # skewness / sqrt(number of groups)
 
-    def transformed_back(x: float) -> float:
+    def back_transform(x: float) -> float:
         if abs(skewness) <= SLACK:
             return x
         return 3 / skewness * (float(np.cbrt(1 + skewness * x - skewness**2 / 6)) - 1)
 
-    low, high = value - spread * transformed_back(t), value - spread * transformed_back(-t)
+    low, high = value - spread * back_transform(t), value - spread * back_transform(-t)
     return Figure(value, max(0.0, low), min(most, high))
 
 
 def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[Bools]) -> Figure:
     """Return a figure from 0 to 1 that compares kinds of units, with an interval on the logit scale.
 
-    See Pepe 2003, The Statistical Evaluation of Medical Tests for Classification and Prediction, chapter 5. The rarest
-    kind determines the interval. Student's t uses its number of groups. The variance of two random groups is added,
-    with the largest weight of any group, because a few similar groups do not show that all are similar (compare Agresti
-    and Coull 1998, The American Statistician 52(2)). Intervals for rare labels and unequal weights therefore cover more
+    See Pepe 2003, The Statistical Evaluation of Medical Tests for Classification and Prediction, chapter 5. The kind
+    with the fewest groups determines the degrees of freedom of Student's t. The variance of two random groups with the
+    largest weight is added, because a few similar groups do not show that all groups are similar (compare Agresti and
+    Coull 1998, The American Statistician 52(2)). Intervals for rare labels and unequal weights therefore cover more
     than 95%. There is no interval if a kind has fewer than LEAST_LEFT_OUT groups.
 
     influence: influence of each row, (n,).
@@ -287,13 +289,13 @@ def proportion(
 ) -> Figure:
     """Estimate the weighted proportion of hits, with an interval from effective counts.
 
-    With equal weights and one row per group, the effective counts are the plain counts. Otherwise, the effective size
-    is that of a simple random sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), and not
-    larger than the effective number of rows. If all rows or no rows are hits, it is the effective number of groups.
-    Except for plain counts, there is no interval with fewer than LEAST_LEFT_OUT groups.
+    With equal weights and one row per group, the effective counts are the plain counts. Otherwise, the effective sample
+    size is that of a simple random sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), up
+    to the effective number of rows. If all rows or no rows are hits, it is the effective number of groups. Except for
+    plain counts, there is no interval with fewer than LEAST_LEFT_OUT groups.
 
     hits: whether each unit is a hit, (n,).
-    ends: function that takes the number of hits and the count, and returns the ends of the interval.
+    ends: function from the numbers of hits and of units to the ends of the interval.
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
@@ -319,7 +321,7 @@ def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], en
 
     number: number of rows.
     weights: sums of the weights and of the squared weights.
-    hits: number of hits, and the sums of their weights and squared weights.
+    hits: number of hits, and sums of the hits' weights and squared weights.
     ends: see `proportion`.
     is_plain: whether all weights are equal.
     """
@@ -333,15 +335,15 @@ def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], en
     return _of_count(value, spread, most, most, most, ends)
 
 
-def _of_count(value: float, spread: float, if_alike: float, most: float, groups: float, ends: Ends) -> Figure:
+def _of_count(value: float, spread: float, if_constant: float, most: float, groups: float, ends: Ends) -> Figure:
     """Return a proportion with the interval at its effective size.
 
-    if_alike: effective size if all rows or no rows are hits.
-    most: upper limit of the effective size in all other cases.
+    if_constant: effective size if all rows or no rows are hits.
+    most: upper limit of the effective size otherwise.
     groups: effective number of groups.
     """
     if not SLACK < value < 1 - SLACK:
-        count = if_alike
+        count = if_constant
     else:
         count = min(most, value * (1 - value) / spread if spread else np.inf) * (Z / _t(groups)) ** 2
     return Figure(value, *ends(value * count, count))

@@ -17,7 +17,7 @@ from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Z
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES, generator
-from annotate.core.measures.classification import Apart
+from annotate.core.measures.classification import Comparison
 from annotate.core.measures.scored_units import (
     NO_UNITS,
     NO_VARIATION,
@@ -38,12 +38,12 @@ BINS = 15
 
 
 class Bin(NamedTuple):
-    """Units whose confidence is greater than `above` and at most `most`.
+    """The units whose confidence is greater than `above` and at most `most`.
 
     units: number of units.
-    weight: sum of their weights.
-    confidence: their weighted mean confidence; None if there are no units.
-    accuracy: their accuracy.
+    weight: sum of the units' weights.
+    confidence: weighted mean confidence; None if there are no units.
+    accuracy: accuracy of the units.
     """
 
     above: float
@@ -55,7 +55,7 @@ class Bin(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Calibration of a system.
+    """A system's calibration.
 
     error: expected calibration error.
     bins: reliability table, in order of confidence.
@@ -68,8 +68,8 @@ class Calibration(NamedTuple):
 class ByLabel(NamedTuple):
     """A measure of each label against all others.
 
-    labels: figure of each label, in the order of the columns.
-    macro: unweighted mean of the figures, without labels that have no figure.
+    labels: figure for each label, in column order.
+    macro: unweighted mean over the labels that have a figure.
     """
 
     labels: tuple[Figure, ...]
@@ -92,8 +92,8 @@ def _log_losses(units: ScoredUnits) -> Floats:
 def brier_score(units: ScoredUnits) -> Figure:
     """Estimate the mean squared distance between the scores and the one-hot true label, from 0 (best) to 2.
 
-    See Brier 1950, Monthly Weather Review 78(1). With two labels, many programs report half of this, because they only
-    use the score of one label.
+    See Brier 1950, Monthly Weather Review 78(1). With two labels, many programs report half of this, because they use
+    the score of one label only.
     """
     return mean(_brier_scores(units), units, 2.0)
 
@@ -104,19 +104,19 @@ def _brier_scores(units: ScoredUnits) -> Floats:
     return scores
 
 
-def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
+def compare_losses(first: ScoredUnits, second: ScoredUnits) -> dict[str, Comparison]:
     """Compare the log loss and Brier score of two systems on the same units.
 
-    For each measure, return the difference of the means, with the interval of Student's t by group, and the two-sided
-    p-value of the hypothesis that the difference is zero.
+    For each measure, return the difference between the means, with a Student's t interval over groups, and the
+    two-sided p-value of the hypothesis that the difference is zero.
     """
     return {
-        name: _mean_apart(losses(first) - losses(second), first)
+        name: _compare_means(losses(first) - losses(second), first)
         for name, losses in (("log_loss", _log_losses), ("brier", _brier_scores))
     }
 
 
-def _mean_apart(values: Floats, units: ScoredUnits) -> Apart:
+def _compare_means(values: Floats, units: ScoredUnits) -> Comparison:
     if units.groups < LEAST_UNITS:
         return None, None
     value = float(units.shares @ values)
@@ -133,11 +133,12 @@ def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
     See Leonardelli et al. 2023, SemEval-2023 Task 11: Learning with Disagreements.
 
-    shares: shares of the k labels among people's answers, for each row passed to `scored_units`, (rows, k).
+    shares: soft labels: the shares of the k labels among the annotators' answers, for each row passed to
+        `scored_units`, (rows, k).
 
     Raise ValueError for any other shape, and for rows that `check_scores` rejects.
     """
-    return mean(-np.einsum("nk,nk->n", _people(shares, units), np.log(_clipped(units.scores))), units)
+    return mean(-np.einsum("nk,nk->n", _soft_labels(shares, units), np.log(_clipped(units.scores))), units)
 
 
 def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
@@ -147,7 +148,7 @@ def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
     shares: see `cross_entropy`.
     """
-    return mean(np.abs(_people(shares, units) - units.scores).sum(axis=1), units, 2.0)
+    return mean(np.abs(_soft_labels(shares, units) - units.scores).sum(axis=1), units, 2.0)
 
 
 def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: str) -> Calibration:
@@ -156,11 +157,11 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
     The error is the weighted mean, over bins, of the distance between confidence (the highest score) and accuracy. See
     Guo et al. 2017, On Calibration of Modern Neural Networks, section 2.
 
-    The estimate is biased upward, because a chance deviation in either direction adds to it. The low end of the
-    interval allows for this: bins without a clear deviation contribute the absolute value of their noise (numerical
-    delta method: Fang and Santos 2019, Inference on Directionally Differentiable Functions, Review of Economic Studies
-    86(1)). The high end does not, so the interval is conservative. It is an interval for the error with these bins, and
-    not for other bins.
+    The estimate is biased upward, because chance deviations in either direction increase it. The low end of the
+    interval corrects for this bias: bins without a clear deviation contribute the absolute value of their noise
+    (numerical delta method: Fang and Santos 2019, Inference on Directionally Differentiable Functions, Review of
+    Economic Studies 86(1)). The high end doesn't, so the interval is conservative. It is an interval for the error with
+    these bins, and not with any others.
 
     bins: number of bins.
     seed: seed of the interval. The same seed gives the same interval.
@@ -184,7 +185,7 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
 
 
 def _calibration_error(confidence: Floats, place: Ints, bins: int, units: ScoredUnits, seed: str) -> Figure:
-    """Estimate the calibration error.
+    """Estimate the expected calibration error.
 
     confidence: confidence of each unit, (n,).
     place: index of each unit's bin, (n,).
@@ -192,16 +193,16 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
-    apart = confidence - units.right
-    gaps = np.bincount(place, units.shares * apart, bins)
+    gap = confidence - units.right
+    gaps = np.bincount(place, units.shares * gap, bins)
     value = float(np.abs(gaps).sum())
     if units.groups < LEAST_UNITS:
         return Figure(value, reason=too_few(LEAST_UNITS, units.groups))
-    cells = np.bincount(units.group * bins + place, units.shares * apart, units.groups * bins)
+    cells = np.bincount(units.group * bins + place, units.shares * gap, units.groups * bins)
     influence = cells.reshape(-1, bins) - np.outer(units.by_group(units.shares), gaps)
     covariance = influence.T @ influence * (units.groups / (units.groups - 1))
-    # If a bin has few answers and all are right, their variance is 0. Calibrated answers would have some variance, so
-    # the result is at least that.
+    # A bin with few answers, all of them right, has an estimated variance of 0. The variance of calibrated answers is a
+    # lower limit.
     if_calibrated = np.bincount(place, units.shares**2 * confidence * (1 - confidence), bins)
     covariance += np.diag(np.maximum(0, if_calibrated - covariance.diagonal()))
     signs, wider = np.sign(gaps), quantile(units) / Z
@@ -219,9 +220,9 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
 def roc_auc(units: ScoredUnits) -> ByLabel:
     """Estimate the area under the ROC curve of each label against all others.
 
-    It is the probability that a unit with the label scores higher than a unit without it, where a tie counts as half
-    (Hanley and McNeil 1982, Radiology 143(1)). The variance is that of DeLong et al. 1988 (Biometrics 44(3)), by group.
-    A figure is None if all units or no units have the label.
+    The area is the probability that a unit with the label scores higher than a unit without it, where a tie counts as
+    half (Hanley and McNeil 1982, Radiology 143(1)). The variance is that of DeLong et al. 1988 (Biometrics 44(3)), by
+    group. A figure has no value if all units or no units have the label.
     """
     return _by_label(units, _roc_auc)
 
@@ -242,40 +243,40 @@ def average_precision(units: ScoredUnits) -> ByLabel:
     """Estimate the average precision of each label.
 
     This is the mean, over units with the label, of the precision among all units that score at least as high. As in
-    scikit-learn, there is no interpolation, and tied units count together. A figure is None if all units or no units
-    have the label.
+    scikit-learn, there is no interpolation, and tied units count together. A figure has no value if all units or no
+    units have the label.
     """
     return _by_label(units, lambda scores, weights, has: mean_above(scores, weights, has, weights * has))
 
 
 def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) -> tuple[float, Floats]:
-    """Return the mean, over units, of the proportion of hits among all units with an equal or higher score.
+    """Return the mean, over units, of the proportion of hits among all units that score at least as high.
 
-    scores, weights, hits: score and weight of each unit, and whether it is a hit, (n,).
-    counted: weight of each unit in the mean: its own weight, or 0 to leave it out, (n,).
+    scores, weights, hits: each unit's score, weight, and whether it is a hit, (n,).
+    counted: each unit's weight in the mean: its own weight, or 0 to leave it out, (n,).
 
     Return the mean, and the influence of each unit, (n,).
     """
     place = np.unique(scores, return_inverse=True)[1]
 
-    def as_high(values: Floats) -> Floats:
+    def sum_above(values: Floats) -> Floats:
         sums: Floats = np.bincount(place, values)[::-1].cumsum()[::-1]
         return sums
 
-    among, by_score = as_high(weights), np.bincount(place, counted)
-    proportions = as_high(weights * hits) / among
+    among, by_score = sum_above(weights), np.bincount(place, counted)
+    proportions = sum_above(weights * hits) / among
     value = float(by_score @ proportions / by_score.sum())
-    # A unit affects the proportions at its own score and at all lower ones.
+    # A unit affects the proportions at its own score and at all lower scores.
     moved = (hits * (by_score / among).cumsum()[place]) - (by_score * proportions / among).cumsum()[place]
     influence: Floats = (counted * (proportions[place] - value) + weights * moved) / by_score.sum()
     return value, influence
 
 
 def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tuple[float, Floats]]) -> ByLabel:
-    """Compute a measure for each label, and the mean of these values.
+    """Compute a measure for each label, and the mean over labels.
 
-    measure: function that takes the scores, the weights and whether each unit has the label, (n,) each. It returns the
-        value and the influence of each unit, (n,).
+    measure: function from the units' scores, weights and whether they have the label, (n,) each, to the value and the
+        units' influences, (n,).
     """
     labels: list[Figure] = []
     values: list[float] = []
@@ -310,7 +311,7 @@ def _clipped(scores: Floats) -> Floats:
     return np.clip(scores, epsilon, 1 - epsilon)
 
 
-def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
+def _soft_labels(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
     table = np.asarray(shares, dtype=np.float64)
     if fault := check_scores(table):
         raise ValueError(f"Row {fault.row} of people's answers: {fault.what}")
@@ -328,18 +329,18 @@ def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
 
 MOST_POINTS = 200  # on a risk-coverage curve
 ERROR = 1 - LEVEL  # probability that a threshold misses its target
-STEP = 1.1  # each tested threshold selects at least this many times as many units as the previous one
-# Each chain of tests starts with this many times as many units as the previous chain (see `precision_threshold`). In 60
-# draws in which 1% to 3% of the most confident answers were wrong, the values 4, 6 and 8 selected 33% to 34% of the
-# units, and a single chain only 22%. If the most confident answers are all right, a single chain selects slightly more.
+STEP = 1.1  # smallest ratio of the numbers of units that consecutive thresholds select
+# Ratio of the numbers of units with which consecutive chains of tests start (see `precision_threshold`). In 60 draws in
+# which 1% to 3% of the most confident answers were wrong, the ratios 4, 6 and 8 selected 33% to 34% of the units, and a
+# single chain only 22%. If the most confident answers are all right, a single chain selects slightly more.
 START = 6.0
 
 
 class Point(NamedTuple):
     """A point of a risk-coverage curve.
 
-    threshold: lowest confidence of the selected answers.
-    coverage: share of all units that are selected.
+    threshold: lowest confidence among the selected answers.
+    coverage: share of all units that is selected.
     accuracy: accuracy of the selected answers.
     """
 
@@ -362,12 +363,12 @@ class RiskCoverage(NamedTuple):
 class Threshold(NamedTuple):
     """A threshold for a target precision.
 
-    value: the lowest score shown to reach the target; None if there is none.
-    precision: precision of the selected units, whose scores reach the threshold. The low end of its interval is the
-        bound that was tested.
-    recall: share of the units with the label that are selected. For whole answers, share of all units that are selected
+    value: lowest score that was shown to reach the target; None if there is none.
+    precision: precision of the units that score at or above the threshold. The low end of its interval is the tested
+        bound.
+    recall: share of the units with the label that is selected. For whole answers, share of all units that are selected
         and right.
-    coverage: share of all units that are selected.
+    coverage: share of all units that is selected.
     reason: why there is no threshold.
     """
 
@@ -379,12 +380,12 @@ class Threshold(NamedTuple):
 
 
 def risk_coverage(units: ScoredUnits) -> RiskCoverage:
-    """Return the risk-coverage curve, and the area under it.
+    """Return the risk-coverage curve and the area under it.
 
-    A point of the curve has the accuracy of all answers whose confidence (the highest score) reaches a threshold. The
-    curve has at most MOST_POINTS points, evenly spaced by coverage. To compute the area, take for each unit the share
-    of wrong answers among all units with the same or a higher confidence. The area is the mean of these shares; 0 is
-    best (Geifman, Uziel and El-Yaniv 2019, Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers).
+    Each point of the curve has the accuracy of all answers whose confidence (the highest score) reaches a threshold.
+    The curve has at most MOST_POINTS points, evenly spaced by coverage. The area is a mean over units: of the share of
+    wrong answers among all units with at least the same confidence. 0 is best (Geifman, Uziel and El-Yaniv 2019,
+    Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers).
     """
     if not units.groups:
         return RiskCoverage(Figure(None, reason=NO_UNITS), ())
@@ -404,7 +405,7 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
     return RiskCoverage(area, tuple(points))
 
 
-def precision_threshold(units: ScoredUnits, wish: float, label: int | None = None) -> Threshold:
+def precision_threshold(units: ScoredUnits, target: float, label: int | None = None) -> Threshold:
     """Find the lowest threshold whose selected answers reach a target precision with 95% confidence.
 
     Thresholds are tested in a chain, from the highest down, until one fails. This is fixed sequence testing
@@ -413,18 +414,18 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     cannot show that the target is reached. Several chains therefore start at fixed numbers of selected units, and share
     the error probability of 5% equally.
 
-    The tested thresholds depend only on scores and weights. The chosen threshold therefore reaches the target in 95% of
+    The tested thresholds depend only on scores and weights, so the chosen threshold reaches the target in 95% of
     samples, although it is chosen from the same sample. If weights differ or there are groups, the bound uses effective
     counts (`proportion`) and is not exact.
 
-    wish: target precision.
-    label: index of the label whose score selects units. By default, the highest score selects them, and an answer is
-        right if its label is the true label.
+    target: target precision.
+    label: index of the label whose scores are compared with the threshold. By default, each unit's highest score is,
+        and the unit is a hit if this is the score of the true label.
 
-    Raise ValueError if `wish` is not between 0 and 1, or if there is no such label.
+    Raise ValueError if `target` is not between 0 and 1, or if there is no such label.
     """
-    if not 0 < wish < 1:
-        raise ValueError(f"The target precision must be between 0 and 1, not {wish}.")
+    if not 0 < target < 1:
+        raise ValueError(f"The target precision must be between 0 and 1, not {target}.")
     if label is not None and not 0 <= label < units.scores.shape[1]:
         raise ValueError(
             f"The label {label} does not exist. Labels are numbered from 0 to {units.scores.shape[1] - 1}."
@@ -435,20 +436,20 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))  # the last row that has each score
     sums, squares = units.weights[order].cumsum()[last], (units.weights[order] ** 2).cumsum()[last]
-    # Effective number of independent units that each score selects, given their weights and groups.
+    # The effective number of units that each score selects, given their weights and groups.
     counts = np.maximum.accumulate(sums**2 / squares) * (units.groups / len(order))
-    chains = 1 + int(max(0.0, log(counts[-1] / _least(wish, ERROR), START)))
-    error, least = ERROR / chains, _least(wish, ERROR / chains)
+    chains = 1 + int(max(0.0, log(counts[-1] / _min_units(target, ERROR), START)))
+    error, least = ERROR / chains, _min_units(target, ERROR / chains)
     if counts[-1] < least:
         few = f"Even without errors, {least:,} independent items are needed, but there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
     bounds = _bounds(units, hits, order, last[tested], error)
-    failed = np.array([bound.low is None or bound.low < wish for bound in bounds] + [True])
+    failed = np.array([bound.low is None or bound.low < target for bound in bounds] + [True])
     starts = np.searchsorted(counts[tested], _powers(least, START, counts[-1])[:chains])
     best = max((start + int(failed[start:].argmax()) for start in starts if not failed[start]), default=0) - 1
     if best < 0:
-        return Threshold(None, reason=_missed(bounds))
+        return Threshold(None, reason=_why_missed(bounds))
     rows = order[: last[tested[best]] + 1]
     right = float(units.weights[rows] @ hits[rows])
     whole = float(units.weights.sum())
@@ -460,13 +461,13 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     )
 
 
-def _least(wish: float, error: float) -> int:
-    """Return the smallest number of units that can show the target precision if all of them are hits.
+def _min_units(target: float, error: float) -> int:
+    """Return the smallest number of units, all of them hits, that can show the target precision.
 
-    wish: target precision.
+    target: target precision.
     error: probability that the bound fails.
     """
-    return ceil(log(error) / log(wish))
+    return ceil(log(error) / log(target))
 
 
 def _powers(first: float, step: float, most: float) -> Floats:
@@ -476,18 +477,17 @@ def _powers(first: float, step: float, most: float) -> Floats:
 
 
 def _first(ascending: Floats, targets: Floats) -> Ints:
-    """Return the distinct indices of the first values that reach each target.
-
-    A target that is never reached gives the last index.
-    """
+    """Return the distinct indices of the first value that reaches each target, or the last index if none does."""
     return np.unique(np.minimum(np.searchsorted(ascending, targets), len(ascending) - 1))
 
 
 def _bounds(units: ScoredUnits, hits: Bools, order: Ints, last: Ints, error: float) -> list[Figure]:
-    """Estimate proportions of hits, with lower bounds that are wrong with probability `error`.
+    """Estimate the proportions of hits above several thresholds.
 
-    order: the rows, sorted by score.
-    last: for each proportion, the place in `order` of its last row.
+    The low end of each interval is a bound that is wrong with probability `error`.
+
+    order: rows, sorted by descending score.
+    last: position in `order` of the last row above each threshold.
     """
     ends = partial(_ends, error=error)
     if units.groups < len(order):
@@ -506,7 +506,7 @@ def _ends(hits: float, of: float, error: float) -> tuple[float, float]:
     return low, high
 
 
-def _missed(bounds: list[Figure]) -> str:
+def _why_missed(bounds: list[Figure]) -> str:
     lows = [bound.low for bound in bounds if bound.low is not None]
     if not lows:
         return bounds[-1].reason

@@ -15,7 +15,14 @@ from annotate.core.aggregation.answer_table import Bools, Floats, majority, medi
 from annotate.core.agreement import coefficients
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Measure, Paired
-from annotate.core.measures.figure_rows import Row, accuracy_apart, difference_row, measures_apart, row, why_withheld
+from annotate.core.measures.figure_rows import (
+    Row,
+    compare_accuracy,
+    compare_measures,
+    difference_row,
+    row,
+    why_withheld,
+)
 from annotate.core.measures.ranked_labels import mean_ndcg
 from annotate.kinds.forms.form import Form, register
 
@@ -86,12 +93,12 @@ class Measures:
         yield from self._all_compared(other)
         yield from self._labels_compared(other)
         for names, in_slice in slices:
-            yield accuracy_apart(names, self.pairs.where(in_slice), other.pairs.where(in_slice))
+            yield compare_accuracy(names, self.pairs.where(in_slice), other.pairs.where(in_slice))
 
     def _all_compared(self, other: "Measures") -> Iterator[Row]:
-        yield accuracy_apart({}, self.pairs, other.pairs)
+        yield compare_accuracy({}, self.pairs, other.pairs)
         coefficients = {"kappa": classes.kappa, "mcc": classes.matthews}
-        yield from measures_apart(self.pairs, other.pairs, self.macros | coefficients, other.macros | coefficients)
+        yield from compare_measures(self.pairs, other.pairs, self.macros | coefficients, other.macros | coefficients)
 
     def _labels_compared(self, other: "Measures") -> Iterator[Row]:
         """Yield the differences in precision, recall and F1 for each label that occurs. Only F1 has a p-value."""
@@ -102,7 +109,7 @@ class Measures:
             return values.reshape(*margins.gold.shape[:-1], -1)
 
         most = [1.0] * (len(BY_LABEL) * len(label_indices))
-        differences = iter(classes.apart(self.pairs, other.pairs, measure, most=most))
+        differences = iter(classes.compare(self.pairs, other.pairs, measure, most=most))
         for index in label_indices:
             columns = (self.pairs.gold, self.pairs.predicted, other.pairs.predicted)
             is_gold, predicted, other_predicted = (column == index for column in columns)
@@ -173,8 +180,8 @@ class GradeMeasures(Measures):
         yield from super()._all_compared(other)
         farthest = float(max(1, len(self.labels) - 1))
         distance, kappa = {"mae": classes.mean_absolute_error}, {"weighted_kappa": classes.weighted_kappa}
-        yield from measures_apart(self.graded, other.graded, distance, most=farthest)
-        yield from measures_apart(self.graded, other.graded, kappa)
+        yield from compare_measures(self.graded, other.graded, distance, most=farthest)
+        yield from compare_measures(self.graded, other.graded, kappa)
 
 
 class Grades(Choice):

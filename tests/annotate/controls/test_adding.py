@@ -17,7 +17,7 @@ from annotate.controls.audited_units import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core import stages
 from annotate.core.draws import hash_order
-from annotate.core.estimation.label_errors import allotted
+from annotate.core.estimation.label_errors import neyman_allocation
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.goldsets.columns import columns_of
 from annotate.goldsets.export import Export
@@ -81,27 +81,29 @@ LANGUAGES = st.dictionaries(
 def test_all_that_is_asked_for_or_there_is_is_allotted_and_larger_or_worse_languages_get_no_fewer(
     number, languages, more
 ):
-    allotment = allotted(number, languages)
+    allotment = neyman_allocation(number, languages)
     assert sum(allotment.values()) == min(number, sum(posts for posts, _ in languages.values()))
     assert all(0 < posts <= languages[label][0] for label, posts in allotment.items())
     label = min(languages)
     posts, audit = languages[label]
-    larger = allotted(number, languages | {label: (posts + more, audit)})
+    larger = neyman_allocation(number, languages | {label: (posts + more, audit)})
     assert larger.get(label, 0) >= allotment.get(label, 0)
     # Until half of a language is wrong.
     assume(audit.doubted_wrong < audit.doubted and audit.wrong + 1 <= audit.resolved / 2)
-    worse = allotted(number, languages | {label: (posts, replace(audit, doubted_wrong=audit.doubted_wrong + 1))})
+    worse = neyman_allocation(
+        number, languages | {label: (posts, replace(audit, doubted_wrong=audit.doubted_wrong + 1))}
+    )
     assert worse.get(label, 0) >= allotment.get(label, 0)
 
 
 def test_posts_are_allotted_by_size_and_by_the_deviation_of_what_the_audit_found():
     # sqrt(p (1 - p)) is 0.5 if half of 30 were wrong, and 0.1260 if none was: p = (1/2) / 31.
     languages = {"de": (1000, audited(wrong=15)), "en": (1000, audited()), "fr": (3000, audited())}
-    assert allotted(1000, languages) == {"de": 498, "en": 126, "fr": 376}
+    assert neyman_allocation(1000, languages) == {"de": 498, "en": 126, "fr": 376}
     # German has no more than 1,000; of what is left French has three quarters.
-    assert allotted(2600, languages) == {"de": 1000, "en": 400, "fr": 1200}
+    assert neyman_allocation(2600, languages) == {"de": 1000, "en": 400, "fr": 1200}
     # Of equal remainders, the first label gets the post.
-    assert allotted(3, {"fr": (50, audited()), "de": (50, audited())}) == {"de": 2, "fr": 1}
+    assert neyman_allocation(3, {"fr": (50, audited()), "de": (50, audited())}) == {"de": 2, "fr": 1}
 
 
 # --- to either

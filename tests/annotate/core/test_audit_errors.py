@@ -12,18 +12,18 @@ from annotate.controls.audit_report import audit_table
 from annotate.core.estimation.label_errors import (
     EXPONENT,
     Audit,
+    additional_units,
+    allocate,
     bounds,
-    by_power,
     contest_chance,
     contested,
     error,
-    further,
     is_over,
     overall_bounds,
     overall_error,
-    rounded,
+    power_allocation,
+    round_to_total,
     slips_of,
-    spread,
     without_slips,
 )
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
@@ -217,7 +217,7 @@ SIZES = st.dictionaries(st.text("abcde", min_size=1, max_size=3), st.integers(0,
 
 
 def chosen(sizes, share, least):
-    return further({key: (size, 0) for key, size in sizes.items()}, share, least)
+    return additional_units({key: (size, 0) for key, size in sizes.items()}, share, least)
 
 
 @given(SIZES, st.floats(0, 1), st.integers(0, 40))
@@ -231,26 +231,26 @@ def test_the_total_is_spread_and_no_stratum_gets_less_than_its_least_or_more_tha
 
 @given(SIZES, st.floats(0.01, 1), st.integers(0, 40))
 def test_a_larger_stratum_gets_no_fewer(sizes, share, least):
-    counts = by_power(sizes, share, least)
+    counts = power_allocation(sizes, share, least)
     in_order = [counts[key] for key in sorted(sizes, key=sizes.get)]
     assert all(few <= many + 1e-9 for few, many in pairwise(in_order))
 
 
 def test_ten_times_as_many_posts_get_five_times_as_many_audits():
-    counts = by_power({"en": 10_000, "nl": 1_000, "cy": 100, "fo": 10}, 0.05, 0)
+    counts = power_allocation({"en": 10_000, "nl": 1_000, "cy": 100, "fo": 10}, 0.05, 0)
     assert counts["en"] / counts["nl"] == pytest.approx(10**EXPONENT)
     assert counts["nl"] / counts["cy"] == pytest.approx(5.01, abs=0.01)
     assert sum(counts.values()) == pytest.approx(0.05 * 11_110)
 
 
 def test_audits_are_spread_in_whole_numbers_and_what_a_small_stratum_lacks_goes_to_the_others():
-    assert spread(20, {"de": 1, "fr": 1}, {"de": 4, "fr": 40}) == {"de": 4, "fr": 16}
-    assert spread(20, {"de": 1, "fr": 3}, {"de": 40, "fr": 40}, least=8) == {"de": 8, "fr": 12}
-    assert spread(99, {"de": 1, "fr": 3}, {"de": 4, "fr": 40}) == {"de": 4, "fr": 40}
-    assert spread(99, {}, {}) == {}
-    assert rounded({"fr": 1.5, "de": 1.5, "en": 0.9, "es": 2.1}) == {"de": 2, "en": 1, "es": 2, "fr": 1}
+    assert allocate(20, {"de": 1, "fr": 1}, {"de": 4, "fr": 40}) == {"de": 4, "fr": 16}
+    assert allocate(20, {"de": 1, "fr": 3}, {"de": 40, "fr": 40}, least=8) == {"de": 8, "fr": 12}
+    assert allocate(99, {"de": 1, "fr": 3}, {"de": 4, "fr": 40}) == {"de": 4, "fr": 40}
+    assert allocate(99, {}, {}) == {}
+    assert round_to_total({"fr": 1.5, "de": 1.5, "en": 0.9, "es": 2.1}) == {"de": 2, "en": 1, "es": 2, "fr": 1}
     # The share of all counts when posts are added, and what was chosen earlier.
     assert chosen({"de": 50, "fr": 3}, 1.0, 0) == {"de": 50, "fr": 3}
     assert chosen({"de": 50, "fr": 3}, 0.0, 5) == {"de": 5, "fr": 3}
-    assert further({"de": (50, 5), "fr": (50, 9)}, 0.2, 0) == {"de": 5, "fr": 1}
-    assert further({"de": (50, 11), "fr": (50, 0)}, 0.2, 0) == {"de": 0, "fr": 10}
+    assert additional_units({"de": (50, 5), "fr": (50, 9)}, 0.2, 0) == {"de": 5, "fr": 1}
+    assert additional_units({"de": (50, 11), "fr": (50, 0)}, 0.2, 0) == {"de": 0, "fr": 10}

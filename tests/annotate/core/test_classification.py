@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from annotate.core.estimation.proportions import UNKNOWN, jeffreys
 from annotate.core.measures import classification as classes
-from annotate.core.measures.classification import Drawn, Paired, apart, difference, mean
+from annotate.core.measures.classification import ClassSample, Paired, compare, difference, mean
 
 
 def drawn(seed, units=300, labels=4, weights=False, groups=0):
@@ -70,10 +70,10 @@ def test_intervals_hold_the_value_of_a_large_sample(how):
 
 def test_a_better_system_is_named_and_equal_predictions_do_not_differ():
     pairs = drawn(4)
-    [(gap, p)] = apart(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
+    [(gap, p)] = compare(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
     assert gap.better == "first"
     assert p < 0.001
-    [(gap, p)] = apart(pairs, pairs, classes.accuracy)
+    [(gap, p)] = compare(pairs, pairs, classes.accuracy)
     assert (gap.value, gap.low, gap.high, gap.better, p) == (0.0, 0.0, 0.0, None, 1.0)
 
 
@@ -107,7 +107,7 @@ def test_intervals_hold_the_truth_where_parts_have_chances_of_their_own():
     for _ in range(300):
         one, other = contrasted(chance, gold, first, second, 200)
         shares = [one.share(one.right, domain) for domain in (one.gold >= 0, one.gold == 0, one.gold == 1)]
-        estimates = [apart(one, other, classes.accuracy)[0][0], *shares]
+        estimates = [compare(one, other, classes.accuracy)[0][0], *shares]
         held += [estimate.low <= truth <= estimate.high for estimate, truth in zip(estimates, truths, strict=True)]
     assert min(held) >= 300 * 0.92, held
 
@@ -117,7 +117,7 @@ DRAWS = 1000
 
 def of_counts(*counts):
     """Classes of equal weight, from the (hits, documents) of each."""
-    return [Drawn(1 / len(counts), np.array([1.0] * hits + [0.0] * (of - hits))) for hits, of in counts]
+    return [ClassSample(1 / len(counts), np.array([1.0] * hits + [0.0] * (of - hits))) for hits, of in counts]
 
 
 def test_the_effective_count_is_that_of_the_variance_by_class():
@@ -128,19 +128,19 @@ def test_the_effective_count_is_that_of_the_variance_by_class():
     assert estimate.count == pytest.approx(0.7 * 0.3 / spread)
     assert estimate.value == pytest.approx(0.7)
     assert (estimate.low, estimate.high) == jeffreys(estimate.hits, estimate.count)
-    heavy = [Drawn(0.75, np.array([1.0, 0.0])), Drawn(0.25, np.array([1.0, 1.0]))]
+    heavy = [ClassSample(0.75, np.array([1.0, 0.0])), ClassSample(0.25, np.array([1.0, 1.0]))]
     assert mean(heavy).value == pytest.approx(0.625)
     # Where all are right or none, the interval is the plain one; documents that count half each count once.
     for hits in (0, 20):
         estimate = mean(of_counts((hits, 20), (hits, 20)))
         assert (estimate.low, estimate.high) == pytest.approx(jeffreys(2 * hits, 40))
-    assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
+    assert mean([ClassSample(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
 
 
 def test_no_documents_give_no_figure_and_a_class_without_any_does_not_count():
     assert mean([]) == UNKNOWN
     assert difference([], []) is None
-    empty = Drawn(0.0, np.array([]))
+    empty = ClassSample(0.0, np.array([]))
     classes = of_counts((9, 10), (5, 10))
     assert mean([*classes, empty]) == mean(classes)
     assert difference([*classes, empty], [*classes, empty]) == difference(classes, classes)
@@ -212,7 +212,7 @@ def test_means_over_systems_and_their_differences_are_held_though_the_systems_er
             for side in (0, 1)
         ]
         first, second = (
-            [Drawn(1 / (languages * classes), one) for one in side.mean(axis=2).reshape(-1, documents)]
+            [ClassSample(1 / (languages * classes), one) for one in side.mean(axis=2).reshape(-1, documents)]
             for side in right
         )
         held.append(is_held(mean(first), truth[0]))
@@ -229,10 +229,10 @@ def test_translations_of_a_document_are_one_value_their_mean():
     chance = np.random.default_rng(3)
     values = chance.random((2, 3, 20)).round()  # by class and language
     units = np.arange(40).reshape(2, 20)
-    by_language = [Drawn(1 / 6, values[k, n], units[k]) for k in (0, 1) for n in range(3)]
-    by_unit = [Drawn(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
+    by_language = [ClassSample(1 / 6, values[k, n], units[k]) for k in (0, 1) for n in range(3)]
+    by_unit = [ClassSample(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
     assert mean(by_language).as_dict() == pytest.approx(mean(by_unit).as_dict())
-    others = [Drawn(1 / 6, chance.random(20).round(), draw.units) for draw in by_language]
+    others = [ClassSample(1 / 6, chance.random(20).round(), draw.units) for draw in by_language]
     apart = difference(by_language, others)
     # Documents without translations are documents by themselves.
     classes = of_counts((9, 10), (5, 10), (8, 20))
@@ -261,7 +261,7 @@ def test_means_over_eight_languages_of_translated_documents_are_held(documents):
         drawn = []
         for label, language in product(range(7), range(8)):
             places = chance.permutation(documents)[:20]
-            drawn.append(Drawn(1 / 56, values[label, places, language], 100 * label + places))
+            drawn.append(ClassSample(1 / 56, values[label, places, language], 100 * label + places))
         held.append(is_held(mean(drawn), truth))
         taken_for_others.append(is_held(mean([draw._replace(units=None) for draw in drawn]), truth))
     assert 0.925 <= fmean(held) <= 0.975

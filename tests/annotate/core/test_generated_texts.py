@@ -16,7 +16,7 @@ from rouge.rouge_score import rouge_n
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF as CHRF_OF_SACREBLEU
 
-from annotate.core.estimation.resampling import apart
+from annotate.core.estimation.resampling import compare_scores
 from annotate.core.measures import generated_texts, replies
 from annotate.core.measures.generated_texts import BLEU4, CHRF, MissingExtra, corpus_score, counts, scores, signature
 from annotate.core.measures.replies import (
@@ -298,7 +298,7 @@ def of_means(values):
 
 def test_two_means_are_apart_by_the_mean_difference_with_the_interval_of_paired_values():
     values = np.random.default_rng(1).normal(0.7, 0.2, size=(2, 200))
-    difference, p = apart(of_means(values[0]), of_means(values[1]), lambda sums: sums[0] / sums[1], seed="1")
+    difference, p = compare_scores(of_means(values[0]), of_means(values[1]), lambda sums: sums[0] / sums[1], seed="1")
     differences = values[0] - values[1]
     off = 1.959964 * differences.std(ddof=1) / 200**0.5
     assert difference.value == pytest.approx(differences.mean())
@@ -308,15 +308,15 @@ def test_two_means_are_apart_by_the_mean_difference_with_the_interval_of_paired_
 
 def test_what_never_differs_or_is_little_has_no_interval_of_a_difference():
     score = {"score": lambda sums: sums[0] / sums[1], "seed": "1"}
-    assert apart(of_means([0.5] * 40), of_means([0.4] * 40), **score)[0] is None
-    assert apart(of_means([0.5, 0.7] * 9), of_means([0.4, 0.8] * 9), **score)[0] is None
-    same, p = apart(of_means([0.5, 0.7] * 20), of_means([0.5, 0.7] * 20), **score)
+    assert compare_scores(of_means([0.5] * 40), of_means([0.4] * 40), **score)[0] is None
+    assert compare_scores(of_means([0.5, 0.7] * 9), of_means([0.4, 0.8] * 9), **score)[0] is None
+    same, p = compare_scores(of_means([0.5, 0.7] * 20), of_means([0.5, 0.7] * 20), **score)
     assert (same.value, same.low, same.high, p) == (0, 0, 0, 1)
 
 
 def test_bleu_of_two_systems_is_compared_by_the_counts_of_each_pair():
     first, second = (counts(texts * 20, of_one(MEANT * 20)) for texts in (MEANT, SAID))
-    difference, p = apart(first, second, scores, seed="1")
+    difference, p = compare_scores(first, second, scores, seed="1")
     assert difference.value == pytest.approx(1 - 0.628308058977331, abs=1e-12)
     assert 0 < difference.low < difference.high < 1
     assert p < 0.001

@@ -190,7 +190,7 @@ def test_in_200_tasks_a_judge_who_always_takes_the_left_is_noticed_and_hardly_an
     first, *_ = people = sides(tasks[0])[1]
     assert (first.person, first.share.value, first.first) == ("judge 0", 1, 60)
     assert len(people) == 3
-    seen = [[row.person for row in sides(task)[1] if row.is_out_of_line] for task in tasks]
+    seen = [[row.person for row in sides(task)[1] if row.is_flagged] for task in tasks]
     assert all("judge 0" in people for people in seen)
     assert sum(len(people) - 1 for people in seen) <= 6
     # By the two who look, 0.45 to 0.35; he adds as much to each, so that their difference shrinks and does not turn.

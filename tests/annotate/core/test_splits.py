@@ -28,8 +28,8 @@ from annotate.core.draws.splits import (
     TRAIN,
     Row,
     SplitError,
-    apart,
     buckets,
+    compare_splits,
     components,
     counts,
     misses,
@@ -242,11 +242,11 @@ def test_random_splits_differ_as_chance_would_have_it_and_others_by_more():
     chance = np.random.default_rng(1)
     shares = np.arange(1, 31) / np.arange(1, 31).sum()
     first, second, other = (drawn_labels(chance, 200, weights) for weights in (shares, shares, shares[::-1]))
-    alike, unlike = apart(first, second, seed="1"), apart(first, other, seed="1")
+    alike, unlike = compare_splits(first, second, seed="1"), compare_splits(first, other, seed="1")
     assert 0 < alike.low <= alike.value <= alike.high < 0.2
     assert unlike.value > 0.3 > 0.2 > unlike.high
-    assert apart(first, second, seed="1") == alike != apart(first, second, seed="2")
-    assert apart([{"a"}], [set()], seed="1") == apart([], [], seed="1") == (None, None, None)
+    assert compare_splits(first, second, seed="1") == alike != compare_splits(first, second, seed="2")
+    assert compare_splits([{"a"}], [set()], seed="1") == compare_splits([], [], seed="1") == (None, None, None)
 
 
 CLASSES = ("CCAT", "ECAT", "GCAT", "MCAT")

@@ -10,7 +10,7 @@ import pytest
 
 from annotate.actions.registry import call_command
 from annotate.core import stages
-from annotate.core.estimation.label_errors import Audit, by_power, overall_error, rounded
+from annotate.core.estimation.label_errors import Audit, overall_error, power_allocation, round_to_total
 from annotate.models import Task
 from corpora.core.language_tags import usual_script
 from corpora.core.languages import code_of
@@ -108,7 +108,9 @@ def drawn(seed, accuracies=(0.85, 0.88, 0.92), shared=0.38, reader=0.95):
     places = {
         (place, topic): np.flatnonzero(agreed & (language == place) & (labels[0] == topic)) for place, topic in strata
     }
-    chosen = rounded(by_power({stratum: len(rows) for stratum, rows in places.items()}, AUDIT_SHARE, LEAST))
+    chosen = round_to_total(
+        power_allocation({stratum: len(rows) for stratum, rows in places.items()}, AUDIT_SHARE, LEAST)
+    )
     for stratum, rows in places.items():
         read = rng.choice(rows, chosen[stratum], replace=False)
         bad = int((labels[0, read] != truth[read]).sum())
