@@ -1,6 +1,6 @@
 """Agreement coefficients: Krippendorff's alpha, Gwet's AC1, observed agreement, and each annotator against all others.
 
-annotate/quality/answer_models.py decides whose answers count. The intervals are computed below.
+annotate/quality/answer_models.py decides whose answers count.
 """
 
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -14,35 +14,34 @@ import scipy  # loads `scipy.sparse` on first use
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.estimation.resampling import percentiles
 
-# --- Intervals for coefficients that are computed from pairs of answers, as all measures below are.
+# --- Intervals for coefficients that are computed from pairs of answers. This includes all coefficients below.
 #
 # Each unit contributes a table that counts how often one answer of a pair is c and the other is k. A coefficient is a
 # function of the sum of these tables. Its interval runs from the 2.5% to the 97.5% quantile of a Bayesian bootstrap
 # over units (Rubin 1981, The Bayesian Bootstrap, Annals of Statistics 9(1)).
 #
-# Imaginary units are added to the observed ones: half a unit on which all agree on the most frequent label, half a
-# unit on which all agree on another label, and half a unit on which all differ, with labels at their observed
-# frequencies. With two labels and two answers per unit, this is Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without
-# the imaginary units, outcomes that were not observed would count as impossible, and the intervals would be too
-# narrow if a label is rare (benchmarks/agreeing.py compares both).
+# Pseudo-units are added to the observed units: half a unit on which all answers are the most frequent label, half a
+# unit on which all answers are another label, and half a unit on which all answers differ, with labels at their
+# observed frequencies. With two labels and two answers per unit, this is the Jeffreys prior, Dirichlet(1/2, 1/2, 1/2).
+# Without pseudo-units, outcomes that were not observed would count as impossible, and the intervals would be too narrow
+# if a label is rare (benchmarks/agreeing.py compares both).
 #
-# The annotators are treated as fixed, so an interval applies to other units of this kind, but not to other
-# annotators.
+# The annotators are treated as fixed, so an interval applies to other units like these, but not to other annotators.
 
 
 REPLICATES = 1000
-IMAGINED = 0.5  # number of imaginary units of each kind
+PSEUDO_UNITS = 0.5  # number of pseudo-units of each of the three kinds
 
 # Squared distances of the labels (K, K), or a function from margins (..., K) to distances (..., K, K).
 Distance = Floats | Callable[[Floats], Floats]
 
 
 class Tables(NamedTuple):
-    """Tables of pairs of answers. Each has one row in all three arrays, which have the shape (rows, K).
+    """Tables of pairs of answers. Each table is one row of all three arrays, (rows, K).
 
-    A table is outer(first, second) - diag(less). These factors are stored instead of the tables, because the tables are
-    sparse if there are many labels. For example, if three people choose label sets for 300 documents, nearly every set
-    is a distinct label, and the tables would have 200 million cells.
+    A table is outer(first, second) - diag(less). We store these factors instead of the tables, which are huge and
+    sparse if there are many labels. For example, if three annotators choose label sets for 300 documents, nearly every
+    set is a distinct label, and the tables would have 200 million cells.
     """
 
     first: Floats
@@ -50,7 +49,7 @@ class Tables(NamedTuple):
     less: Floats
 
     def first_margins(self) -> Floats:
-        """Return the row sums of each table, which are the margins of the first answers of the pairs."""
+        """Return each table's row sums: the margins of the pairs' first answers."""
         margins: Floats = self.first * self.second.sum(axis=1, keepdims=True) - self.less
         return margins
 
@@ -69,18 +68,18 @@ class Tables(NamedTuple):
 class Sums(NamedTuple):
     """The inputs of a coefficient, for B sums of tables.
 
-    off: sum of cells times distances, (B,).
+    observed: sum of cells times distances, (B,).
     first, second: margins of the first and second answers, (B, K).
-    apart: distances, (K, K) or (B, K, K).
+    distances: distances of labels, (K, K) or (B, K, K).
     """
 
-    off: Floats
+    observed: Floats
     first: Floats
     second: Floats
-    apart: Floats
+    distances: Floats
 
 
-# A function that computes B coefficients from B sums of tables. A coefficient is NaN if it is undefined.
+# Computes B coefficients from B sums of tables. A coefficient is NaN if it is undefined.
 Coefficient = Callable[[Sums], Floats]
 
 
@@ -102,11 +101,11 @@ class Measure:
         return asdict(self)
 
 
-def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct rows of an array of counts (U, C), and how often each occurs.
+def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows of an array of counts, (U, C), and how often each occurs.
 
-    Many units have the same counts: with three answers from two labels, 8,000 units have only four kinds. Each row is
-    encoded as one integer, because integers sort much faster than rows.
+    Many units have the same counts: with two labels and three answers per unit, 8,000 units have only four distinct
+    rows. Each row is encoded as one integer, because integers sort much faster than rows.
     """
     base = int(rows.max(initial=0)) + 1
     code, limit = np.zeros(len(rows), dtype=np.int64), 1
@@ -124,74 +123,75 @@ def measure(
 ) -> Measure:
     """Compute a coefficient and its interval.
 
-    If necessary, the interval is extended to contain the value. For example, the posterior of a coefficient of 1 lies
-    below 1.
+    If necessary, the interval is extended to contain the value. For example, all replicates of a coefficient
+    of 1 are below 1.
 
     value: function from sums of tables to coefficients.
-    tables: for each kind of unit, the table that one unit contributes.
-    number: number of units of each kind.
-    distance: distances of labels. If it is a function of the margins, it is evaluated again in each replicate.
-    seed, replicates: seed and number of replicates.
+    tables: for each pattern of answers, the table that a unit with this pattern contributes.
+    number: number of units with each pattern.
+    distance: distances of labels. A function of the margins is evaluated again in each replicate.
+    seed, replicates: seed and number of bootstrap replicates.
     """
     units, size = int(number.sum()), tables.first.shape[1]
     if not units:
         return Measure(None, None, None, 0)
-    rows, summed = _fixed(distance) if isinstance(distance, np.ndarray) else _moving(distance, size)
+    rows, summed = (
+        _fixed_distances(distance) if isinstance(distance, np.ndarray) else _marginal_distances(distance, size)
+    )
     point = float(value(summed((number @ rows(tables))[None]))[0])
     if np.isnan(point):
         return Measure(None, None, None, units)
     if size < 2:
         return Measure(point, None, None, units)
-    imagined, weights = _imagined(number @ tables.first_margins(), number @ tables.second_margins(), units)
+    pseudo_tables, weights = _pseudo_units(number @ tables.first_margins(), number @ tables.second_margins(), units)
     times = np.random.default_rng(seed).standard_gamma(
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
     times *= units / times.sum(axis=1, keepdims=True)
-    # If there are many labels, a unit uses only a few of them, so its row is nearly empty.
-    matrix = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
+    # With many labels, each unit uses only a few of them, so the rows are sparse.
+    matrix = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(pseudo_tables)]))
     low, high = percentiles(value(summed((matrix.T @ times.T).T)))
     return Measure(point, min(low, point), max(high, point), units)
 
 
-# Two functions. The first turns tables into rows that can be added up. The second turns sums of these rows into the
-# inputs of a coefficient.
+# Two functions: from tables to rows that can be added up, and from sums of these rows to the inputs of a coefficient.
 _Summing = tuple[Callable[[Tables], Floats], Callable[[Floats], Sums]]
 
 
-def _fixed(apart: Floats) -> _Summing:
-    size = len(apart)
+def _fixed_distances(distances: Floats) -> _Summing:
+    size = len(distances)
 
     def rows(tables: Tables) -> Floats:
-        off = ((tables.first @ apart) * tables.second).sum(axis=1) - tables.less @ np.diag(apart)
-        return np.concatenate([off[:, None], tables.first_margins(), tables.second_margins()], axis=1)
+        observed = ((tables.first @ distances) * tables.second).sum(axis=1) - tables.less @ np.diag(distances)
+        return np.concatenate([observed[:, None], tables.first_margins(), tables.second_margins()], axis=1)
 
-    return rows, lambda sums: Sums(sums[:, 0], sums[:, 1 : 1 + size], sums[:, 1 + size :], apart)
+    return rows, lambda sums: Sums(sums[:, 0], sums[:, 1 : 1 + size], sums[:, 1 + size :], distances)
 
 
-def _moving(distance: Callable[[Floats], Floats], size: int) -> _Summing:
+def _marginal_distances(distance: Callable[[Floats], Floats], size: int) -> _Summing:
     def summed(sums: Floats) -> Sums:
         tables = sums.reshape(-1, size, size)
         margins = tables.sum(axis=2)
-        apart = distance(margins)
-        return Sums((tables * apart).sum(axis=(1, 2)), margins, tables.sum(axis=1), apart)
+        distances = distance(margins)
+        return Sums((tables * distances).sum(axis=(1, 2)), margins, tables.sum(axis=1), distances)
 
     return lambda tables: tables.whole().reshape(-1, size * size), summed
 
 
-def _imagined(first: Floats, second: Floats, units: int) -> tuple[Tables, Floats]:
-    """Return the tables and weights of the imaginary units.
+def _pseudo_units(first: Floats, second: Floats, units: int) -> tuple[Tables, Floats]:
+    """Return the tables and weights of the pseudo-units.
 
-    For each label, there is one unit on which all answers have this label. On one more unit, all answers differ. Each
-    unit has the mean number of pairs per unit.
+    For each label, there is one pseudo-unit on which all answers are this label. On one more, all answers differ. All
+    pseudo-units have the mean number of pairs per unit.
 
-    first, second: margins of all units together.
+    first, second: margins over all units.
     units: number of units.
     """
     size, pairs = len(first), first.sum() / units
-    weights = np.full(size + 1, IMAGINED)
+    weights = np.full(size + 1, PSEUDO_UNITS)
     weights[:size] /= size - 1
-    weights[np.argmax(first + second)] = IMAGINED
-    # Half an answer per label is added, in case all answers have the same label.
+    weights[np.argmax(first + second)] = PSEUDO_UNITS
+    # Add half an answer per label, in case all answers are the same label.
     first, second = first + 0.5, second + 0.5
     scale = pairs / (first.sum() * second.sum() - first @ second)
     agreed = np.eye(size)
@@ -205,41 +205,40 @@ def _imagined(first: Floats, second: Floats, units: int) -> tuple[Tables, Floats
 
 # --- Coefficients
 
-# Alpha is reported with a warning if fewer units than this have a label other than the most frequent one. For example,
-# if 10 of 1,000 units have such a label, and the two answers to a unit agree on 5 of the 10, the interval of alpha is
+# Alpha is reported with a warning if fewer units than this have an answer other than the most frequent label. For
+# example, if 10 of 1,000 units have such an answer, and the two answers agree on 5 of the 10, the interval of alpha is
 # 0.36 to 0.87.
 LEAST_OTHERS = 10
 
 
 def nominal(size: int) -> Floats:
-    """Return nominal distances of `size` labels: 0 for the same label, 1 for different labels, (size, size)."""
-    differ: Floats = 1.0 - np.eye(size)
-    return differ
+    """Return nominal distances between labels: 0 for the same label, 1 for different labels, (size, size)."""
+    distances: Floats = 1.0 - np.eye(size)
+    return distances
 
 
 def ordinal(margins: Floats) -> Floats:
-    """Return the squared ordinal distances of the labels.
+    """Return the squared ordinal distances between grades, (..., K, K).
 
-    The distance of the grades c and k is the number of answers between them: the sum of the margins from c to k, minus
-    half of c's and half of k's (Krippendorff 2011, section D).
+    The distance between the grades c and k is the number of answers between them: the sum of the margins from c to k,
+    minus half of c's and half of k's (Krippendorff 2011, section D).
 
     margins: number of answers with each grade, (..., K). The grades are in order, best or worst first.
-
-    Return an array of shape (..., K, K).
     """
-    # Cumulative counts up to the middle of each grade. Each distance is the difference of two of these.
+    # Cumulative counts up to the middle of each grade. Distances are differences between these counts.
     middle = np.cumsum(margins, axis=-1) - margins / 2
     squared: Floats = (middle[..., :, None] - middle[..., None, :]) ** 2
     return squared
 
 
 def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Estimate Krippendorff's alpha, which is 1 for perfect agreement and 0 for agreement by chance.
+    """Estimate Krippendorff's alpha, which is 1 for perfect agreement and 0 for chance agreement.
 
     counts: number of answers by unit and label, (U, K).
-    distance: squared distances of the K labels; nominal by default. `masi`, `jaccard` and `unlike` are for label sets.
+    distance: squared distances between the K labels; nominal by default. For label sets, use `masi`, `jaccard` or
+        `unlike`.
     seed: seed of the interval.
-    replicates: number of replicates for the interval.
+    replicates: number of bootstrap replicates for the interval.
 
     Alpha is 1 - observed/expected disagreement. Let n_uc be the number of answers c on unit u, and m_u the number of
     all answers on u. Over units with two or more answers:
@@ -252,21 +251,23 @@ def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicat
     all answers are the same.
     """
     pairable, used = _pairable(counts)
-    kinds, number = kinds_of(pairable)
-    return _alpha(kinds, number, _between(distance, used, counts.shape[1]), seed, replicates)
+    patterns, number = distinct_rows(pairable)
+    return _alpha(patterns, number, _used_distances(distance, used, counts.shape[1]), seed, replicates)
 
 
-def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates: int) -> Measure:
+def _alpha(patterns: Ints, number: Ints, distance: Distance, seed: int, replicates: int) -> Measure:
     def value(sums: Sums) -> Floats:
-        return _one_less(sums.off * (sums.first.sum(axis=1) - 1), _crossed(sums.first, sums.apart, sums.first))
+        return _one_minus_ratio(
+            sums.observed * (sums.first.sum(axis=1) - 1), _expected_sum(sums.first, sums.distances, sums.first)
+        )
 
-    return measure(value, _coincidences(kinds), number, distance, seed=seed, replicates=replicates)
+    return measure(value, _coincidences(patterns), number, distance, seed=seed, replicates=replicates)
 
 
-def _between(distance: Distance | None, used: Ints, size: int) -> Distance:
+def _used_distances(distance: Distance | None, used: Ints, size: int) -> Distance:
     """Return the distances between the labels in use.
 
-    used: indices of these labels.
+    used: indices of the labels in use.
     size: number of all labels.
     """
     if distance is None:
@@ -286,7 +287,7 @@ class OfLabel:
     """Alpha of one label against all others.
 
     label: index of the label.
-    units: number of units with this label among their answers. The alpha of a rare label depends on these units.
+    units: number of units with this label among their answers. If the label is rare, alpha depends on these units.
     alpha: nominal alpha with all other labels merged into one.
     """
 
@@ -301,32 +302,33 @@ def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates
     Only units with two or more answers count, and only labels in use on these units have an alpha.
 
     counts: number of answers by unit and label, (U, K).
-    having: for label sets, whether each of the K sets contains each of C labels, (K, C). The alphas are then of the C
+    having: for label sets, whether each of the K sets contains each of C labels, (K, C). The result is then for the C
         labels.
 
-    Return the labels in order. Alpha is undefined for a label that every answer has.
+    Return the labels in order. A label's alpha is undefined if every answer has the label.
     """
-    kinds, number = kinds_of(counts[counts.sum(axis=1) > 1])
-    with_label = kinds if having is None else kinds @ having.astype(np.int64)
+    patterns, number = distinct_rows(counts[counts.sum(axis=1) > 1])
+    with_label = patterns if having is None else patterns @ having.astype(np.int64)
     results = []
     for label in np.flatnonzero(with_label.any(axis=0)):
         of_label = with_label[:, label]
-        binary = np.stack([of_label, kinds.sum(axis=1) - of_label], axis=1)
-        two, place = np.unique(binary, axis=0, return_inverse=True)
-        alike = np.bincount(place.ravel(), weights=number).astype(np.int64)
-        alpha = _alpha(two, alike, nominal(2), seed, replicates)
+        binary = np.stack([of_label, patterns.sum(axis=1) - of_label], axis=1)
+        distinct, place = np.unique(binary, axis=0, return_inverse=True)
+        units = np.bincount(place.ravel(), weights=number).astype(np.int64)
+        alpha = _alpha(distinct, units, nominal(2), seed, replicates)
         results.append(OfLabel(int(label), int(number[of_label > 0].sum()), alpha))
     return results
 
 
 def few_others(counts: Ints) -> tuple[int, int] | None:
-    """Return the index of the most frequent label and the number of units with any other label, if these units are few.
+    """Check whether alpha depends on few units, because nearly all answers are the same label.
 
-    If nearly all answers have the same label, alpha depends only on the few units with other labels, however large the
-    sample is. "Few" means fewer than LEAST_OTHERS, and fewer than half of the units with two or more answers.
-    Otherwise, return None.
+    Alpha then depends on the few units with other labels, however large the sample is. "Few" means fewer than
+    LEAST_OTHERS, and fewer than half of the units with two or more answers.
 
     counts: number of answers by unit and label, (U, K).
+
+    Return the index of the most frequent label and the number of units with other labels, or None if these are not few.
     """
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
@@ -337,13 +339,20 @@ def few_others(counts: Ints) -> tuple[int, int] | None:
 
 
 def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Estimate the observed agreement: the share of pairs of answers on the same unit that agree.
+    """Estimate the observed agreement: the share of agreeing pairs among all pairs of answers on the same unit.
 
     In the notation of `alpha`, this is the sum of o_cc / n. As in alpha, units are weighted by their number of answers.
-    Alpha corrects this share for chance. The share itself is high whenever one label is frequent.
+    Unlike alpha, the share is not corrected for chance, so it is high whenever one label is frequent.
     """
-    kinds, number = kinds_of(_pairable(counts)[0])
-    return measure(_alike, _coincidences(kinds), number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
+    patterns, number = distinct_rows(_pairable(counts)[0])
+    return measure(
+        _observed_agreement,
+        _coincidences(patterns),
+        number,
+        nominal(patterns.shape[1]),
+        seed=seed,
+        replicates=replicates,
+    )
 
 
 def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
@@ -358,34 +367,34 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
 
     (Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
     Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels that annotators can choose,
-    including labels that nobody chose. Chance agreement is small if one label is frequent. Labels are nominal, so a
-    near miss on a grade counts as a miss. AC1 is undefined if there is only one label.
+    including labels that nobody chose. Chance agreement is small if one label is frequent. Labels are nominal, so
+    adjacent grades count as different. AC1 is undefined if there is only one label.
     """
     size = counts.shape[1]
-    kinds, number = kinds_of(_pairable(counts)[0])
+    patterns, number = distinct_rows(_pairable(counts)[0])
 
     def value(sums: Sums) -> Floats:
         shares = sums.first / sums.first.sum(axis=1, keepdims=True)
         chance = (shares * (1 - shares)).sum(axis=1) / (size - 1)
-        return _one_less(1 - _alike(sums), 1 - chance)
+        return _one_minus_ratio(1 - _observed_agreement(sums), 1 - chance)
 
     if size < 2:
         return Measure(None, None, None, int(number.sum()))
-    tables = _coincidences(kinds)
-    answers = kinds.sum(axis=1, keepdims=True)
+    tables = _coincidences(patterns)
+    answers = patterns.sum(axis=1, keepdims=True)
     tables = tables._replace(first=tables.first / answers, less=tables.less / answers)
-    return measure(value, tables, number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
+    return measure(value, tables, number, nominal(patterns.shape[1]), seed=seed, replicates=replicates)
 
 
 @dataclass(frozen=True)
 class AgainstRest:
-    """Agreement of one annotator with all others who answered the same units.
+    """One annotator's agreement with all others who answered the same units.
 
     annotator: the annotator.
     units: number of units that somebody else answered too.
     agreement: mean, over these units, of the share of the others' answers that equal the annotator's. Its mean over
         annotators, weighted by their units, is the observed agreement (except for repeated answers).
-    kappa: agreement corrected for chance. It is 0 for an annotator who always gives the frequent label.
+    kappa: agreement corrected for chance; 0 for an annotator who always gives the most frequent label.
     """
 
     annotator: Any
@@ -405,44 +414,44 @@ def against_rest(
     """Compare each annotator with the rest, in the order of `answers.annotators`.
 
     On each unit, let a_c be the share of label c among the annotator's answers, and r_k the share of label k among the
-    others' answers. With d the squared distance, u the parameter `unlike`, and sums over the annotator's units:
+    others' answers. Let d be the squared distance, and u the parameter `unlike`. With sums over the annotator's units:
 
         agreement = 1 - sum a_c r_k u_ck / units
         kappa     = 1 - sum a_c r_k d_ck / (sum over c, k of (sum a_c) (sum r_k) d_ck / units)
 
     Kappa is Cohen's, with the rest as the second annotator. It is weighted if labels are grades (Cohen 1968,
-    Psychological Bulletin 70(4)). Ordinal distances are computed once, from the answers of all annotators, and used in
-    all replicates. Kappa is undefined if the annotator and the rest always gave the same single label.
+    Psychological Bulletin 70(4)). Ordinal distances are computed once, from all annotators' answers, and used in all
+    replicates. Kappa is undefined if the annotator and the rest always gave the same single label.
 
     distance: squared distances for kappa; nominal by default.
-    unlike: u_ck, from 0 for equal to 1 for entirely different labels, (K, K). By default, all different labels have 1.
-        For label sets, use 1 - F1; agreement is then the annotator's mean F1.
+    unlike: u_ck, from 0 (equal labels) to 1 (entirely different labels), (K, K); nominal by default. For label sets,
+        use 1 - F1; agreement is then the annotator's mean F1.
     seed: seed of the intervals.
-    replicates: number of replicates for the intervals.
+    replicates: number of bootstrap replicates for the intervals.
     """
     counts = answers.counts()
     size = counts.shape[1]
     margins = counts[counts.sum(axis=1) > 1].sum(axis=0).astype(np.float64)
-    fixed = _between(distance, np.arange(size), size)
-    apart = fixed(margins) if callable(fixed) else fixed
+    distance = _used_distances(distance, np.arange(size), size)
+    distances = distance(margins) if callable(distance) else distance
     unlike = nominal(size) if unlike is None else unlike
     by_annotator = np.argsort(answers.annotator, kind="stable")
     first = np.searchsorted(answers.annotator[by_annotator], np.arange(len(answers.annotators) + 1))
     results = []
-    # Process one annotator at a time. A table for all of them would have as many cells as answers times labels.
+    # Process one annotator at a time. A table for all annotators would have as many cells as answers times labels.
     for place, annotator in enumerate(answers.annotators):
-        _, both = with_others(answers, counts, by_annotator[first[place] : first[place + 1]])
-        results.append(_one_against_rest(annotator, both, (unlike, apart), seed, replicates))
+        _, both = counts_with_others(answers, counts, by_annotator[first[place] : first[place + 1]])
+        results.append(_one_against_rest(annotator, both, (unlike, distances), seed, replicates))
     return results
 
 
-def with_others(answers: Answers, counts: Ints, places: Ints) -> tuple[Ints, Ints]:
-    """Count the answers of an annotator and of all others, on the units that the annotator and somebody else answered.
+def counts_with_others(answers: Answers, counts: Ints, places: Ints) -> tuple[Ints, Ints]:
+    """Count the answers of an annotator and of everyone else, on the units both have answered.
 
     counts: number of answers by unit and label, (U, K).
     places: indices of the annotator's answers.
 
-    Return the indices of these units (units,), and the annotator's counts followed by the others' (units, 2K).
+    Return the indices of the units, (units,), and the annotator's counts followed by everyone else's, (units, 2K).
     """
     size = counts.shape[1]
     units, unit = np.unique(answers.unit[places], return_inverse=True)
@@ -459,22 +468,24 @@ def _one_against_rest(
 ) -> AgainstRest:
     """Compare one annotator with the rest.
 
-    both: counts of the annotator's answers, then of the others', by unit (units, 2K).
+    both: the annotator's answer counts followed by the others', by unit, (units, 2K).
     distances: distances for agreement and for kappa.
     """
-    kinds, number = kinds_of(both)
-    size = kinds.shape[1] // 2
-    used = _two_or_more(kinds[:, :size] + kinds[:, size:])
-    counts = kinds[:, :size][:, used], kinds[:, size:][:, used]
+    patterns, number = distinct_rows(both)
+    size = patterns.shape[1] // 2
+    used = _used_labels(patterns[:, :size] + patterns[:, size:])
+    counts = patterns[:, :size][:, used], patterns[:, size:][:, used]
     first, second = (of / of.sum(axis=1, keepdims=True) for of in counts)
     tables = Tables(first, second, np.zeros(first.shape))
 
     def kappa(sums: Sums) -> Floats:
-        return _one_less(sums.off * sums.first.sum(axis=1), _crossed(sums.first, sums.apart, sums.second))
+        return _one_minus_ratio(
+            sums.observed * sums.first.sum(axis=1), _expected_sum(sums.first, sums.distances, sums.second)
+        )
 
     agreement, corrected = (
-        measure(value, tables, number, apart[np.ix_(used, used)], seed=seed, replicates=replicates)
-        for value, apart in zip((_alike, kappa), distances, strict=True)
+        measure(value, tables, number, distance[np.ix_(used, used)], seed=seed, replicates=replicates)
+        for value, distance in zip((_observed_agreement, kappa), distances, strict=True)
     )
     return AgainstRest(annotator, int(number.sum()), agreement, corrected)
 
@@ -482,47 +493,47 @@ def _one_against_rest(
 def _pairable(counts: Ints) -> tuple[Ints, Ints]:
     """Restrict the counts to units with two or more answers and to labels in use.
 
-    No coefficient depends on any other units or labels. Return the counts and the indices of the labels.
+    The coefficients depend on no other units or labels. Return the counts and the indices of the labels.
     """
     counts = counts[counts.sum(axis=1) > 1]
-    used = _two_or_more(counts)
+    used = _used_labels(counts)
     return counts[:, used], used
 
 
-def _two_or_more(counts: Ints) -> Ints:
-    """Return the indices of the labels in use. If only one label is in use, add one that is not."""
+def _used_labels(counts: Ints) -> Ints:
+    """Return the indices of the labels in use. If there is only one, add an unused label."""
     used = np.asarray(counts.any(axis=0))
     places: Ints = np.sort(np.argsort(~used, kind="stable")[: max(2, int(used.sum()))])
     return places
 
 
-def _coincidences(kinds: Ints) -> Tables:
-    """Return the coincidences o_ck that a unit of each kind contributes."""
-    coincidences = kinds / (kinds.sum(axis=1, keepdims=True) - 1)
-    return Tables(coincidences, kinds.astype(np.float64), coincidences)
+def _coincidences(patterns: Ints) -> Tables:
+    """Return the coincidences o_ck that a unit with each pattern contributes."""
+    coincidences = patterns / (patterns.sum(axis=1, keepdims=True) - 1)
+    return Tables(coincidences, patterns.astype(np.float64), coincidences)
 
 
-def _alike(sums: Sums) -> Floats:
-    shares: Floats = 1 - sums.off / sums.first.sum(axis=1)
+def _observed_agreement(sums: Sums) -> Floats:
+    shares: Floats = 1 - sums.observed / sums.first.sum(axis=1)
     return shares
 
 
-def _crossed(first: Floats, apart: Floats, second: Floats) -> Floats:
+def _expected_sum(first: Floats, distances: Floats, second: Floats) -> Floats:
     """Return the sum over c, k of first_c d_ck second_k for each row."""
-    by_label = first @ apart if apart.ndim == 2 else (first[:, None, :] @ apart)[:, 0, :]
+    by_label = first @ distances if distances.ndim == 2 else (first[:, None, :] @ distances)[:, 0, :]
     sums: Floats = (by_label * second).sum(axis=1)
     return sums
 
 
-def _one_less(observed: Floats, expected: Floats) -> Floats:
-    """Return 1 - observed/expected, NaN if the expected value is 0."""
+def _one_minus_ratio(observed: Floats, expected: Floats) -> Floats:
+    """Return 1 - observed/expected, or NaN if the expected value is 0."""
     ratios: Floats = np.divide(observed, expected, out=np.full(expected.shape, np.nan), where=expected > 0)
     return 1 - ratios
 
 
-# --- Distances of label sets: MASI, Jaccard and F1.
+# --- Distances between label sets: MASI, Jaccard and F1.
 #
-# Each function returns the distances of K sets, (K, K), from 0 for the same set to 1 for disjoint sets. It raises
+# Each function returns the distances between K sets, (K, K), from 0 (the same set) to 1 (disjoint sets). It raises
 # ValueError if a set is empty.
 
 
@@ -530,7 +541,7 @@ Labels = AbstractSet[str]
 
 
 def f1(predicted: AbstractSet[Any], reference: AbstractSet[Any]) -> float:
-    """Return F1 of two label sets: 2 |both| / (|predicted| + |reference|), which is symmetric.
+    """Return the F1 of two label sets: 2 |both| / (|predicted| + |reference|), which is symmetric.
 
     Raise ValueError for an empty set.
     """
@@ -547,10 +558,10 @@ def masi(sets: Sequence[Labels]) -> Floats:
     rounds M to 0.67 and 0.33.
     """
     common, sizes, other = _common(sets)
-    both, less = common == np.maximum(sizes, other), common == np.minimum(sizes, other)
-    kind = np.where(both, 3, np.where(less, 2, np.where(common > 0, 1, 0))) / 3
-    apart: Floats = 1 - common / (sizes + other - common) * kind
-    return apart
+    equal, contained = common == np.maximum(sizes, other), common == np.minimum(sizes, other)
+    overlap = np.where(equal, 3, np.where(contained, 2, np.where(common > 0, 1, 0))) / 3
+    distances: Floats = 1 - common / (sizes + other - common) * overlap
+    return distances
 
 
 def jaccard(sets: Sequence[Labels]) -> Floats:
@@ -559,29 +570,29 @@ def jaccard(sets: Sequence[Labels]) -> Floats:
     See Jaccard 1912, The Distribution of the Flora in the Alpine Zone, New Phytologist 11(2).
     """
     common, sizes, other = _common(sets)
-    apart: Floats = 1 - common / (sizes + other - common)
-    return apart
+    distances: Floats = 1 - common / (sizes + other - common)
+    return distances
 
 
 def unitizing(sets: Sequence[AbstractSet[Any]]) -> Floats:
-    """Return how many characters differ between the spans that two people mark in a text.
+    """Return how many characters differ between two annotations of spans, for each pair of annotations, (K, K).
 
-    The number weights each disagreement by its length (Krippendorff, Mathet, Bouvry and Widlöcher 2016, On the
-    Reliability of Unitizing Textual Continua: Further Developments, Quality & Quantity 50). There, chance is computed
-    from all positions of one continuum; here, alpha computes it from the answers to all units.
+    Each disagreement is thus weighted by its length (Krippendorff, Mathet, Bouvry and Widlöcher 2016, On the
+    Reliability of Unitizing Textual Continua: Further Developments, Quality & Quantity 50). The article computes chance
+    agreement from all positions of one continuum. Here, alpha computes it from the answers to all units.
 
-    sets: the marked characters, each with its label
+    sets: the marked characters of each annotation, each with its label
     """
     common, sizes, other = _common(sets)
-    apart: Floats = sizes + other - 2 * common
-    return apart
+    distances: Floats = sizes + other - 2 * common
+    return distances
 
 
 def unlike(sets: Sequence[Labels]) -> Floats:
     """Return 1 - F1 for each pair of sets."""
     common, sizes, other = _common(sets)
-    apart: Floats = 1 - 2 * common / (sizes + other)
-    return apart
+    distances: Floats = 1 - 2 * common / (sizes + other)
+    return distances
 
 
 def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
@@ -591,7 +602,7 @@ def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
 
 
 def _common(sets: Sequence[AbstractSet[Any]]) -> tuple[Floats, Floats, Floats]:
-    """Return the number of labels that each pair of sets shares (K, K), and the set sizes as (K, 1) and (1, K).
+    """Return the number of labels that each pair of sets shares, (K, K), and the set sizes, as (K, 1) and (1, K).
 
     Raise ValueError for an empty set.
     """
@@ -601,7 +612,7 @@ def _common(sets: Sequence[AbstractSet[Any]]) -> tuple[Floats, Floats, Floats]:
     columns = [place[label] for labels in sets for label in labels]
     sizes = np.array([len(labels) for labels in sets], dtype=np.float64)
     ends = np.concatenate([[0], np.cumsum([len(labels) for labels in sets], dtype=np.int64)])
-    # The table is sparse, because each set has only a few of thousands of labels.
+    # Each set has only a few of thousands of labels, so the table is sparse.
     table = scipy.sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(sets), len(place)))
     common: Floats = (table @ table.T).toarray()
     return common, sizes[:, None], sizes[None, :]

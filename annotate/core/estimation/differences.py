@@ -1,4 +1,4 @@
-"""Tests and intervals for the difference of two predictors or estimates, and corrections for multiple tests."""
+"""Tests and intervals for the difference between two predictors or estimates, and corrections for multiple testing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,11 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test that two predictors are right equally often.
 
     Only items on which exactly one predictor is right carry information. Under the null hypothesis, either predictor is
-    equally likely to be right on such an item, so p is twice a tail of Binomial(only_first + only_second, 1/2), and at
-    most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate test).
+    equally likely to be right on such an item. The p-value is twice the smaller tail probability of
+    Binomial(only_first + only_second, 1/2), and at most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1,
+    gives the approximate test).
 
-    only_first: number of items on which only the first predictor is right.
-    only_second: number of items on which only the second predictor is right.
+    only_first, only_second: numbers of items on which only the first or only the second predictor is right.
 
     Raise ValueError for a negative count.
     """
@@ -30,7 +30,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first share minus the second, with its 95% interval. If there is no interval, its ends are -1 and 1."""
+    """The first share minus the second, with its 95% interval. The ends are -1 and 1 if there is no interval."""
 
     value: float
     low: float
@@ -41,25 +41,25 @@ class Difference:
         return (self.low, self.high) != (-1.0, 1.0)
 
     def within(self, most: float) -> "Difference":
-        """Clip the difference and its interval to the range from -most to most."""
+        """Return the difference and its interval, clipped to the range from -most to most."""
         value, low, high = (max(-most, min(most, number)) for number in (self.value, self.low, self.high))
         return Difference(value, low, high)
 
     def undecided(self) -> "Difference":
-        """Return the difference with an interval that is widened to contain zero."""
+        """Return the difference with its interval widened to contain zero."""
         return replace(self, low=min(0.0, self.low), high=max(0.0, self.high))
 
     @property
     def better(self) -> str | None:
-        """Which share is greater, "first" or "second". None if the interval includes zero, within rounding error."""
+        """The greater share, "first" or "second", or None if the interval includes zero (within rounding error)."""
         return "first" if self.low > SLACK else "second" if self.high < -SLACK else None
 
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
     """Return the difference between two estimates from the same items.
 
-    The interval is computed by MOVER, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics
-    in Medicine 27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
+    The interval is computed by MOVER, which preserves the asymmetry of the two intervals (Zou and Donner 2008,
+    Statistics in Medicine 27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
 
     correlation: correlation of the two estimates, from -1 to 1.
 
@@ -70,12 +70,12 @@ def paired(first: Estimate, second: Estimate, correlation: float) -> Difference 
         raise ValueError(f"A correlation must be between -1 and 1, not {correlation}.")
     if first.value is None or second.value is None:
         return None
-    apart = first.value - second.value
+    value = first.value - second.value
     if not (first.has_interval and second.has_interval):
-        return Difference(apart, -1.0, 1.0)
+        return Difference(value, -1.0, 1.0)
     down = _distance(first.value - first.low, second.high - second.value, correlation)
     up = _distance(first.high - first.value, second.value - second.low, correlation)
-    return Difference(apart, max(-1.0, apart - down), min(1.0, apart + up))
+    return Difference(value, max(-1.0, value - down), min(1.0, value + up))
 
 
 def _distance(one: float, other: float, correlation: float) -> float:
@@ -85,8 +85,8 @@ def _distance(one: float, other: float, correlation: float) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values by Holm's method, which controls the family-wise error rate.
 
-    The k-th smallest of m p-values is multiplied by m - k + 1. If the result is smaller than the adjusted p-value
-    before it, it is raised to that (Holm 1979, Scandinavian Journal of Statistics 6(2), section 3).
+    The k-th smallest of m p-values is multiplied by m - k + 1. If the result is smaller than the previous adjusted
+    p-value, that value is used instead (Holm 1979, Scandinavian Journal of Statistics 6(2), section 3).
 
     Return the adjusted p-values in the original order.
     """
@@ -101,7 +101,7 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values to control the false discovery rate under any dependence between the tests.
 
     The k-th smallest of m p-values is multiplied by (m / k) (1 + 1/2 + ... + 1/m). If the result is larger than the
-    adjusted p-value after it, it is lowered to that (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem
+    next adjusted p-value, that value is used instead (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem
     1.3).
 
     Return the adjusted p-values in the original order.
@@ -116,11 +116,11 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
 def difference(first: Estimate, second: Estimate) -> float:
     """Return the two-sided p-value of the hypothesis that two independent estimates have the same true share.
 
-    If the smaller sample is expected to contain at least five of the rarer outcome, this is the score test on effective
-    counts with the (N - 1)/N correction (Campbell 2007, Statistics in Medicine 26(19)). Otherwise, it is Fisher's exact
-    test with the mid-p value, on rounded counts. In samples of 5 to 700, this combination rejects at most 6.2% of true
-    hypotheses at the 5% level, and at most 0.6% at the 0.5% level. The score test without Fisher's test would reject up
-    to 4.8% at the 0.5% level.
+    If the expected count of the rarer outcome in the smaller sample is at least five, this is the score test on
+    effective counts with the (N - 1)/N correction (Campbell 2007, Statistics in Medicine 26(19)). Otherwise, it is
+    Fisher's exact test with the mid-p value, on rounded counts. In samples of 5 to 700, this combination rejects at
+    most 6.2% of true hypotheses at the 5% level, and at most 0.6% at the 0.5% level. The score test alone would reject
+    up to 4.8% at the 0.5% level.
 
     Return 1 if either estimate has no observations.
     """
@@ -129,16 +129,16 @@ def difference(first: Estimate, second: Estimate) -> float:
     total = first.count + second.count
     share = (first.hits + second.hits) / total
     if min(share, 1 - share) * min(first.count, second.count) >= 5:
-        apart = first.hits / first.count - second.hits / second.count
+        value = first.hits / first.count - second.hits / second.count
         spread = share * (1 - share) * (1 / first.count + 1 / second.count) * total / (total - 1)
-        return 2 * float(scipy.special.ndtr(-abs(apart) / sqrt(spread)))
+        return 2 * float(scipy.special.ndtr(-abs(value) / sqrt(spread)))
     return _mid_p(round(first.hits), round(first.count), round(second.hits), round(second.count))
 
 
 def visible(first: Estimate, second: Estimate) -> float | None:
-    """Return the smallest difference that `difference` detects at the 5% level with 80% power.
+    """Return the minimum detectable difference of the test `difference`, at the 5% level with 80% power.
 
-    It is computed by the normal approximation, with the pooled share after adding one hit and one miss. Return None if
+    It is computed by the normal approximation, from the pooled share with one hit and one miss added. Return None if
     either estimate has no observations.
     """
     if not (first.count and second.count):
@@ -151,49 +151,50 @@ def visible(first: Estimate, second: Estimate) -> float | None:
 def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
     """Return the two-sided mid-p value of Fisher's exact test (Lancaster 1961, JASA 56(294)).
 
-    It is the probability of all tables that are less likely than the observed one, plus half the probability of those
-    that are equally likely.
+    It is the probability of all tables that are less likely than the observed table, plus half the probability of all
+    tables that are equally likely.
     """
     rare = hits + other_hits
     if 2 * rare > of + other_of:
         return _mid_p(of - hits, of, other_of - other_hits, other_of)
     if min(of, other_of, rare) == 0:
         return 1.0
-    # The logarithm of the number of ways to get k rare outcomes in the first sample. It avoids overflow with large
-    # counts.
+    # The logarithm of the number of ways to get k rare outcomes in the first sample, up to a constant. Logarithms avoid
+    # overflow with large counts.
     ways = {
         k: -fsum(lgamma(1 + part) for part in (k, of - k, rare - k, other_of - rare + k))
         for k in range(max(0, rare - other_of), min(of, rare) + 1)
     }
     likeliest = max(ways.values())
     chances = [exp(way - likeliest) for way in ways.values()]
-    seen = exp(ways[hits] - likeliest)
+    observed = exp(ways[hits] - likeliest)
     slack = 1 + 1e-7  # tolerance for rounding error
-    rarer = fsum(chance for chance in chances if chance * slack < seen)
-    as_rare = fsum(chance for chance in chances if seen <= chance * slack <= seen * slack**2)
+    rarer = fsum(chance for chance in chances if chance * slack < observed)
+    as_rare = fsum(chance for chance in chances if observed <= chance * slack <= observed * slack**2)
     return (rarer + as_rare / 2) / fsum(chances)
 
 
-# --- Two arms to which pairs of a person and a unit were assigned at random, one pair at a time
+# --- Two arms, to which each pair of an annotator and a unit is assigned at random
 
 LEAST_ANSWERS = 10  # minimum number of answers in each arm for an interval
 
 
 def arm_difference(values: Floats, is_shown: Bools, people: Ints, units: Ints) -> Difference | None:
-    """Return the mean value in the shown arm minus that in the other arm, with an interval clustered in two ways.
+    """Return the difference in means, shown arm minus other arm, with an interval clustered by annotator and by unit.
 
-    Answers by the same person are dependent, and so are answers to the same unit. The variance is the sum of those
-    clustered by person and by unit, minus that of single answers (Cameron, Gelbach and Miller 2011, JBES 29(2)). If
-    this is not positive, it is the larger of the two. The interval uses Student's t with one degree of freedom less
-    than the smaller number of clusters. A single person is not a cluster.
+    Answers by the same annotator are dependent, and so are answers to the same unit. The variance is the sum of the
+    variances clustered by annotator and by unit, minus the variance of single answers (Cameron, Gelbach and Miller
+    2011, JBES 29(2)). If the result is not positive, the larger of the two clustered variances is used. The interval
+    uses Student's t with one degree of freedom less than the smaller number of clusters. A single annotator does not
+    count as a cluster.
 
-    In 400 simulated tasks each, with three answers to 400 or 800 units, the intervals covered the true difference in
-    94% to 96% of tasks with 4 to 20 people who follow suggestions alike. If only half of the people follow them, they
-    covered 93% with 6 people, and 95% to 96% with 12 and 30.
+    In simulations of 400 tasks each, with three answers to 400 or 800 units, the intervals covered the true difference
+    in 94% to 96% of tasks with 4 to 20 annotators who follow suggestions equally often. If only half of the annotators
+    follow suggestions, they covered it in 93% with 6 annotators, and in 95% to 96% with 12 and 30.
 
-    values: value of each answer, from 0 to 1 (A,).
-    is_shown: whether each answer is in the shown arm (A,).
-    people, units: the person and the unit of each answer, as numbers from 0 (A,).
+    values: value of each answer, from 0 to 1, (A,).
+    is_shown: whether each answer is in the shown arm, (A,).
+    people, units: indices of each answer's annotator and unit, (A,).
 
     Return None if an arm has no answers. There is no interval if an arm has fewer than LEAST_ANSWERS.
     """
@@ -204,7 +205,7 @@ def arm_difference(values: Floats, is_shown: Bools, people: Ints, units: Ints) -
     value = float(shown - blind)
     if counts.min() < LEAST_ANSWERS:
         return Difference(value, -1.0, 1.0)
-    # What each answer contributes to the error of the difference.
+    # The contribution of each answer to the error of the difference.
     errors = np.where(is_shown, (values - shown) / counts[1], (blind - values) / counts[0])
     by_cluster: list[Floats] = [
         np.bincount(clusters, errors).astype(np.float64) for clusters in (people, units) if clusters.max() > 0

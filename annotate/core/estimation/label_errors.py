@@ -1,10 +1,10 @@
-"""Error rates of labels: from the detectors, on items where they agree, and from annotators.
+"""Error rates of labels: of the detectors, on items where they agree, and of annotators.
 
-The audited items show how often the detectors are wrong. annotate/controls/audit_report.py counts their answers.
+Audits show how often the detectors are wrong. annotate/controls/audit_report.py counts the results.
 
-Annotators sometimes answer Yes to a post that is not in the language. Decoys are such posts, so the answers to decoys
-bound how often this happens. `evaluate` applies the bound to a finished set; `plan` and `open_task` use it to choose
-the number of decoys. Other labels come from a single annotator, and checks show how often they are wrong.
+Annotators sometimes answer Yes to a post that is not in the language. Decoys are posts in other languages, so the share
+of decoys with a Yes bounds this error rate. `evaluate` applies the bound to a finished set; `plan` and `open_task` use
+it to choose the number of decoys. Checks show how often labels from a single annotator are wrong.
 """
 
 from bisect import bisect_left
@@ -37,20 +37,18 @@ from annotate.core.estimation.proportions import (
     with_interval,
 )
 
-# --- Allocation of a reading budget to strata, with a minimum and a maximum for each.
-#
-# The benchmark `audit_defaults` chose the exponent of the power allocation; see docs/explanation/audit.md.
+# --- Allocation of a sample to strata, with a minimum and a maximum for each stratum.
 
 
-# Exponent of the power allocation. With 0, every stratum gets the same number of units; with 1, every unit has the same
-# probability (Bankier 1988, Power allocations: determining sample sizes for subnational areas, The American
-# Statistician 42(3)).
+# Exponent of the power allocation, chosen with the benchmark `audit_defaults` (docs/explanation/audit.md). With 0,
+# every stratum gets the same number of units; with 1, every unit has the same inclusion probability (Bankier 1988,
+# Power allocations: determining sample sizes for subnational areas, The American Statistician 42(3)).
 EXPONENT = 0.7
 
 Key = TypeVar("Key", str, tuple[str, ...])  # identifies a stratum
 
-# Where the detectors agreed, people must have read at least this many posts for each label and in total, or all posts
-# if there are fewer. For a predictor that voted, only these audited posts show how often an agreed label is right.
+# Where the detectors agreed, annotators must have labelled at least this many posts per label and in total, or all
+# posts if there are fewer. For a predictor that voted, only these audits show how often an agreed label is right.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
 
 
@@ -60,10 +58,10 @@ def allocate(
     """Divide a total among strata in proportion to their weights, within bounds.
 
     total: number of units to allocate.
-    weights: weight of each stratum, positive if the stratum has units.
-    most: number of units in each stratum, which is also the maximum for it.
-    least: minimum for each stratum. A stratum with fewer units gets all of them. The minimums hold even if they add up
-        to more than the total.
+    weights: weight of each stratum; positive if the stratum has units.
+    most: maximum for each stratum: its number of units.
+    least: minimum for each stratum, or all of its units if it has fewer. The minimum holds even if the total is
+        exceeded.
 
     Return the number of units for each stratum, not rounded.
     """
@@ -74,7 +72,7 @@ def allocate(
     def sum_at(level: float) -> float:
         return fsum(at(level).values())
 
-    # The sum is a linear function of the level between two adjacent levels.
+    # The sum is linear in the level between two adjacent levels.
     levels = sorted({bound / weights[key] for key, of in most.items() if of for bound in (min(least, of), of)})
     place = bisect_left(levels, total, key=sum_at)
     if place == 0 or place == len(levels):
@@ -85,7 +83,7 @@ def allocate(
 
 
 def power_allocation(sizes: Mapping[Key, float], share: float, least: float) -> dict[Key, float]:
-    """Allocate a share of all units to strata, in proportion to stratum size raised to EXPONENT, without rounding."""
+    """Allocate a share of all units to strata in proportion to stratum size to the power EXPONENT, not rounded."""
     return allocate(share * fsum(sizes.values()), {key: size**EXPONENT for key, size in sizes.items()}, sizes, least)
 
 
@@ -99,9 +97,9 @@ def round_to_total(shares: Mapping[Key, float]) -> dict[Key, int]:
 
 
 def additional_units(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> dict[Key, int]:
-    """Return how many more units to select in each stratum. Units that were already selected are kept.
+    """Return how many more units to select in each stratum by power allocation. Selected units are kept.
 
-    counts: for each stratum, the number of units and the number already selected.
+    counts: number of units in each stratum, and number of units already selected.
     share: share of all units to select in total, rounded up.
     least: minimum number of units per stratum.
     """
@@ -118,12 +116,12 @@ class Audit:
     Counts are integers, except for expected values in a plan.
 
     posts: number of items on which the detectors agreed.
-    doubted: number of audited items whose reader did not confirm the detectors' label. All of them were adjudicated.
+    doubted: number of audited items whose annotator did not confirm the detectors' label. All of them were adjudicated.
     doubted_wrong: number of doubted items on which the detectors were wrong.
-    confirmed: number of audited items whose reader confirmed the detectors' label.
+    confirmed: number of audited items whose annotator confirmed the detectors' label.
     checked: number of confirmed items that were selected at random and adjudicated.
-    checked_wrong: number of checked items on which the detectors, and so the reader, were wrong.
-    unresolved: number of audited items that were discarded or are not finished.
+    checked_wrong: number of checked items on which the detectors, and therefore the annotator, were wrong.
+    unresolved: number of audited items that were discarded or are unfinished.
 
     Raise ValueError if the counts are inconsistent.
     """
@@ -154,7 +152,7 @@ class Audit:
 
 
 class AuditStratum(NamedTuple):
-    """Items of one language to which the voters gave one label."""
+    """The items of one language to which the voters gave the same label."""
 
     language: str
     label: str
@@ -162,14 +160,14 @@ class AuditStratum(NamedTuple):
 
 @dataclass
 class AuditResponse:
-    """Audits of agreed items, with and without a label, and the weights of those with a label.
+    """Audits of agreed items, and the weights that correct for audits without a label.
 
-    An audit with a label also stands for the unfinished audits of its stratum, as if these had the same errors.
+    Audits with a label represent all audits of their stratum, under the assumption that the error rates are equal.
 
-    weights: in each stratum, the number of agreed items for which the drawn audits stand.
-    read_weights: the same for the audits with a label only.
+    weights: number of agreed items that the drawn audits represent, by stratum.
+    read_weights: number of agreed items that the audits with a label represent, by stratum.
     read: number of audits with a label.
-    missing: number of unfinished audits, by the reason for which they have no label.
+    missing: number of audits without a label, by reason.
     """
 
     weights: dict[AuditStratum, float] = field(default_factory=dict)
@@ -178,7 +176,7 @@ class AuditResponse:
     missing: Counter[str] = field(default_factory=Counter)
 
     def add(self, stratum: AuditStratum, weight: float, missing: str = "") -> None:
-        """Count an audit. missing: the reason for which it has no label; "" if it has one."""
+        """Count an audit. missing: why it has no label; "" if it has one."""
         self.weights[stratum] = self.weights.get(stratum, 0.0) + weight
         if missing:
             self.missing[missing] += 1
@@ -188,23 +186,24 @@ class AuditResponse:
 
     @property
     def unread(self) -> list[AuditStratum]:
-        """The strata in which no audit has a label."""
+        """The strata without any audits that have a label."""
         return sorted(self.weights.keys() - self.read_weights.keys())
 
     def shares(self) -> dict[AuditStratum, float]:
-        """Return, for each stratum with labels, the share of its weight that the audits with a label have.
+        """Return the weighted response rate of each stratum that has audits with a label.
 
-        Audits in the same language stand for strata without labels, or all audits if the language has none.
+        These strata also represent the other strata of their language, or of all languages if a language has no audits
+        with a label. Their rates are reduced accordingly.
         """
         total: defaultdict[str, float] = defaultdict(float)
-        stands_for: defaultdict[str, float] = defaultdict(float)
+        answered: defaultdict[str, float] = defaultdict(float)
         for stratum, weight in self.weights.items():
             total[stratum.language] += weight
-            stands_for[stratum.language] += weight * (stratum in self.read_weights)
-        seen = fsum(total[language] for language, weight in stands_for.items() if weight)
+            answered[stratum.language] += weight * (stratum in self.read_weights)
+        seen = fsum(total[language] for language, weight in answered.items() if weight)
         whole = seen / fsum(total.values()) if seen else 1.0
         return {
-            stratum: weight / self.weights[stratum] * stands_for[stratum.language] / total[stratum.language] * whole
+            stratum: weight / self.weights[stratum] * answered[stratum.language] / total[stratum.language] * whole
             for stratum, weight in self.read_weights.items()
         }
 
@@ -213,20 +212,20 @@ def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
     """Estimate how often the detectors are wrong on items where they agree.
 
     If no check found an error, or if all confirmed items were checked, this is the plain share of wrong items among the
-    audited ones, with Jeffreys' interval. Otherwise, the checked items represent all confirmed items, with the variance
-    of two-phase sampling (Cochran 1977, section 12.2). If nothing was checked, confirmed items count as right, so
-    errors that readers missed are not included. Unresolved items are assumed to be like resolved ones; `bounds` drops
-    that assumption.
+    audited items, with the Jeffreys interval. Otherwise, the checked items represent all confirmed items, with the
+    variance of two-phase sampling (Cochran 1977, section 12.2). If nothing was checked, confirmed items count as right,
+    so errors that annotators missed are not included. Unresolved items are assumed to be like resolved items; `bounds`
+    drops this assumption.
 
     slips: error rate of adjudicators, see `without_slips`.
     """
-    return without_slips(_of_resolved(audit), slips)
+    return without_slips(_error_of_resolved(audit), slips)
 
 
 def bounds(audit: Audit, slips: Estimate | None = None) -> tuple[float, float]:
-    """Return the lowest and the highest end that the interval can have, depending on the unresolved items.
+    """Return the lowest and the highest possible end of the interval of `error`.
 
-    The two extremes are that the detectors are right on all unresolved items, and that they are wrong on all of them.
+    At one extreme, the detectors are right on all unresolved items. At the other, they are wrong on all of them.
     """
     return _bounds([audit], lambda audits: error(audits[0], slips))
 
@@ -237,26 +236,23 @@ def overall_bounds(audits: Iterable[Audit], slips: Estimate | None = None) -> tu
 
 
 def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple[float, float]:
-    """Return the lowest and the highest end of several intervals.
-
-    They are the intervals at both extremes, and the estimate's own interval if it has one.
-    """
-    estimates = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
+    """Return the lowest and the highest end of the intervals at both extremes and of the estimate itself."""
+    estimates = [of([_resolve(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
     if (estimate := of(audits)).has_interval:
         estimates.append(estimate)
     return min(interval.low for interval in estimates), max(interval.high for interval in estimates)
 
 
-def _resolved(audit: Audit, *, wrong: bool) -> Audit:
+def _resolve(audit: Audit, *, wrong: bool) -> Audit:
     """Return the audit with all unresolved items counted as doubted.
 
-    wrong: whether the detectors are wrong on all of them, or on none.
+    wrong: whether the detectors are assumed to be wrong on all unresolved items, or on none.
     """
     doubted, doubted_wrong = audit.doubted + audit.unresolved, audit.doubted_wrong + audit.unresolved * wrong
     return replace(audit, doubted=doubted, doubted_wrong=doubted_wrong, unresolved=0)
 
 
-def _of_resolved(audit: Audit) -> Estimate:
+def _error_of_resolved(audit: Audit) -> Estimate:
     if not audit.checked_wrong or audit.checked == audit.confirmed:
         return proportion(audit.wrong, audit.resolved)
     scale = audit.confirmed / audit.checked
@@ -264,7 +260,7 @@ def _of_resolved(audit: Audit) -> Estimate:
     if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective sample size
         count = audit.resolved**2 / (audit.doubted + audit.checked * scale**2)
         return proportion(count, count)
-    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # Jeffreys' prior, since there may be a single check
+    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # with the Jeffreys prior, because checks may be few
     weight = audit.confirmed / audit.resolved
     by_checks = weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
     count = value * (1 - value) / (value * (1 - value) / audit.resolved + by_checks)
@@ -272,15 +268,18 @@ def _of_resolved(audit: Audit) -> Estimate:
 
 
 def can_tell(audits: float, limit: float) -> bool:
-    """Return whether an audit is large enough to test the limit: whether a language with one error would still pass."""
+    """Return whether an audit is large enough to test the limit on the error rate.
+
+    It is if a language with one error among its audited items would still pass.
+    """
     return proportion(min(1, audits), audits).high <= limit
 
 
 def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
-    """Return whether people must label all items of the language because too many labels may be wrong.
+    """Return whether annotators must label all items of the language, because too many labels may be wrong.
 
-    That is the case if the error rate may exceed the limit and the audit is large enough to test it, or if it certainly
-    exceeds the limit. Items may be unresolved because they are hard, so both tests use `bounds`.
+    They must if the error rate may exceed the limit and the audit is large enough to test the limit, or if the error
+    rate certainly exceeds the limit. Items may be unresolved because they are hard, so both tests use `bounds`.
 
     slips: error rate of adjudicators, see `without_slips`.
     """
@@ -291,11 +290,11 @@ def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
 def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
     """Estimate the error rate over all languages, each weighted by its number of items.
 
-    Unresolved items are treated as in `error`. If a language has items but no resolved audit, its rate is assumed to be
-    the mean of the other languages, with an interval from all right to all wrong. The doubted items show how many
-    unread items are wrong, and the checked items how many unchecked items are (proportions.Unread). If no check found
-    an error, confirmed items are assumed to contain at most as many errors as doubted items. A few checks could not
-    show that, so the interval would otherwise be far too wide.
+    Unresolved items are treated as in `error`. If a language has items but no resolved audits, its rate is assumed to
+    be the mean of the other languages, with an interval from all right to all wrong. Errors in unread items are
+    estimated from the audits, and errors in unchecked items from the checks (proportions.Unread). If no check found an
+    error, confirmed items are assumed to contain at most as many errors as doubted items. Without this assumption, a
+    few checks would make the interval far too wide.
 
     slips: error rate of adjudicators, see `without_slips`.
 
@@ -332,14 +331,13 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
 def neyman_allocation(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
     """Allocate additional audits to languages so that the overall error rate is estimated most precisely.
 
-    This is Neyman allocation: a language gets audits in proportion to its number of items times sqrt(p(1 - p)), where p
-    is its error rate (Neyman 1934, On the two different aspects of the representative method, Journal of the Royal
-    Statistical Society 97(4); Cochran 1977, section 5.5). Half an error and half a correct item are added to compute p.
-    A language without observed errors is therefore audited too. If a language has too few items, the rest goes to the
-    other languages.
+    Each language gets audits in proportion to its number of items times sqrt(p(1 - p)), where p is its error rate
+    (Neyman 1934, On the two different aspects of the representative method, Journal of the Royal Statistical Society
+    97(4); Cochran 1977, section 5.5). To compute p, half an error and half a correct item are added, so languages
+    without observed errors are audited too. If a language has too few items, the rest goes to the others.
 
-    number: number of items to audit in all languages together.
-    languages: for each language, the number of items available and the audit to date.
+    number: total number of items to audit.
+    languages: number of items available, and audit to date, by language.
 
     Return the number of items by language, without languages that get none.
     """
@@ -349,7 +347,7 @@ def neyman_allocation(number: int, languages: Mapping[str, tuple[int, Audit]]) -
 
 
 def deviation(audit: Audit) -> float:
-    """Return the standard deviation of a variable that is 1 if the detectors are wrong on an item, and 0 if not."""
+    """Return the standard deviation of the error indicator: 1 if the detectors are wrong on an item, 0 if not."""
     share = (audit.wrong + 0.5) / (audit.resolved + 1)
     return sqrt(share * (1 - share))
 
@@ -357,11 +355,11 @@ def deviation(audit: Audit) -> float:
 def slips_of(decisions: float, differing: float) -> Estimate:
     """Estimate the error rate of adjudicators from items that two of them decided independently.
 
-    If two adjudicators differ, either is equally likely to be wrong. The rate is therefore half the share of differing
+    If two adjudicators differ, either is equally likely to be wrong, so the error rate is half the share of differing
     decisions.
 
     decisions: number of items decided twice.
-    differing: number of these on which the adjudicators differ.
+    differing: number of these items on which the adjudicators differ.
     """
     differ = proportion(differing, decisions)
     value = None if differ.value is None else differ.value / 2
@@ -373,9 +371,9 @@ def without_slips(estimate: Estimate, slips: Estimate | None) -> Estimate:
 
     This is the correction of Rogan and Gladen 1978, Estimating prevalence from the results of a screening test,
     American Journal of Epidemiology 107(1), under the assumption that adjudicators err at the same rate s whether the
-    detectors are right or wrong. The intervals of the share and of s are combined (proportions.moved). If the corrected
-    share is 0, the upper end is computed with the lowest s in its interval, because a few second opinions cannot show
-    that no item is wrong.
+    detectors are right or wrong. MOVER combines the intervals of the share and of s (proportions.moved). If the
+    corrected share is 0, the upper end is computed from the lowest s in its interval, because a few second opinions
+    cannot show that no items are wrong.
 
     estimate: share of items that adjudicators found to be wrong.
     slips: error rate s of adjudicators. If it is None or has no value, the share is not corrected.
@@ -407,8 +405,8 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
     chapter 3). The probability is 0 without audits.
 
     audits: number of audited items.
-    wrong: true share of the detectors' labels that are wrong.
-    limit: highest acceptable share.
+    wrong: the detectors' true error rate.
+    limit: highest acceptable error rate.
     """
     if not audits:
         return 0.0
@@ -421,7 +419,7 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
 
 
 def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
-    """Return the expected number of additional items to read because the language may be over the limit.
+    """Return the expected number of additional items to label because the language may be over the limit.
 
     posts: number of items in the language on which the detectors agree.
     audits, wrong, limit: see `contest_chance`.
@@ -429,28 +427,28 @@ def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
     return contest_chance(audits, wrong, limit) * (posts - audits)
 
 
-# --- False Yes answers: posts that annotators place in a language although they are not in it.
+# --- False Yes answers: posts that annotators assign to a language although they are not in it.
 
 
 # Share of a recall-oriented draw that is not in the author's language. It was a third to a half in tweets in four
 # languages.
 OTHERS = 0.4
-ASSUMED = (0.02, 0.05)  # shares of false Yes to report if no decoy was answered
-WIDER = 1.1  # largest ratio of the width with the bound to the width of the plain interval
+ASSUMED = (0.02, 0.05)  # shares of false Yes answers to report if no decoys were answered
+WIDER = 1.1  # maximum ratio of the width with the bound to the width of the plain interval
 
 
 def false_among(answers: float, yes: float, is_so: float, is_not: float) -> float:
     """Return an upper bound on the share of Yes posts that are not in the language.
 
     The bound applies the upper end of the false-Yes rate on decoys to all posts outside the language. Decoys are more
-    tempting than ordinary posts, so this is a bound and not an estimate.
+    tempting than ordinary posts, so the result is a bound and not an estimate.
 
     answers: number of answered decoys.
-    yes: number of decoys that got a Yes.
-    is_so: number of posts that annotators placed in the language.
-    is_not: number of posts that they placed outside it.
+    yes: number of decoys with a Yes.
+    is_so: number of posts that annotators assigned to the language.
+    is_not: number of posts that annotators assigned to other languages.
 
-    Return 0 if no decoy was answered or no post is in the language. The result is always less than 1.
+    Return 0 if no decoys were answered or no posts are in the language. The result is always less than 1.
     """
     if not answers or not is_so:
         return 0.0
@@ -461,20 +459,20 @@ def false_among(answers: float, yes: float, is_so: float, is_not: float) -> floa
 def in_recall(plain: Estimate, false_yes: float) -> Estimate:
     """Widen the interval of recall to allow for a share `false_yes` of posts that are not in the language.
 
-    The predictor may have missed all of those posts, or matched all of them.
+    The predictor may have missed all of these posts, or found all of them.
     """
-    return _widened(plain, lambda value: ((value - false_yes) / (1 - false_yes), value / (1 - false_yes)))
+    return _widen(plain, lambda value: ((value - false_yes) / (1 - false_yes), value / (1 - false_yes)))
 
 
 def in_precision(plain: Estimate, false_yes: float) -> Estimate:
     """Widen the interval of precision to allow for a share `false_yes` of hits that are wrong."""
-    return _widened(plain, lambda value: (value * (1 - false_yes), value))
+    return _widen(plain, lambda value: (value * (1 - false_yes), value))
 
 
-def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Estimate:
-    """Widen an interval so that it allows for the values that false answers may cause.
+def _widen(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Estimate:
+    """Widen an interval to include the values that false answers may cause.
 
-    ends: function that takes the estimate and returns the lowest and the highest of these values.
+    ends: function from the estimate to the lowest and the highest of these values.
     """
     if plain.value is None or ends(plain.value) == (plain.value, plain.value):
         return plain
@@ -486,10 +484,10 @@ def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> E
 class AskedSet:
     """Expected properties of a set for one language, before it is drawn.
 
-    by_author: True for a recall-oriented set, False for a precision-oriented one.
+    by_author: whether the set is recall-oriented; otherwise, it is precision-oriented.
     accuracy: expected recall or precision.
-    others: expected share of posts that are in other languages.
-    rate: expected share of decoys that get a Yes.
+    others: expected share of posts in other languages.
+    rate: expected share of decoys with a Yes.
     """
 
     by_author: bool
@@ -511,7 +509,7 @@ class AskedSet:
         return in_precision(proportion(inside, posts), false)
 
     def widths_without_decoys(self, posts: float) -> dict[float, float]:
-        """Return the width of the interval without decoys, for each share of false Yes answers in ASSUMED."""
+        """Return the interval's width without decoys, for each share of false Yes answers in ASSUMED."""
         plain = self.estimate(posts, 0)
         widened = in_recall if self.by_author else in_precision
         return {share: _width(widened(plain, share)) for share in ASSUMED}
@@ -519,9 +517,9 @@ class AskedSet:
     def decoys(self, posts: int) -> int:
         """Return the smallest number of decoys that keeps the interval narrow.
 
-        The interval is then at most WIDER times as wide as it would be without false Yes answers. The result is at most
-        the number of posts, and at least 1 if there are any posts. It is also close to the number that gives the
-        narrowest interval if the total number of posts and decoys is fixed.
+        The interval is then at most WIDER times as wide as without false Yes answers. The result is at most the number
+        of posts, and at least 1 if there are any posts. It is also close to the number that gives the narrowest
+        interval if the total number of posts and decoys is fixed.
         """
 
         def is_enough(decoys: int) -> bool:
@@ -535,13 +533,13 @@ def _width(estimate: Estimate) -> float:
     return estimate.high - estimate.low
 
 
-# --- Labels that rest on a single annotator.
+# --- Labels from a single annotator.
 
 
 class Errors(NamedTuple):
     """Error rates of labels that come from a single annotator.
 
-    lost: share of wrong labels among those that match the prediction.
+    lost: error rate among the labels that match the prediction.
     gained: share of all labels that are wrong while the prediction is right.
     gone: share of all labels that are wrong and differ from the prediction.
     """
@@ -557,9 +555,9 @@ _NEVER = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
 def of_adjudicators(slips: Estimate, right: float) -> Errors:
     """Return the error rates of adjudicators, whose errors are assumed to be independent of the predictions.
 
-    slips: share of their labels that are wrong.
-    right: share of their labels that match the prediction. The prediction is assumed to be right for the same share of
-        the labels that are wrong.
+    slips: error rate of the adjudicators' labels.
+    right: share of the adjudicators' labels that match the prediction. The prediction is assumed to be right equally
+        often where the adjudicators are wrong.
     """
     return Errors(_NEVER, scaled(slips, right), slips)
 
@@ -573,10 +571,10 @@ def scaled(slips: Estimate, share: float) -> Estimate:
 def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None) -> Estimate:
     """Widen the interval of a share to allow for adjudicators' errors.
 
-    These errors affect all gold pools in the same direction, so they count as a single source of error. It moves the
-    share from its value at the lowest error rate to its value at the highest.
+    The errors affect all gold pools in the same direction, so they count as a single source of error. Its interval runs
+    from the share at the lowest error rate to the share at the highest.
 
-    of: function that takes the adjudicators' error rate and returns the share.
+    of: function from the adjudicators' error rate to the share.
     slips: the adjudicators' error rate; None if unknown.
     """
     if slips is None or slips.value is None:
@@ -591,15 +589,15 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:
-    """Return how many items change in the given way because of wrong labels, together with the way.
+    """Estimate how many items change in one way if wrong labels are corrected. Return the way and the number.
 
-    Wrong labels that differ from the prediction are assumed to be spread over the domain like all of the predictor's
-    misses, because a label given by mistake is usually a rare one.
+    Wrong labels that differ from the prediction are assumed to be distributed over the domain like all of the
+    predictor's misses, because labels given by mistake are usually rare labels.
 
-    way: what an item that changes adds to the domain and to the hits.
+    way: what a changed item adds to the domain and to the hits.
     posts: number of items that can change.
     rate: share of all labels that are wrong.
-    labels: ratio of all labels to the labels that can change.
+    labels: ratio of the number of all labels to the number of labels that can change.
     """
     number, fewest, most = (min(posts, posts * labels * (share or 0.0)) for share in (rate.value, rate.low, rate.high))
     return way, (number, fewest, most)

@@ -1,7 +1,7 @@
-"""Estimates of proportions: from plain counts, by stratum, pooled, and reweighted.
+"""Estimates of proportions: from plain counts, stratified, pooled, and reweighted.
 
-Plain counts are not enough for items on which the detectors agreed. People read only the audited items among these, so
-each audited item represents many. For an unread item, the detectors' label is a guess. The audited items show how
+Plain counts are not enough for items on which the detectors agreed. Annotators read only a sample of these items, the
+audits, so each audited item represents many. For an unread item, the detectors' label is a guess. The audits show how
 often, and in which way, such guesses are wrong. The callers decide which items count.
 """
 
@@ -11,7 +11,7 @@ from itertools import islice
 from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
-import scipy  # loads `scipy.special` only when needed, which saves a quarter of a command's startup time
+import scipy  # loads `scipy.special` on first use, which saves a quarter of a command's startup time
 
 # --- Interval of a proportion from its counts.
 
@@ -26,7 +26,7 @@ def jeffreys(hits: float, of: float) -> tuple[float, float]:
     hits, the low end is 0; if all are hits, the high end is 1 (Brown, Cai and DasGupta 2001, Interval Estimation for a
     Binomial Proportion, Statistical Science 16(2), section 4.1.2).
 
-    hits: number of hits. Effective counts may be fractional; the ends are clipped so that they enclose hits/of.
+    hits: number of hits. Effective counts may be fractional; the interval is extended to contain hits/of if necessary.
     of: number of observations; with 0 the interval is (0, 1).
 
     Raise ValueError if `hits` is not between 0 and `of`.
@@ -44,23 +44,23 @@ def jeffreys(hits: float, of: float) -> tuple[float, float]:
 # Below this many items, most approximations are unreliable.
 LEAST_COUNT = 5
 # An estimate that depends on guesses has no interval if its effective size is smaller than this. With a higher limit,
-# only the estimates that look certain would have intervals, and such intervals cover the true value too rarely. Plain
-# counts always have an interval.
+# only estimates that look certain would have intervals, and these cover the true value too rarely. Plain counts always
+# have an interval.
 LEAST_EFFECTIVE = 1
 # Effective counts come from bisection, so one that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative tolerance
 ENOUGH = 1 - 10 * PRECISION  # smallest accepted ratio of an effective count to the required count
-SLACK = 1e-9  # floats closer than this are equal: the order of summation changes the last digits
+SLACK = 1e-9  # floats that differ by less count as equal, because the order of summation changes the last digits
 Z = 1.959964  # the 97.5% quantile of the normal distribution
-# Sources of an interval's width.
+# Sources of error that contribute to an interval.
 DRAW, UNREAD, SECONDS, UNRESOLVED = "draw", "unread posts", "second opinions", "unresolved audits"
 CHECKS, RECHECKS = "checks of disputed posts", "checks of confirmed audits"
 
 
 class Part(NamedTuple):
-    """The part of an interval that is due to one source.
+    """The part of an interval that is due to one source of error.
 
-    down, up: distances by which the source moves the ends of the interval away from the value.
+    down, up: distances of the ends from the value if this were the only source.
     """
 
     source: str
@@ -70,17 +70,17 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with the ends of its 95% interval. The value is None if nothing was counted."""
+    """An estimate and the ends of its 95% interval. The value is None if nothing was counted."""
 
     value: float | None
     low: float
     high: float
 
     def contribution(self, total: float, part: float) -> tuple[float, float]:
-        """Return the ends of a total that contains this estimate, if all other parts of the total are fixed.
+        """Return the ends of the interval of a total that includes this estimate, if its other terms are known exactly.
 
-        total: the sum of all parts.
-        part: factor by which this estimate is multiplied in the total.
+        total: the total.
+        part: coefficient of this estimate in the total.
         """
         middle = self.value or 0.0
         return total - part * (middle - self.low), total + part * (self.high - middle)
@@ -91,12 +91,12 @@ class Estimate(Interval):
     """A proportion with its 95% interval, as fractions.
 
     value: the estimate; None if nothing was counted.
-    low, high: the ends of the interval. They are 0 and 1 if there is no interval, because the estimate depends on
-        guesses and `count` is below LEAST_EFFECTIVE.
-    hits, count: effective counts. A simple random sample with these counts has an interval of the same width. They may
-        be fractional.
-    parts: contribution of each source to the interval, if known. The distances of all sources are combined as the root
-        of the sum of their squares. The resulting ends are clipped to 0 and 1.
+    low, high: ends of the interval; 0 and 1 if there is no interval, because the estimate depends on guesses and
+        `count` is below LEAST_EFFECTIVE.
+    hits, count: effective counts, possibly fractional. A simple random sample with these counts has an interval of the
+        same width.
+    parts: contributions of the sources of error, if known. Their distances are combined as the root of the sum of
+        squares, and the ends are then clipped to 0 and 1.
     """
 
     hits: float
@@ -109,7 +109,7 @@ class Estimate(Interval):
 
     @property
     def sources(self) -> dict[str, float]:
-        """How much each source contributes to the interval, as a share of the squared distances of both ends.
+        """Each source's share of the squared distances of both ends from the value.
 
         The shares add up to 1. The mapping is empty if there is no interval.
         """
@@ -118,7 +118,7 @@ class Estimate(Interval):
         return {source: square / total for source, square in squares.items() if square}
 
     def as_dict(self) -> dict[str, float | None]:
-        """Return the fields as a dictionary. The ends are None if there is a value but no interval."""
+        """Return all fields except `parts`. The ends are None if there is a value but no interval."""
         fields = {name: value for name, value in asdict(self).items() if name != "parts"}
         return fields if self.has_interval or self.value is None else fields | {"low": None, "high": None}
 
@@ -132,20 +132,20 @@ def proportion(hits: float, of: float) -> Estimate:
 
 
 def pooled(*estimates: Estimate) -> Estimate:
-    """Pool disjoint samples of the same items by adding up their effective counts."""
+    """Pool the estimates from disjoint samples of the same population by adding up their effective counts."""
     count = fsum(estimate.count for estimate in estimates)
     return proportion(min(count, fsum(estimate.hits for estimate in estimates)), count)
 
 
 class Turn(NamedTuple):
-    """One way in which items of a stratum may differ from their guess.
+    """One way in which a stratum's items may differ from their guess.
 
-    domain: what each such item adds to the domain.
-    hits: what each such item adds to the hits (-1, 0 or 1).
+    domain: change in the size of the domain for each differing item (-1, 0 or 1).
+    hits: change in the number of hits for each differing item (-1, 0 or 1).
     posts: number of items that may differ in this way.
-    read: number of these that were read.
-    off: number of the items read that did differ.
-    usual: how often similar items differ in strata where more of them were read; None if unknown.
+    read: number of these items that were read.
+    off: number of the items read that differ.
+    usual: rate at which similar items differ in strata where more of them were read; None if unknown.
     """
 
     domain: int
@@ -157,13 +157,12 @@ class Turn(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """The totals of a stratum if the detectors' labels are right.
+    """A stratum's totals if the detectors' labels are right.
 
     domain: number of items in the domain.
-    hits: number of these that are right.
-    turns: ways in which the truth may differ from the guess. If it is empty, no item that was read differs and the
-        domain is known for all items. The only possible differences are then hits that turn out to be misses, and vice
-        versa.
+    hits: number of these items that are hits.
+    turns: ways in which the truth may differ from the guess. If empty, no item that was read differs from its guess,
+        and the domain is known for all items: the only possible differences are hits that are misses, and vice versa.
     """
 
     domain: float
@@ -173,16 +172,16 @@ class Guess(NamedTuple):
 
 @dataclass(frozen=True)
 class Stratum:
-    """A part of a draw. People read a random subset of its items.
+    """A part of a draw. Annotators read a random subset of its items.
 
-    The counts are integers for an actual draw, and may be fractional for an expected one (figures/interval_width.py).
+    The counts are integers for an actual draw, and may be fractional for a planned draw (figures/interval_width.py).
 
     drawn: number of items drawn.
-    read: number of these that people read.
-    domain: number of items read that are in the domain of the estimate. For the recall of X, the domain is the items
-        that are truly X.
-    hits: number of these that are right.
-    guess: totals if the detectors' labels are the truth; None if there is no guess.
+    read: number of these items that annotators read.
+    domain: number of items read that are in the estimate's domain. For the recall of label X, these are the items whose
+        true label is X.
+    hits: number of items in the domain on which the predictor is right.
+    guess: totals if the detectors' labels are right; None if there is no guess.
     """
 
     drawn: float
@@ -194,16 +193,16 @@ class Stratum:
 
 @dataclass
 class Unread:
-    """Weighted counts that estimate how many unread items, over all strata, differ from their guess in one way.
+    """Weighted counts to estimate how many unread items, over all strata, differ from their guess in one way.
 
-    Each item that was read represents `weight` items, including itself.
+    Each item read represents `weight` items, including itself.
 
     usual: see Turn.
-    posts: number of unread items in strata that were read in part.
+    posts: number of unread items in partly read strata.
     blind: number of unread items in strata where nothing was read.
     seen: sum of (weight - 1) over the items read.
     off: sum of (weight - 1) over the items read that differ.
-    spread, spread_off: the same sums with each term multiplied by its weight.
+    spread, spread_off: the same two sums with each term multiplied by the weight.
     """
 
     usual: float | None = None
@@ -224,7 +223,7 @@ class Unread:
     def turned(self, *, normal: bool = False) -> "Turned":
         """Estimate how many of the unread items differ from their guess.
 
-        normal: whether to use the interval of the normal approximation.
+        normal: whether to use the normal approximation for the interval.
         """
         low, high = self._normal_ends() if normal else self._ends()
         rate = min(high, max(low, self._rate()))
@@ -238,16 +237,16 @@ class Unread:
         return Estimate(value, low, high, value * count, count)
 
     def _rate(self) -> float:
-        """Return the rate after adding one item that differs at the usual rate, if the usual rate is known."""
+        """Return the rate of differing items, with one pseudo-item that differs at the usual rate, if it is known."""
         if self.usual is None:
             return self.off / self.seen if self.seen else 0.0
         more = self.spread / self.seen if self.seen else 1.0
         return (self.off + more * self.usual) / (self.seen + more)
 
     def _ends(self) -> tuple[float, float]:
-        """Return Jeffreys' interval at Kish's effective size.
+        """Return the Jeffreys interval at Kish's effective size.
 
-        The size is reduced if the items that differ, or those that do not, have larger weights than the mean.
+        The size is reduced if either the differing or the other items have larger weights than all items.
         """
         if not self.seen:
             return 0.0, 1.0
@@ -263,8 +262,8 @@ class Unread:
     def _normal_ends(self) -> tuple[float, float]:
         """Return the normal interval of a weighted share.
 
-        Half an item of mean weight that differs is added to the variance. Otherwise, the interval would be empty if no
-        item differs.
+        Half a differing item of mean weight is added to the variance. Otherwise, the interval would have no width if no
+        items differ.
         """
         if not self.seen:
             return 0.0, 1.0
@@ -274,46 +273,46 @@ class Unread:
         return max(0.0, rate - deviation), min(1.0, rate + deviation)
 
 
-Way = tuple[int, int]  # what an item that differs from its guess adds to the domain and to the hits
+Way = tuple[int, int]  # changes in the domain and in the hits for an item that differs from its guess
 HIT_TO_MISS: Way = (0, -1)
 MISS_TO_HIT: Way = (0, 1)
-Turned = tuple[float, float, float]  # a number of items: the value and the ends of its interval
+Turned = tuple[float, float, float]  # number of differing items: the estimate and the ends of its interval
 NOTHING: Mapping[str, Sequence[tuple[Way, Turned]]] = {}
 
 
 def stratified(
     strata: Iterable[Stratum], *, further: Mapping[str, Sequence[tuple[Way, Turned]]] = NOTHING, normal: bool = False
 ) -> Estimate:
-    """Estimate the share of hits in the domain from a uniform draw, if people read some strata only in part.
+    """Estimate the share of hits in the domain from a uniform draw with partly read strata.
 
     strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
-    further: for each source, the ways in which items differ although people read them, and the number of these items.
-    normal: whether to use normal intervals if there are both hits that may be misses and misses that may be hits. The
-        result is then close to prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023,
-        Science 382).
+    further: for each source of error, the ways in which items may differ although annotators read them, and the number
+        of these items.
+    normal: whether to use normal intervals if some hits may be misses and some misses may be hits. The result is then
+        close to prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382).
 
     If everything was read, this is the plain proportion with its interval. Otherwise, each unread item counts as its
-    guess. The items that were read, each with its weight, show how many unread items differ from their guess, and in
-    which way: for example, a hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and
-    Wretman 1992, Model Assisted Survey Sampling, section 9.6).
+    guess. The items read, with their weights, show how many unread items differ from their guess, and in which way: for
+    example, a hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and Wretman 1992,
+    Model Assisted Survey Sampling, section 9.6).
 
-    Each such number has Jeffreys' interval at its effective size (Kish 1965, Survey Sampling, section 11.7; Franco,
-    Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys,
-    Journal of Survey Statistics and Methodology 7(3)). The interval therefore allows for errors that nobody has seen.
-    For example, if people read 30 of 900 items and find no errors, there may still be 70. If nobody read any of the
-    items that may differ in some way, the interval allows for all or none of them; the value uses the rate of similar
-    items that were read, if there are any. MOVER combines these intervals with the plain interval of the draw (Zou and
-    Donner 2008, Statistics in Medicine 27(10)).
+    The number of items that differ in one way has a Jeffreys interval at its effective size (Kish 1965, Survey
+    Sampling, section 11.7; Franco, Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for
+    Proportions in Complex Sample Surveys, Journal of Survey Statistics and Methodology 7(3)). The interval therefore
+    allows for unobserved errors. For example, if annotators read 30 of 900 items and find no errors, there may still be
+    70. If none of the items that may differ in one way were read, the interval allows for all or none of them to
+    differ, and the value uses the rate of similar items if known. MOVER combines these intervals with the plain
+    interval of the draw (Zou and Donner 2008, Statistics in Medicine 27(10)).
 
     There is no finite-population correction, because the share describes how well a predictor does on items like these.
-    Twenty items say no more about that if they are the whole corpus than if they are a sample (Deming 1953, On the
+    Twenty items are the same evidence about that whether they are a sample or the whole corpus (Deming 1953, On the
     Distinction between Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262);
     Cochran 1977, Sampling Techniques, section 2.14, for comparisons of domains).
 
     docs/explanation/measuring.md reports the coverage and the widths that benchmarks/measuring.py measures.
 
-    Return UNKNOWN if no item in the domain was read. Also return it if there are unread items without a guess, and
-    nothing was read in any of their strata. Raise ValueError for a stratum with inconsistent counts.
+    Return UNKNOWN if no items in the domain were read, or if some unread items have no guess and nothing was read in
+    any of their strata. Raise ValueError for a stratum with inconsistent counts.
     """
     drawn = []
     for stratum in strata:
@@ -345,10 +344,10 @@ def stratified(
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     """Return the guess of a stratum, with the ways in which the truth may differ.
 
-    If the stratum has no guess, the guess is the most common outcome among the items read in `plain`, which are all
-    strata without a guess. There is one exception: if all or none of the items read in each of these strata are in the
-    domain, the domain counts as known for their unread items too. A stratum where nothing was read is then in the
-    domain if all the others are.
+    If the stratum has no guess, use the most common outcome among the items read in `plain`, which are all strata
+    without a guess. There is one exception: if each of these strata is entirely inside or entirely outside the domain,
+    as far as it was read, then the same holds for its unread items. A stratum where nothing was read is then in the
+    domain if all other strata are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
     if guess := stratum.guess:
@@ -359,14 +358,14 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     if all_in or (len(some_read) == len(plain) and all(other.domain in (0, other.read) for other in plain)):
         inside = drawn if domain or not read else 0
         return Guess(inside, 0, (Turn(0, 1, inside, domain, hits),))
-    inside, right = most = _most(plain)
+    inside, right = most = _most_common(plain)
     counts = {(0, 0): read - domain, (1, 0): domain - hits, (1, 1): hits}
     turns = (Turn(way[0] - inside, way[1] - right, drawn, read, off) for way, off in counts.items() if way != most)
     return Guess(drawn * inside, drawn * right, tuple(turns))
 
 
-def _most(strata: Iterable[Stratum]) -> Way:
-    """Return the most common outcome among the items read, by weight.
+def _most_common(strata: Iterable[Stratum]) -> Way:
+    """Return the outcome with the largest total weight among the items read.
 
     The outcomes are (0, 0) outside the domain, (1, 0) for a miss in the domain, and (1, 1) for a hit.
     """
@@ -388,10 +387,11 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
 
 
 def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[Way, Turned]]]) -> Estimate:
-    """Estimate the share of hits in a domain, for the stream from which the items were drawn.
+    """Estimate the share of hits in a domain, for the stream that the items were drawn from.
 
-    domain, hits: totals if no item differs from its guess.
-    by_source: for each source, the ways in which items differ, and the number of such items with its interval.
+    domain, hits: totals if no items differ from their guesses.
+    by_source: for each source of error, the ways in which items may differ, and the number of these items with its
+        interval.
     """
     turned = [turn for turns in by_source.values() for turn in turns]
 
@@ -419,7 +419,7 @@ def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[
 
 
 def of_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
-    """Return an estimate whose interval combines the parts of several sources.
+    """Return an estimate whose interval combines several sources of error.
 
     most: upper limit of the effective size, see `with_interval`.
     """
@@ -433,17 +433,17 @@ def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, flo
     MOVER (method of variance estimates recovery) adds up the squared distances of the ends from the value.
 
     value: the estimate.
-    ends: for each source, the lowest and the highest value that it can cause.
+    ends: for each source, the lowest and the highest value of the estimate if this were the only source of error.
     """
     _, down, up = part_by("", value, ends)
     return max(0.0, value - down), min(1.0, value + up)
 
 
 def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> Part:
-    """Return the part of an interval that is due to one source.
+    """Return the part of an interval that is due to one source of error.
 
-    ends: pairs of the lowest and the highest value that the source can cause. Their distances from the value are
-        combined as the root of the sum of their squares.
+    ends: (lowest, highest) values that the source can cause. Their distances from the value are combined as the root of
+        the sum of squares.
     """
     ends = list(ends)
     down = hypot(*(max(0.0, value - low) for low, _ in ends))
@@ -451,9 +451,9 @@ def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> P
 
 
 def united(estimate: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
-    """Widen the interval of an estimate so that it contains the intervals of all others.
+    """Widen the interval of an estimate to contain the intervals of all others.
 
-    source: name of the source to which the added width is attributed.
+    source: name of the source of error to which the added width is attributed.
     """
     finite = [other for other in others if other.value is not None]
     if estimate.value is None or not finite:
@@ -469,9 +469,7 @@ def united(estimate: Estimate, others: Iterable[Estimate], source: str) -> Estim
 
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
-    """Return an estimate with this interval and the matching effective size.
-
-    At the effective size, Jeffreys' interval has the same width.
+    """Return an estimate with the given interval, and the effective size at which the Jeffreys interval is as wide.
 
     most: upper limit of the effective size (items).
     """
@@ -492,19 +490,19 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
 def reweighted_precision(counts: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
     """Estimate the precision for a language from a balanced set, reweighted to the natural shares of the languages.
 
-    Recall and each rate of false triggers have Jeffreys' intervals, which MOVER combines (Zou and Donner 2008,
-    Statistics in Medicine 27(10)). The article "A note on classifier comparison and distribution skew" treats recall as
-    known. With 10 to 49 items per language, its interval covers the true precision in 73% to 94% of cases, and this
-    interval in 90% to 94%. Both give 34.0% to 95.7% for (1200, 1500) against [(1, 1500, 500)]. The article reports
-    95.8%, because it rounds 53.9 false triggers to 52.
+    Recall and each false-trigger rate have Jeffreys intervals, which MOVER combines (Zou and Donner 2008, Statistics in
+    Medicine 27(10)). The article "A note on classifier comparison and distribution skew" treats recall as known. With
+    10 to 49 items per language, its interval covers the true precision in 73% to 94% of cases, and this interval in 90%
+    to 94%. Both give 34.0% to 95.7% for (1200, 1500) against [(1, 1500, 500)]. The article reports 95.8%, because it
+    rounds 53.9 false triggers to 52.
 
     counts: number of hits and number of items in the language.
-    others: for each of the other languages, the number of false triggers, the number of items, and the frequency of the
-        language relative to the one in `counts`.
+    others: for each other language, the number of false triggers, the number of items, and the frequency of the
+        language relative to the language in `counts`.
 
-    Return UNKNOWN if there are no hits. If one of the other languages has no items, the value is None, and the interval
-    allows for any rate in that language. `hits` is the number of hits in `counts`, and `count` is the corresponding
-    number of triggers at natural shares.
+    Return UNKNOWN if there are no hits. If another language has no items, the value is None, and the interval allows
+    for any rate in that language. `hits` is the number of hits in `counts`, and `count` the corresponding number of
+    triggers at natural shares.
     """
     rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]
     recall = counts[0] / counts[1] if counts[1] else 0.0

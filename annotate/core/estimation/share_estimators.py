@@ -1,9 +1,10 @@
-"""Three estimators of the share of each label in a corpus that a judge labelled and people read in part.
+"""Three estimators of each label's share in a corpus that a judge labelled completely and people labelled in part.
 
-They are people's labels alone, the Rogan-Gladen correction, and prediction-powered inference. All three treat people's
-labels as correct, and estimate only the unread items. The share is therefore exact if everything was read. The module
-also computes how many more items people must read for a target width. judge_agreement.py measures how well the judge
-agrees with people, and benchmarks/judge.py measures the coverage of the intervals.
+The estimators are people alone (the human labels only), the Rogan-Gladen correction, and prediction-powered inference.
+All three treat human labels as correct and estimate only the items without one, the unread items. The share is
+therefore exact if everything was read. The module also computes how many more items people must read for a target
+width. judge_agreement.py measures how well the judge agrees with annotators, and benchmarks/judge.py measures the
+coverage of the intervals.
 """
 
 from bisect import bisect_left
@@ -17,15 +18,15 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Interval, Unread, Z, moved
 
-# If judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
+# If the judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
 LEAST_DISAGREEMENTS = 5
-MOST_CLASSES = 5  # maximum number; quantiles separate the classes if there are more inclusion probabilities
+MOST_CLASSES = 5  # with more distinct inclusion probabilities than this, classes are separated by quantiles
 Cells = tuple[slice | int, slice | int]  # index into a table of shape (2, 2)
 ALL = slice(None)
 
 
 class Reason(Enum):
-    """Why an estimate falls back to people alone, or why its interval needs caution. The value is the text to show."""
+    """Why an estimate falls back to `people_alone`, or its interval needs caution. The value is the text to show."""
 
     WEAK = "same as people alone, because the judge's and people's labels correlate too weakly"
     UNRELATED = "same as people alone, because the judge or people gave this label to none or all of the items read"
@@ -42,13 +43,13 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class ReadSample:
-    """A corpus of N items that a judge labelled, and the n items that people read.
+    """A corpus of N items that a judge labelled, and a sample of n items that people read.
 
     labels: the K labels.
     corpus: number of corpus items by the judge's label, (K,). If the judge refused to label some items, their number is
         the last of K + 1 values, (K + 1,).
     judge: index of the judge's label of each item read, or K for a refusal, (n,).
-    people: index of people's final label of each item read, (n,).
+    people: index of the final human label of each item read, (n,).
     chances: inclusion probability of each item read, above 0 and at most 1, (n,).
 
     Raise ValueError if the shapes differ, an index or probability is out of range, or more items were read than the
@@ -83,13 +84,13 @@ class ReadSample:
 
 @dataclass(frozen=True)
 class CorpusShare(Interval):
-    """The share of a label in a corpus.
+    """A label's share in a corpus.
 
     value: the estimate, a fraction; None if nothing was read.
-    low, high: the ends of its 95% interval, fractions.
-    reasons: why this is the estimate from people alone, or why its interval needs caution.
+    low, high: ends of the 95% interval, fractions.
+    reasons: why this is the estimate of `people_alone`, or why the interval needs caution.
     more: number of additional items to read for the target half-width; None if there is no target, or if no number of
-        items is enough.
+        items is sufficient.
     """
 
     reasons: tuple[Reason, ...] = ()
@@ -107,10 +108,10 @@ class CorpusShare(Interval):
 class Counts:
     """Counts for one label in a sample.
 
-    Arrays of shape (C, 2, 2) have one table per class of items with similar inclusion probability. Rows are the judge's
-    label and columns people's: 1 for this label, 0 for all others. A refusal counts as row 0, because both corrections
-    work with any prediction. If refusals were left out, the remaining items would be treated as a random sample of the
-    corpus, which they rarely are.
+    Arrays of shape (C, 2, 2) have one table for each class of items with similar inclusion probabilities. Rows are the
+    judge's label and columns the human label: 1 for this label, 0 for all others. A refusal counts as row 0, because
+    both corrections work with any prediction. Leaving out refusals would treat the remaining items as a random sample
+    of the corpus, which they rarely are.
 
     unread: number of unread items by the judge's label, (2,).
     read: number of items read, (C, 2, 2).
@@ -125,7 +126,7 @@ class Counts:
 
     @classmethod
     def of(cls, sample: ReadSample, place: int) -> "Counts":
-        """Tabulate the items read. The judge gave the label to those in row 1, and people to those in column 1.
+        """Tabulate a sample for one label.
 
         place: index of the label.
         """
@@ -150,22 +151,21 @@ class Counts:
 
     @property
     def cautions(self) -> tuple[Reason, ...]:
-        """Why the interval of an estimate that also uses the judge's labels needs caution."""
+        """Why intervals of estimates that use the judge's labels need caution."""
         disagreements = self.read[:, 0, 1].sum() + self.read[:, 1, 0].sum()
         return (Reason.FEW_DISAGREEMENTS,) if disagreements < LEAST_DISAGREEMENTS else ()
 
     def rate(self, of: Cells, hits: Cells) -> Estimate:
-        """Estimate how often an unread item that belongs to the cells `of` belongs to the cells `hits`.
+        """Estimate the share of unread items in the cells `hits` among the unread items in the cells `of`.
 
-        Each item read represents weight - 1 unread items. Within a class, the rate has Jeffreys' interval at Kish's
+        Each item read represents weight - 1 unread items. Within a class, the rate has the Jeffreys interval at Kish's
         effective size (proportions.Unread). MOVER combines the intervals of all classes (Zou and Donner 2008,
-        Statistics in Medicine 27(10)). It also includes the error that arises because the number of unread items per
-        class is unknown.
+        Statistics in Medicine 27(10)). It also includes the error from the unknown number of unread items per class.
 
         With a single effective size for all classes, the interval would often miss the rate of a label that is rare
-        among the few items with a large weight. With 500 items, it covered only 79%.
+        among the few items with large weights. With 500 items, its coverage was only 79%.
         """
-        alike, spread = self.weight - self.read, self.squares - self.weight
+        represented, spread = self.weight - self.read, self.squares - self.weight
         groups = [
             Unread(
                 seen=float(items[of].sum()),
@@ -173,7 +173,7 @@ class Counts:
                 spread=float(squares[of].sum()),
                 spread_off=float(squares[hits].sum()),
             )
-            for items, squares in zip(alike, spread, strict=True)
+            for items, squares in zip(represented, spread, strict=True)
         ]
         classes = [(group, group.rate()) for group in groups if group.seen > SLACK]
         if not classes:
@@ -187,7 +187,7 @@ class Counts:
         return Estimate(value, *moved(value, ends), value * count, count)
 
     def correlation(self) -> float | None:
-        """Return the weighted correlation (phi) of the judge's and people's labels; None if either is constant."""
+        """Return the weighted phi coefficient between the judge's and the human labels; None if either is constant."""
         weight = self.weight.sum(axis=0)
         shares = weight / weight.sum() if weight.any() else weight
         judge, people = float(shares[1].sum()), float(shares[:, 1].sum())
@@ -195,7 +195,7 @@ class Counts:
         return float(shares[1, 1] - judge * people) / sqrt(spread) if spread > SLACK else None
 
     def least_correlation(self) -> float:
-        """Return the correlation below which prediction-powered inference falls back to people alone.
+        """Return the correlation below which prediction-powered inference falls back to `people_alone`.
 
         It is 1/sqrt(n - 2), where n is Kish's effective number of items read, or 1 if n is below 3.
         """
@@ -203,28 +203,28 @@ class Counts:
         return 1 / sqrt(max(1.0, number - 2))
 
     def expected(self, size: float) -> "Counts":
-        """Return the expected counts of a draw of `size` items by the same design and with the same error rates."""
+        """Return the expected counts for a sample of `size` items with the same design and error rates."""
         judged = self.unread + self.read.sum(axis=(0, 2))
         sample, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
-        if not sample.any():  # if nothing was read, all classes and labels are treated as equal
+        if not sample.any():  # nothing was read, so treat all classes and labels alike
             sample, weight = sample + SLACK, weight + 1.0
-        # Corpus items by class and the judge's label. If nothing was read under a label, its items are spread over the
-        # classes like the items of all labels together.
+        # Corpus items by class and by the judge's label. If no items with a label were read, the label's items are
+        # distributed over the classes like all items.
         shares = np.where(weight.sum(axis=0) > 0, weight, weight.sum(axis=1, keepdims=True))
         items = judged * shares / shares.sum(axis=0)
-        drawn = _drawn(items.sum(axis=1), sample.sum(axis=1), size)
+        drawn = _allocate_draw(items.sum(axis=1), sample.sum(axis=1), size)
         part = np.divide(drawn, items.sum(axis=1), out=np.ones(len(items)), where=items.sum(axis=1) > 0)[:, None, None]
         confusion = np.divide(
             self.weight, weight[:, :, None], out=np.full(self.weight.shape, 0.5), where=weight[:, :, None] > 0
         )
         cells = items[:, :, None] * (sample[:, :, None] * confusion + 0.5) / (sample[:, :, None] + 1)
-        # The factor by which unequal probabilities within a class increase the variance.
+        # Design effect of the unequal inclusion probabilities within a class.
         cost = np.divide(self.squares * self.read, self.weight**2, out=np.ones(self.read.shape), where=self.weight > 0)
         read = part * cells
         return Counts(judged - read.sum(axis=(0, 2)), read, cells, cells + cost * (cells / part - cells))
 
     def share(self, value: float | None, low: float, high: float, *reasons: Reason) -> CorpusShare:
-        """Convert the share of a label in the unread items, with its interval, to its share in the whole corpus."""
+        """Convert a label's share in the unread items, with its interval, to its share in the whole corpus."""
         unread, hits, corpus = float(self.unread.sum()), float(self.read[:, :, 1].sum()), self.corpus
         if value is None and unread:
             return CorpusShare(None, 0.0, 1.0, reasons)
@@ -232,8 +232,8 @@ class Counts:
         return CorpusShare(estimate, least, most, reasons)
 
 
-def _drawn(items: Floats, read: Floats, size: float) -> Floats:
-    """Allocate a draw of `size` items to classes in proportion to the items read, but not more than a class has."""
+def _allocate_draw(items: Floats, read: Floats, size: float) -> Floats:
+    """Allocate a draw of `size` items to classes in proportion to the items read, up to the size of each class."""
     if len(items) == 1:
         return np.array([min(size, float(items[0]))])
     low, high = 0.0, 1 + float(np.divide(items, read, out=np.zeros(len(items)), where=read > 0).max(initial=0.0))
@@ -245,13 +245,13 @@ def _drawn(items: Floats, read: Floats, size: float) -> Floats:
 
 
 def people_alone(counts: Counts) -> CorpusShare:
-    """Estimate the share from people's labels alone, weighted by the design (Hajek estimator).
+    """Estimate the share from the human labels only, weighted by the design (Hajek estimator).
 
-    See Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 5.7. The interval is Jeffreys' at
-    the effective size. If none of the items read have the label, the high end is Clopper and Pearson's instead; if all
-    of them have it, the low end is. Jeffreys' interval would cover a share of 10% in 30 items too rarely (Brown, Cai
-    and DasGupta 2001, Statistical Science 16(2), section 4.1.2). The interval does not use strata, so it tends to be
-    too wide for a stratified draw.
+    See Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 5.7. The interval is the Jeffreys
+    interval at the effective size. However, if none of the items read have the label, the high end is that of Clopper
+    and Pearson, and if all of them have it, the low end is. The Jeffreys interval would cover a share of 10% in 30
+    items too rarely (Brown, Cai and DasGupta 2001, Statistical Science 16(2), section 4.1.2). The interval does not use
+    strata, so it tends to be too wide for a stratified draw.
     """
     rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, :, 1].sum())
     low, high = rate.low, rate.high
@@ -263,31 +263,31 @@ def people_alone(counts: Counts) -> CorpusShare:
 
 
 def fallback(counts: Counts, reason: Reason) -> CorpusShare:
-    """Return the estimate from people alone, with the reason why another estimator falls back to it."""
+    """Return the estimate of `people_alone`, with the reason why another estimator falls back to it."""
     return replace(people_alone(counts), reasons=(reason,))
 
 
-# --- The judge's share of a label, corrected for the judge's sensitivity and specificity.
+# --- The label's share according to the judge, corrected for the judge's sensitivity and specificity.
 
 
 ROUNDING = 1e-7  # tolerance for the roots of an equation
 
 
 def rogan_gladen(counts: Counts) -> CorpusShare:
-    """Estimate a label's share by the Rogan-Gladen correction of the judge's share q.
+    """Estimate a label's share by the Rogan-Gladen correction of its share q according to the judge.
 
         p = (q + specificity - 1) / (sensitivity + specificity - 1)
 
     (Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test, American Journal of Epidemiology
-    107(1).) q is known for all unread items. Sensitivity and specificity are estimated from the items read, with
-    Jeffreys' intervals. For any p, MOVER combines these into an interval for p sensitivity + (1 - p) (1 - specificity)
+    107(1).) q is known for the unread items. Sensitivity and specificity are estimated from the items read, with
+    Jeffreys intervals. For any p, MOVER combines these into an interval for p sensitivity + (1 - p) (1 - specificity)
     (Zou and Donner 2008, Statistics in Medicine 27(10)). The interval of the estimate contains every p for which q lies
-    in that interval. Unlike a normal approximation, it stays between 0 and 1, and it is wide if the judge is hardly
-    better than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated
+    in that interval. Unlike a normal approximation, it stays between 0 and 1, and is wide if the judge is hardly better
+    than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated
     Sensitivity and Specificity, Preventive Veterinary Medicine 113(1)).
 
-    Fall back to people alone if all or none of the items read have the label, if the sensitivity does not exceed the
-    false positive rate, or if no p fits q.
+    Fall back to `people_alone` if all or none of the items read have the label, if the sensitivity does not exceed the
+    false positive rate, or if no p is compatible with q.
     """
     unread = float(counts.unread.sum())
     if not unread:
@@ -299,16 +299,19 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
     if gain <= SLACK:
         return fallback(counts, Reason.UNINFORMATIVE)
     value = min(1.0, max(0.0, (judged - false.value) / gain))
-    ends = [end for end in (0.0, 1.0, value, *_roots(hit, false, judged)) if _holds(hit, false, judged, end)]
+    ends = [end for end in (0.0, 1.0, value, *_roots(hit, false, judged)) if _is_compatible(hit, false, judged, end)]
     if not ends:
         return fallback(counts, Reason.INCONSISTENT)
     return counts.share(value, min(value, *ends), max(value, *ends), *counts.cautions)
 
 
 def _roots(hit: Estimate, false: Estimate, judged: float) -> list[float]:
-    """Return every p at which the judge's share is an end of the interval of p hit + (1 - p) false.
+    """Return every p for which q is an end of the interval of p hit + (1 - p) false.
 
-    This solves a quadratic equation, as in Fieller's theorem.
+    Each p is the root of a quadratic equation, as in Fieller's theorem.
+
+    hit, false: the judge's sensitivity and false positive rate.
+    judged: the share q according to the judge.
     """
     gain, start = (hit.value or 0.0) - (false.value or 0.0), (false.value or 0.0) - judged
     ends: list[float] = []
@@ -318,26 +321,27 @@ def _roots(hit: Estimate, false: Estimate, judged: float) -> list[float]:
     return ends
 
 
-def _holds(hit: Estimate, false: Estimate, judged: float, rate: float) -> bool:
-    """Return whether the judge's share lies in the interval of rate hit + (1 - rate) false."""
+def _is_compatible(hit: Estimate, false: Estimate, judged: float, rate: float) -> bool:
+    """Return whether q lies in the interval of rate hit + (1 - rate) false. See `_roots` for the parameters."""
     middle = rate * (hit.value or 0.0) + (1 - rate) * (false.value or 0.0)
     down, up = (hypot(rate * of_hit, (1 - rate) * of_false) for of_hit, of_false in _distances(hit, false))
     return middle - down - ROUNDING <= judged <= middle + up + ROUNDING
 
 
 def _distances(hit: Estimate, false: Estimate) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the distances of both lower ends from their values, and then those of both upper ends."""
+    """Return the distances of both lower ends from their values, followed by those of both upper ends."""
     hit_value, false_value = hit.value or 0.0, false.value or 0.0
     return (hit_value - hit.low, false_value - false.low), (hit.high - hit_value, false.high - false_value)
 
 
 @dataclass(frozen=True)
 class LabelShares:
-    """The share of a label in the corpus according to each of the three estimators.
+    """A label's share in the corpus according to each of the three estimators.
 
     label: the label.
-    correlation: correlation of the judge's and people's labels (0 or 1 for this label); None if either is constant.
-    least_correlation: correlation above which PPI++ improves on people alone, 1/sqrt(n - 2).
+    correlation: phi coefficient between the judge's and the human labels (1 for this label, 0 for all others); None if
+        either is constant.
+    least_correlation: correlation above which PPI++ improves on `people_alone`, 1/sqrt(n - 2).
     people, rogan_gladen, prediction_powered: the three estimates.
     """
 
@@ -350,7 +354,7 @@ class LabelShares:
 
 
 def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[LabelShares]:
-    """Estimate the share of each label in the corpus by each of the three estimators.
+    """Estimate each label's share in the corpus by all three estimators.
 
     sample: the corpus and the items read.
     half_width: target half-width of the intervals, a fraction; None for no target.
@@ -365,7 +369,7 @@ def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[L
     shares = []
     for place, label in enumerate(sample.labels):
         counts = Counts.of(sample, place)
-        estimates = (with_more(way, counts, half_width) for way, _ in WAYS)
+        estimates = (with_more(estimator, counts, half_width) for estimator, _ in ESTIMATORS)
         shares.append(LabelShares(label, counts.correlation(), counts.least_correlation(), *estimates))
     return shares
 
@@ -373,19 +377,19 @@ def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[L
 def prediction_powered(counts: Counts) -> CorpusShare:
     """Estimate a label's share by prediction-powered inference with a tuned lambda (PPI++).
 
-    Let f be the judge's label and Y people's label, 1 for this label and 0 for all others. The estimate is lambda times
-    the mean of f over the unread items, plus the weighted mean of Y - lambda f over the items read (Angelopoulos, Duchi
-    and Zrnic 2023, arXiv 2311.01453, section 6). The variance is smallest if lambda is the slope of Y on f. The
+    Let f be the judge's label and Y the human label, 1 for this label and 0 for all others. The estimate is lambda
+    times the mean of f over the unread items, plus the weighted mean of Y - lambda f over the items read (Angelopoulos,
+    Duchi and Zrnic 2023, arXiv 2311.01453, section 6). The variance is smallest if lambda is the slope of Y on f. The
     estimate is then
 
         q a + (1 - q) b,  lambda = a - b
 
-    where q is the judge's share among the unread items, and a and b are the rates at which people give the label where
-    the judge does and does not (poststratification). The interval combines the Jeffreys intervals of a and b by MOVER
-    (Zou and Donner 2008, Statistics in Medicine 27(10)). It needs neither a normal approximation nor a variance
-    estimate, and it allows for the estimation of lambda.
+    where q is the label's share in the unread items according to the judge, a is the rate at which people give the
+    label where the judge does, and b the rate where the judge does not (poststratification). MOVER combines the
+    Jeffreys intervals of a and b (Zou and Donner 2008, Statistics in Medicine 27(10)). This needs neither a normal
+    approximation nor a variance estimate, and allows for the estimation of lambda.
 
-    Fall back to people alone if the correlation of f and Y is below 1/sqrt(n - 2), because tuning then adds more
+    Fall back to `people_alone` if the correlation of f and Y is below 1/sqrt(n - 2), because tuning then adds more
     variance than the judge's labels remove (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178). Also fall back if the
     judge or people gave this label to all or none of the items read.
     """
@@ -403,57 +407,57 @@ def prediction_powered(counts: Counts) -> CorpusShare:
     return counts.share(value, low, high, *counts.cautions)
 
 
-Way = Callable[[Counts], CorpusShare]
+Estimator = Callable[[Counts], CorpusShare]
 
 
-def with_more(way: Way, counts: Counts, half_width: float | None) -> CorpusShare:
-    """Estimate the share, and how many more items people must read for the half-width.
+def with_more(estimator: Estimator, counts: Counts, half_width: float | None) -> CorpusShare:
+    """Estimate the share, and how many more items people must read for the target half-width.
 
-    The rates in these items are assumed to be those observed in the items already read.
+    The rates in the additional items are assumed to be those in the items already read.
 
-    way: the estimator.
+    estimator: the estimator.
     half_width: target half-width, a fraction; None for no target.
     """
-    share = way(counts)
+    share = estimator(counts)
     if half_width is None or share.is_within(half_width):
         return replace(share, more=None if half_width is None else 0)
 
     def is_enough(number: int) -> bool:
-        return way(counts.expected(number)).is_within(half_width)
+        return estimator(counts.expected(number)).is_within(half_width)
 
     read, corpus = int(counts.read.sum()), int(counts.corpus)
     return replace(share, more=bisect_left(range(corpus), True, lo=read + 1, key=is_enough) - read)
 
 
-# --- The share of each label in a corpus, from a uniform draw in which people read part of each stratum.
+# --- Each label's share in a corpus, from a uniform draw in which people read part of each stratum.
 #
 # This is two-phase sampling (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, chapter 9). Each
-# estimator is applied twice. First it is applied to the corpus, as if people had read the whole draw. Then it is
-# applied to each stratum of the draw, with the items that people did read. MOVER combines the two intervals (Zou and
-# Donner 2008, Statistics in Medicine 27(10)). benchmarks/judge.py measures the coverage.
+# estimator is applied to the corpus, as if people had read the whole draw, and to each stratum of the draw, with the
+# items that people did read. MOVER combines the intervals (Zou and Donner 2008, Statistics in Medicine 27(10)).
+# benchmarks/judge.py measures the coverage.
 
 
-def _by_people(counts: Counts) -> CorpusShare:
-    """Estimate the share in a stratum from people's labels, with Jeffreys' interval.
+def _people_in_stratum(counts: Counts) -> CorpusShare:
+    """Estimate the share in a stratum from the human labels, with the Jeffreys interval.
 
-    This interval suffices even if all or none of the items read have the label, because it is combined with the
+    The interval suffices even if all or none of the items read have the label, because it is combined with the
     intervals of the other strata.
     """
     rate = counts.rate((ALL, ALL), (ALL, 1))
     return counts.share(rate.value, rate.low, rate.high)
 
 
-def _powered(counts: Counts) -> CorpusShare:
+def _prediction_powered_in_stratum(counts: Counts) -> CorpusShare:
     share = prediction_powered(counts)
-    return _by_people(counts) if share.is_fallback else share
+    return _people_in_stratum(counts) if share.is_fallback else share
 
 
-# Each pair has the estimator for the corpus, given the draw, and the estimator for a stratum, given the items read. The
-# detectors agree in some strata. Labels hardly vary there, so the judge's errors cannot be corrected.
-WAYS: tuple[tuple[Way, Way], ...] = (
-    (people_alone, _by_people),
-    (rogan_gladen, _by_people),
-    (prediction_powered, _powered),
+# Pairs of the estimator for the corpus and the estimator for a stratum. In strata where the detectors agree, labels
+# hardly vary, so Rogan-Gladen cannot correct the judge's errors there.
+ESTIMATORS: tuple[tuple[Estimator, Estimator], ...] = (
+    (people_alone, _people_in_stratum),
+    (rogan_gladen, _people_in_stratum),
+    (prediction_powered, _prediction_powered_in_stratum),
 )
 
 
@@ -464,10 +468,10 @@ class AuditedDraw:
     labels: the K labels.
     corpus: number of corpus items by the judge's label, (K,).
     judge: index of the judge's label of each item drawn, (n,).
-    people: index of people's label of each item drawn, or -1 if nobody read it, (n,).
+    people: index of the human label of each item drawn, or -1 if nobody read it, (n,).
     stratum: index of each item's stratum, (n,). The items read are a simple random sample of the stratum.
 
-    Raise ValueError if no item of some stratum was read.
+    Raise ValueError if no items of a stratum were read.
     """
 
     labels: tuple[str, ...]
@@ -485,11 +489,11 @@ class AuditedDraw:
 
 @dataclass(frozen=True)
 class _Label:
-    """Counts for one label in a draw. As in Counts, rows are the judge's label and columns people's label.
+    """Counts for one label in a draw. As in Counts, rows are the judge's label and columns the human label.
 
     corpus: number of corpus items by the judge's label, (2,).
     drawn: number of items drawn, by stratum and the judge's label, (S, 2).
-    read: number of items read, by stratum, the judge's label and people's label, (S, 2, 2).
+    read: number of items read, by stratum, the judge's label and the human label, (S, 2, 2).
     """
 
     corpus: Floats
@@ -497,9 +501,9 @@ class _Label:
     read: Floats
 
     def strata(self, factor: float = 1.0) -> list[Counts]:
-        """Return the counts of each stratum, which is treated as a corpus that people read in part.
+        """Return the counts of each stratum, treated as a corpus that people read in part.
 
-        factor: factor by which the size of the draw is multiplied.
+        factor: factor by which the draw is enlarged.
         """
         counts = []
         for drawn, read in zip(self.drawn * factor, self.read * factor, strict=True):
@@ -510,8 +514,8 @@ class _Label:
     def whole(self, factor: float = 1.0, *, by_judge: bool = True) -> Counts:
         """Return the expected counts of the corpus if people had read the whole draw.
 
-        factor: factor by which the size of the draw is multiplied.
-        by_judge: whether people's labels depend on the judge's label within a stratum.
+        factor: factor by which the draw is enlarged.
+        by_judge: whether human labels depend on the judge's label within a stratum.
         """
         rows = self.read.sum(axis=2, keepdims=True) * by_judge
         by_row = np.divide(self.read, rows, out=np.zeros_like(self.read), where=rows > 0)
@@ -520,37 +524,38 @@ class _Label:
         weight = self.corpus.sum() / table.sum()
         return Counts(self.corpus - table.sum(axis=(0, 2)), table, table * weight, table * weight**2)
 
-    def share(self, way: Way, of_stratum: Way, factor: float = 1.0) -> CorpusShare:
-        whole = way(self.whole(factor, by_judge=way is not people_alone))
+    def share(self, estimator: Estimator, in_stratum: Estimator, factor: float = 1.0) -> CorpusShare:
+        whole = estimator(self.whole(factor, by_judge=estimator is not people_alone))
         value = whole.value or 0.0
         drawn = float(self.drawn.sum() * factor)
-        by_stratum = (of_stratum(counts).contribution(value, counts.corpus / drawn) for counts in self.strata(factor))
+        by_stratum = (in_stratum(counts).contribution(value, counts.corpus / drawn) for counts in self.strata(factor))
         low, high = moved(value, [(whole.low, whole.high), *by_stratum])
         return replace(whole, low=low, high=high)
 
-    def with_more(self, way: Way, of_stratum: Way, half_width: float | None) -> CorpusShare:
-        """Estimate the share, and how many more items people must read for the half-width.
+    def with_more(self, estimator: Estimator, in_stratum: Estimator, half_width: float | None) -> CorpusShare:
+        """Estimate the share, and how many more items people must read for the target half-width.
 
-        The additional items come from a larger draw of the same design. `more` is None if even a draw of the whole
-        corpus would not be enough.
+        The additional items come from a larger draw with the same design. `more` is None if even a draw of the whole
+        corpus would not be sufficient.
 
-        way: the estimator for the corpus.
-        of_stratum: the estimator for a stratum.
+        estimator: the estimator for the corpus.
+        in_stratum: the estimator for a stratum.
         half_width: target half-width, a fraction; None for no target.
         """
-        share = self.share(way, of_stratum)
+        share = self.share(estimator, in_stratum)
         if half_width is None or share.is_within(half_width):
             return replace(share, more=None if half_width is None else 0)
         low, high = 1.0, float(self.corpus.sum() / self.drawn.sum())
         for _ in range(20):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.share(way, of_stratum, middle).is_within(half_width) else (middle, high)
+            is_enough = self.share(estimator, in_stratum, middle).is_within(half_width)
+            low, high = (low, middle) if is_enough else (middle, high)
         is_largest = high >= self.corpus.sum() / self.drawn.sum()
         return replace(share, more=None if is_largest else int(np.ceil((high - 1) * self.read.sum())))
 
 
 def shares_of_draw(draw: AuditedDraw, half_width: float | None = None) -> list[LabelShares]:
-    """Estimate the share of each label in the corpus by each of the three estimators.
+    """Estimate each label's share in the corpus by all three estimators.
 
     draw: the draw and the items that people read.
     half_width: target half-width of the intervals, a fraction; None for no target.
@@ -571,5 +576,5 @@ def _shares(draw: AuditedDraw, place: int, half_width: float | None) -> LabelSha
         .reshape(size, 2, 2)
         .astype(np.float64),
     )
-    whole, estimates = label.whole(), (label.with_more(*ways, half_width) for ways in WAYS)
+    whole, estimates = label.whole(), (label.with_more(*estimators, half_width) for estimators in ESTIMATORS)
     return LabelShares(draw.labels[place], whole.correlation(), whole.least_correlation(), *estimates)
