@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from annotate.core.aggregation.answer_table import majority
 from annotate.core.draws import hash_order
-from annotate.core.draws.balanced_sets import Document, Sizes, balanced, distinct_documents
+from annotate.core.draws.balanced_sets import Document, Sizes, distinct_documents, draw_balanced_sets
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of
 from annotate.core.estimation.label_errors import additional_units
@@ -101,7 +101,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     ]
     merged = distinct_documents(changed, seed=seed).documents
     declared = {document.id: document.label for document in merged}
-    sets = balanced(merged, classes, world.sizes, seed=seed).sets["en"]
+    sets = draw_balanced_sets(merged, classes, world.sizes, seed=seed).sets["en"]
     drawn = sorted({key for ids in sets.values() for key in ids})
     parts, wrong = {}, Counter(declared[key] for key in drawn if declared[key] != truth[key])
     of_class = {label: [key for key in drawn if declared[key] == label] for label in classes}

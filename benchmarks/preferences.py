@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotate.core.measures.paired_comparisons import TIE, compared, order, sides
+from annotate.core.measures.paired_comparisons import TIE, compare_pairs, order, sides
 from benchmarks.tables import share, show
 from tests.annotate.simulated_preferences import (
     FIELDS,
@@ -59,7 +59,7 @@ def covered(population: Population, size: int, tasks: int, chance) -> list[str]:
     """Return how often each share's interval covers the truth, and how often the sign test finds a difference at 5%."""
     held, found_apart = dict.fromkeys(population.truth(), 0), 0
     for _ in range(tasks):
-        [comparison] = compared(judgments(population, size, chance))
+        [comparison] = compare_pairs(judgments(population, size, chance))
         found_apart += comparison.p < 0.05
         for answer, true in population.truth().items():
             held[answer] += comparison.shares[answer].low <= true <= comparison.shares[answer].high
@@ -78,7 +78,7 @@ def left(population: Population, size: int, tasks: int, chance) -> list[str]:
         his.append(sum(judgment.answer == SYSTEMS[0] for judgment in first_judge) / len(first_judge))
         rest = [judgment for judgment in sample if judgment.person != "judge 0"]
         for values, some in ((without, rest), (whole, sample)):
-            values.append(compared(some)[0].win.value)
+            values.append(compare_pairs(some)[0].win.value)
     means = (f"{np.mean(shares):.2%}" for shares in (his, without, whole))
     return [share(seen, tasks), share(others, 2 * tasks), *means]
 

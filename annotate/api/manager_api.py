@@ -26,7 +26,7 @@ from annotate.actions import job_worker
 from annotate.actions.action import Action, ActionError, task_named
 from annotate.actions.registry import by_name
 from annotate.api.serializers import boolean, integer, resource, sent, string, strings
-from annotate.core.option import LARGEST, Option, flag, whole_number, written
+from annotate.core.option import LARGEST, Option, flag, format_value, whole_number
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import task_statistics
 from annotate.manager_pages import action_forms, inbox, job_pages
@@ -249,7 +249,7 @@ def _as_texts(name: str, value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if any(not isinstance(item, str | int | float) for item in values):
         raise InvalidAnswer(f"{name}: The value must be a text, a number, true, false, or a list of these.")
-    return [written(item).replace("\0", "") for item in values]
+    return [format_value(item).replace("\0", "") for item in values]
 
 
 def _offered(action: str, option: Option, text: str) -> str:

@@ -130,7 +130,7 @@ def mixed(task: Task, drawn: list[Item], hidden: list[Item], language: str) -> l
     if not hidden:
         return drawn
     insertion_points = {
-        item.key: committed_draws.drawn_before(task.lots, language, item.key, len(drawn)) for item in hidden
+        item.key: committed_draws.decoy_position(task.lots, language, item.key, len(drawn)) for item in hidden
     }
     keep(task, DECOY_PLACE, [language], {"among": len(drawn)}, list(insertion_points), list(insertion_points.values()))
     ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | insertion_points

@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotate.core import pause_rule
-from annotate.core.draws.committed_draws import gold_order, gold_places, scheduled
+from annotate.core.draws.committed_draws import gold_count, gold_order, gold_places
 from annotate.core.estimation.proportions import proportion
 from annotate.core.pause_rule import Rule
 from annotate.models import Judgment, Lease, Pause, Task, Unit
@@ -86,7 +86,7 @@ def _after(task: Task, last: Sequence[Any] | None) -> Turn:
 
 def is_due(permit: Permit, language: str, turn: Turn) -> bool:
     """Return whether the annotator gets a honeypot instead of the next unit of work in a language."""
-    return scheduled(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
+    return gold_count(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
 
 
 def in_order(permit: Permit, pots: Iterable[tuple[int, str]]) -> list[int]:
@@ -111,7 +111,7 @@ def to_come(turn: Callable[[Task, str], Turn], permit: Permit, work: Counter[str
     for language, count in work.items():
         place, honeypots, size = turn(permit.task, language)
         is_pot = _places(permit, language, size)
-        late = scheduled(is_pot, place, size) - honeypots
+        late = gold_count(is_pot, place, size) - honeypots
         coming += before(count, pool[language], place=place, late=late, is_pot=is_pot)
     return coming
 

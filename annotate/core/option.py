@@ -150,7 +150,7 @@ def flag(text: str) -> bool:
     return value
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a value as text, from which the option's parser restores the value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -270,9 +270,9 @@ class Option:
             return self.help
         by_value: dict[str, list[str]] = {}
         for name, value in differing.items():
-            by_value.setdefault(written(value) or "none", []).append(name)
+            by_value.setdefault(format_value(value) or "none", []).append(name)
         others = "".join(f"; {', '.join(names)}: {value}" for value, names in by_value.items())
-        return f"{self.help} (default {written(self.default) or 'none'}{others})"
+        return f"{self.help} (default {format_value(self.default) or 'none'}{others})"
 
 
 # Maps each parser to the type of its values and the name of this type in error messages. Other parsers' values aren't

@@ -16,7 +16,7 @@ from annotate.core.aggregation.answer_table import Bools, Floats
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import scores as measures
 from annotate.core.measures.classification import Paired, places_of
-from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, of_compared, row, why_withheld
+from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, of_compared, row, why_withheld
 from annotate.core.measures.scored_units import ScoredUnits, scored_units
 from annotate.core.measures.scores import precision_threshold, risk_coverage
 from annotate.evaluation import blind_arm
@@ -285,7 +285,7 @@ def _comparison(
         second_rows += [row(name, {}, measure(sides[1]), number) for name, measure in LOSSES.items()]
     test = {} if pairs.is_plain else {"test": "a two-sided paired test based on the normal distribution"}
     other_rows = of_compared(second_rows, rows)
-    return {"other": described(other), "rows": holm_corrected(rows), "other_rows": other_rows, **test}
+    return {"other": described(other), "rows": add_holm_p_values(rows), "other_rows": other_rows, **test}
 
 
 # --- errors

@@ -20,7 +20,7 @@ from annotate.core.estimation.differences import mcnemar
 from annotate.core.estimation.proportions import proportion
 from annotate.core.measures import classification
 from annotate.core.measures.classification import ClassSample
-from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, row
 from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, read_lines, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError
@@ -258,7 +258,7 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
         rows.append(
             compare("accuracy", slice_keys, [(train, test)], units=len(ahead), note=note, p=mcnemar(*only_right))
         )
-    return {"other": described(names[1]), "rows": holm_corrected(rows)}
+    return {"other": described(names[1]), "rows": add_holm_p_values(rows)}
 
 
 # --- files

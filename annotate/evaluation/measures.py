@@ -22,7 +22,7 @@ from annotate.core.estimation.proportions import (
     UNREAD,
     UNRESOLVED,
     Estimate,
-    moved,
+    mover,
     proportion,
     with_interval,
 )
@@ -260,7 +260,7 @@ def _f1(precision: Estimate, recall: Estimate) -> Estimate:
     by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
     pairs = [(precision.value, recall.value), *by_precision, *by_recall]
     value, *ends = (2 * p * r / (p + r) if p + r else 0.0 for p, r in pairs)
-    low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
+    low, high = mover(value, [(ends[0], ends[1]), (ends[2], ends[3])])
     return with_interval(value, low, high, precision.count + recall.count)
 
 

@@ -20,12 +20,12 @@ from annotate.core.estimation.proportions import (
     Stratum,
     Turn,
     Way,
-    moved,
-    pooled,
+    mover,
+    pool,
     proportion,
     reweighted_precision,
     stratified,
-    united,
+    widen_to_cover,
     with_interval,
 )
 from annotate.evaluation.uniform import ANOTHER, Cell, Of, Uniform, turns
@@ -69,7 +69,7 @@ def together(*parts: Measured) -> Measured:
     measured_parts = [part for part in parts if part.posts]
     if len(measured_parts) == 1:
         return measured_parts[0]
-    return Measured(pooled(*(part.estimate for part in measured_parts)), sum(part.posts for part in measured_parts))
+    return Measured(pool(*(part.estimate for part in measured_parts)), sum(part.posts for part in measured_parts))
 
 
 def counted(hits: int, total: int) -> Measured:
@@ -132,7 +132,7 @@ def share(
     settled = map(measured, uniform.extremes(worth(domain, right), truths))
     extremes = tuple(result.estimate for result in (at_random, *settled) if result.estimate.value is not None)
     by_rate = [within(bounds_of(extremes), result.estimate) for result in (likeliest, *end_points)]
-    return replace(likeliest, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
+    return replace(likeliest, estimate=widen_to_cover(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
 
 
 def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
@@ -330,7 +330,7 @@ def _of_two_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estim
     ]
     lowest, highest = (elsewhere, elsewhere) if is_known else (0.0, 1.0)
     by_part = [joined(reached, inside.value, outer) for reached in (part.low, part.high) for outer in (lowest, highest)]
-    low, high = moved(value, [*ends, (min(by_part), max(by_part))])
+    low, high = mover(value, [*ends, (min(by_part), max(by_part))])
     return with_interval(value, low, high, inside.count + outside.count)
 
 

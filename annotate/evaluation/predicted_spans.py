@@ -23,7 +23,7 @@ from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import LEAST_UNITS, compare_scores
 from annotate.core.measures import ranked_labels
 from annotate.core.measures.classification import ClassSample, mean
-from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import NO_UNITS, Row, add_holm_p_values, difference_row, row
 from annotate.core.measures.ranked_labels import Answered
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
@@ -299,7 +299,7 @@ class Measures:
             difference, p = compare_scores(first, second, _over, seed=f"{self.seed}:{name}")
             note = "" if difference else f"fewer than {LEAST_UNITS} records, or no variation"
             rows.append(difference_row(name, {}, difference, number, note, p))
-        return holm_corrected(rows)
+        return add_holm_p_values(rows)
 
 
 def _label_of(mark: str) -> str:

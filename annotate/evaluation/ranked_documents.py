@@ -245,7 +245,7 @@ def _measures(run: "Ranked", top_count: int | None, threshold: float | None, doc
     groups |= {name: measures.within(judged, labels) for name, labels in documents.buckets.items()}
     answers = {PLAIN: answered}
     if any(documents.parents.values()):
-        answers[WIDENED] = measures.widened(answered, documents.parents)
+        answers[WIDENED] = measures.add_ancestors(answered, documents.parents)
     return Measures(groups, answers, f"{documents.gold.digest}:{documents.split}")
 
 

@@ -23,9 +23,9 @@ from typing import Any
 from annotate.core.draws.splits import DEV
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
-from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, row
 from annotate.core.measures.generated_texts import MissingExtra, counts
-from annotate.core.measures.replies import LONGEST, Example, best_of, is_measured, rank_of, tokenized
+from annotate.core.measures.replies import LONGEST, Example, best_of, is_measured, rank_of, tokenize
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.evaluation.record_sets import PublishedSet
 from annotate.evaluation.subjects import EvaluationError
@@ -289,8 +289,8 @@ def _measured(
     random_ranks: Sequence[int | None] = ranks or [None] * len(replies)
     pairs = zip(tested.pairs, replies, random_ranks, strict=True)
     for (message, true), suggestions, random_rank in pairs:
-        if is_measured(reference := tokenized(true, language)):
-            best = best_of([tokenized(text, language) for text in suggestions], reference)
+        if is_measured(reference := tokenize(true, language)):
+            best = best_of([tokenize(text, language) for text in suggestions], reference)
             [matches] = counts([" ".join(best.words)], [[reference]])
             rank = rank_of(true, suggestions, tested.responses)
             yield Example(f"{language}\t{message}", best, rank, f"{language}\t{true}", random_rank, matches)
@@ -366,6 +366,6 @@ def _comparison(first_examples: Measured, second_examples: Measured, *, seed: st
                 )
             )
     unmatched = ", ".join(sorted(first_examples.keys() ^ second_examples.keys()))
-    return holm_corrected(rows), [
+    return add_holm_p_values(rows), [
         f"Only one system has predictions for {unmatched}, so these languages are not compared."
     ] * bool(unmatched)

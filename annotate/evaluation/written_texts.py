@@ -11,7 +11,7 @@ from typing import Any
 
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import compare_scores
-from annotate.core.measures.figure_rows import Row, averaged, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, mean_of_rows, row
 from annotate.core.measures.generated_texts import BLEU4, BLEU4_CHAR, METRICS, counts, scores, signature
 from annotate.evaluation import xglue_tasks
 from annotate.evaluation.prediction_files import described, rows_of, system_names
@@ -148,7 +148,7 @@ def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row
         )
         if figure["measure"] == measure
     ]
-    yield row(measure, {}, averaged(rows), None, f"mean over {many(len(rows), 'language')}")
+    yield row(measure, {}, mean_of_rows(rows), None, f"mean over {many(len(rows), 'language')}")
     yield from rows
 
 
@@ -160,7 +160,7 @@ def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Ro
         difference, p = compare_scores(first_counts, second_counts, scores, seed=f"{gold.digest}:{first.language}")
         note = "" if difference else xglue_tasks.NO_INTERVAL
         rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))
-    return holm_corrected(rows)
+    return add_holm_p_values(rows)
 
 
 def _bleu_for(references: Iterable[Sequence[str]]) -> str:

@@ -16,7 +16,14 @@ import numpy as np
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import LEAST_UNITS, compare_scores
 from annotate.core.measures.classification import Paired, places_of
-from annotate.core.measures.figure_rows import Row, averaged, compare_accuracy, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import (
+    Row,
+    add_holm_p_values,
+    compare_accuracy,
+    difference_row,
+    mean_of_rows,
+    row,
+)
 from annotate.core.measures.generated_texts import (
     BLEU4,
     CHRF,
@@ -149,7 +156,7 @@ def _words(part: Graded) -> Iterator[str]:
 def _rows(part: Graded) -> Iterator[Row]:
     rows = [figure_row for measured in part.languages for figure_row in _figures(part, measured)]
     main = [figure_row for figure_row in rows if figure_row["measure"] == part.measure]
-    yield row(part.measure, part.of(), averaged(main), None, _averaged(main))
+    yield row(part.measure, part.of(), mean_of_rows(main), None, _averaged(main))
     yield from rows
 
 
@@ -163,7 +170,7 @@ def _over_tasks(parts: Sequence[Graded], rows: Sequence[Row]) -> Iterator[Row]:
         of_tasks = [part.of() for part in parts if (part.measure == "bleu4") is is_written]
         main = [figure_row for figure_row in rows if figure_row["of"] in of_tasks]
         if len(main) > 1:
-            yield row(measure, {}, averaged(main), None, _averaged(main, "task"))
+            yield row(measure, {}, mean_of_rows(main), None, _averaged(main, "task"))
 
 
 def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
@@ -230,11 +237,11 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
     for task in both:
         part = first_parts[task]
         differences = [_apart(part, *pair) for pair in zip(part.languages, second_parts[task].languages, strict=True)]
-        mean, note = averaged(differences), _averaged(differences)
+        mean, note = mean_of_rows(differences), _averaged(differences)
         if any(difference["value"] is None for difference in differences):
             mean, note = None, "not measured in every language"
         rows += [difference_row(part.measure, part.of(), mean, None, note, None), *differences]
-    return {"other": described(names[1]), "rows": holm_corrected(rows), "test": TEXTS.words["test"]}
+    return {"other": described(names[1]), "rows": add_holm_p_values(rows), "test": TEXTS.words["test"]}
 
 
 def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from annotate.controls.audit_report import audits_of
 from annotate.controls.check_report import slips
 from annotate.core.estimation.label_errors import Audit, error, overall_error, power_allocation
-from annotate.core.estimation.proportions import pooled, proportion
+from annotate.core.estimation.proportions import pool, proportion
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.kinds.panel_kind import invalid_votes
 from annotate.models import Task
@@ -294,7 +294,7 @@ def _expected_error(
     nothing = Audit(0, 0, 0, 0, 0, 0)
     here = [replace(audited.get(stratum, nothing), posts=size * max(larger, 1)) for stratum, size in sizes.items()]
     by_task = [rate for task in tasks if (rate := slips(task))]
-    return overall_error(here, pooled(*by_task) if by_task else None).as_dict() | {
+    return overall_error(here, pool(*by_task) if by_task else None).as_dict() | {
         "audited": sum(audit.resolved for audit in audited.values()),
         "tasks": [task.name for task in tasks],
         "unseen": sum(size for stratum, size in sizes.items() if stratum not in audited),

@@ -20,7 +20,7 @@ from annotate.controls.check_report import check_counts
 from annotate.controls.gold_answers import EXAMPLE, GOLD_ANSWER
 from annotate.controls.suggestions import all_suggested
 from annotate.core import stages
-from annotate.core.draws.balanced_sets import Document, Sizes, balanced, part_of, place_of
+from annotate.core.draws.balanced_sets import Document, Sizes, draw_balanced_sets, part_of, place_of
 from annotate.core.draws.hash_order import lot
 from annotate.core.draws.splits import (
     DEV,
@@ -196,7 +196,7 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
     units = task.units.exported().exclude(pk__in=without)
     labelled = units.filter(stage=stages.LABELLED, label__in=classes).order_by("pk")
     documents = [Document(*row) for row in labelled.values_list("item__key", "item__language", "label")]
-    result = balanced(documents, classes, sizes, seed=task.seed, fill=(TEST, DEV, TRAIN))
+    result = draw_balanced_sets(documents, classes, sizes, seed=task.seed, fill=(TEST, DEV, TRAIN))
     empty: dict[str, list[str]] = {name: [] for name, size in sizes.all().items() if size}
     drawn_numbers = units.order_by().values_list("item__language", "predicted").annotate(Count("pk"))
     taken = Counter({(language, label): number for language, label, number in drawn_numbers})

@@ -128,7 +128,7 @@ def _drawn_again(
     file = folder / get(folder / "manifest.json", section, "file", str)
     for number, line in enumerate(_lines(file), 1):
         try:
-            decisions = [] if line["lot"] == OUTCOME else list(committed_draws.checked(by, line))
+            decisions = [] if line["lot"] == OUTCOME else list(committed_draws.verify(by, line))
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise GoldSetError(f"{file}, line {number:,} does not describe a random draw. {RESTORE}") from error
         lines.append(line)

@@ -20,11 +20,11 @@ from annotate.core.draws.balanced_sets import (
     Document,
     Merged,
     Sizes,
-    balanced,
     check_enough,
     check_sizes,
     distinct_documents,
-    faults,
+    draw_balanced_sets,
+    find_faults,
     place_of,
 )
 from annotate.core.draws.hash_order import by_seed, drawn
@@ -213,9 +213,11 @@ def _draw_sets(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Fra
             "spaces, or with semicolons if a label contains spaces."
         )
     merged = distinct_documents(frame.documents, seed=seed)
-    result = balanced(merged.documents, classes, request.sizes, seed=seed, fill=(TRAIN,) if request.fill else ())
+    result = draw_balanced_sets(
+        merged.documents, classes, request.sizes, seed=seed, fill=(TRAIN,) if request.fill else ()
+    )
     labels = {document.id: document.label for document in merged.documents}
-    joint_ids = balanced_sets.joint(result, labels, classes, request.joint) if request.joint else {}
+    joint_ids = balanced_sets.select_joint_sets(result, labels, classes, request.joint) if request.joint else {}
     frame_counts = Counter((document.language, document.label) for document in merged.documents)
     language_parameters = {}
     for language, sets in result.sets.items():
@@ -252,7 +254,7 @@ def _read_published(request: _Request, folder: Path) -> tuple[Sets, dict[str, di
             "differing": 0,
             "short": [],
             "published": True,
-            "faults": [fault._asdict() for fault in faults(sets)],
+            "faults": [fault._asdict() for fault in find_faults(sets)],
             CHANCES: {},
         }
     distinct_ids = {

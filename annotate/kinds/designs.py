@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.draws.splits import DEV, TEST, TRAIN
-from annotate.core.option import Option, codes, days, named_file, set_sizes, sets, written
+from annotate.core.option import Option, codes, days, format_value, named_file, set_sizes, sets
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from corpora.core import CorpusError
@@ -88,7 +88,8 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         Option(
             "window",
             days,
-            help=f"the days from which posts are drawn; by default {written(WINDOW)} for recall and all for precision",
+            help="the days from which posts are drawn; "
+            f"by default {format_value(WINDOW)} for recall and all for precision",
             group=DRAW,
         ),
         Option(

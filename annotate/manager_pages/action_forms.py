@@ -19,7 +19,7 @@ from annotate.actions import job_worker
 from annotate.actions.action import Action, ActionError
 from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
-from annotate.core.option import Option, flag, fraction, number, people, points, share, whole_number, written
+from annotate.core.option import Option, flag, format_value, fraction, number, people, points, share, whole_number
 from annotate.core.refusals import NotFound
 from annotate.core.stages import ADJUDICATION, DISCARDED
 from annotate.goldsets.set_documents import PERSONAL
@@ -371,7 +371,7 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
         if isinstance(value_given, list)
         else []
         if value_given in (None, "", ())
-        else [written(value_given)]
+        else [format_value(value_given)]
     )
     kind, value, choices = "line", "\n".join(texts), list[tuple[str, str, bool]]()
     if choice_list is not None:
@@ -400,7 +400,7 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
 
 def _otherwise(default: Any, choice_list: Choices | None) -> str:
     """Return the text for the value that an option has if nothing is chosen."""
-    value = written(default or "")
+    value = format_value(default or "")
     return dict(choice_list or ()).get(value, value)
 
 

@@ -18,7 +18,7 @@ from django.utils.http import urlencode
 
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
-from annotate.core.option import written
+from annotate.core.option import format_value
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.manager_pages import action_forms, inbox, setup_steps
@@ -260,7 +260,7 @@ def _values_of(number: str) -> dict[str, str]:
     values = {name: str(value) for name, value in options.items() if name not in ("files", "column", "text_may_leave")}
     values |= {f"column-{field}": names.get(field, field) for field in (*FIELDS, "language")}
     if "text_may_leave" in options:
-        values["text_may_leave"] = written(options["text_may_leave"])
+        values["text_may_leave"] = format_value(options["text_may_leave"])
     holds = RECORDS if options.get("fields") else POSTS
     return values | {"file": Path(options["files"][0]).name, "holds": holds}
 
@@ -272,7 +272,7 @@ def records_address(name: str) -> str:
     if manifest and source and source.name in {path.name for path in inbox.files()}:
         query |= {"file": source.name, "licence": manifest.licence, "source": manifest.source}
         query |= {"encoding": source.encoding, "delimiter": source.delimiter}
-        query |= {"text_may_leave": written(manifest.text_may_leave)}
+        query |= {"text_may_leave": format_value(manifest.text_may_leave)}
         query |= {f"column-{field}": column for field, column in source.columns.items() if column != field}
         query |= {"format": source.format} if format_of(Path(source.name)) != source.format else {}
     return f"{reverse('manage-new-corpus')}?{urlencode(query)}"
@@ -337,7 +337,7 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
         context |= {"corpus": values.get("corpus") or unused(name_from(path), (row["corpus"] for row in corpus_rows()))}
         is_published = values.get("licence", "") not in ("", OWN_TEXTS)
-        context["leaves"] = values.get("text_may_leave", written(is_published)) == "yes"
+        context["leaves"] = values.get("text_may_leave", format_value(is_published)) == "yes"
         try:
             file = _File.of(values)
             context["recognized"] = described(file.format, file.text_format)

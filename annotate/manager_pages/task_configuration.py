@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
-from annotate.core.option import Option, codes, whole_number, written
+from annotate.core.option import Option, codes, format_value, whole_number
 from annotate.core.refusals import InvalidAnswer, Refusal, WrongStage
 from annotate.figures import overview_report, progress_report
 from annotate.figures.figure_cache import figures, forget
@@ -119,7 +119,7 @@ def settings(
     groups: dict[str, list[Field]] = {}
     options = {option.name: option for option in work.changeable(task)}
     for option in options.values():
-        value = values.get(option.name, written(getattr(task, option.name)))
+        value = values.get(option.name, format_value(getattr(task, option.name)))
         groups.setdefault(option.group, []).append(_field(option, value))
     labels = values.get(work.LABELS, " ".join(task.labels))
     return manage_page(
@@ -131,7 +131,8 @@ def settings(
         was=[(name, work.displayed_value(task, name)) for name in (work.TITLE, *_labels_if_open(task), *options)],
         groups=groups,
         fixed=[
-            (label_of(option), written(task.options[option.name]) or "none", option.help) for option in work.fixed(task)
+            (label_of(option), format_value(task.options[option.name]) or "none", option.help)
+            for option in work.fixed(task)
         ],
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
         decides=may(request.user, "decide", task.name),

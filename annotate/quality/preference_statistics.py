@@ -147,7 +147,7 @@ def judgments_of(task: Task) -> list[Judgment]:
 
 
 def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    pairs = [_pair(judgment) for judgment in paired_comparisons.compared(judgments)]
+    pairs = [_pair(judgment) for judgment in paired_comparisons.compare_pairs(judgments)]
     for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
         pair["p_holm"] = p_holm
     return {"units": len({judgment.unit for judgment in judgments}), "judgments": len(judgments), "pairs": pairs}

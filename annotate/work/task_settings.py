@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotate.core.option import Option, OptionError, written
+from annotate.core.option import Option, OptionError, format_value
 from annotate.core.refusals import InvalidAnswer, WrongStage
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
@@ -49,7 +49,7 @@ def displayed_value(task: Task, name: str) -> str:
     value = getattr(task, name)
     if value is None:
         return "as many as needed"
-    return " ".join(value) if name == LABELS else value if name == TITLE else written(value)
+    return " ".join(value) if name == LABELS else value if name == TITLE else format_value(value)
 
 
 @transaction.atomic

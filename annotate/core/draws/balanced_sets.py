@@ -145,7 +145,7 @@ def _check_divisible(name: str, size: int, classes: Collection[str]) -> None:
         )
 
 
-def balanced(
+def draw_balanced_sets(
     documents: Sequence[Document], classes: Sequence[str], sizes: Sizes, *, seed: str, fill: Collection[str] = ()
 ) -> BalancedSets:
     """Build the balanced sets of each language. The result does not depend on the order of the documents.
@@ -210,7 +210,7 @@ def check_enough(
     """Raise BalanceError if a class has too few documents in a language to fill its sets.
 
     available: number of documents by language and class.
-    fill: see `balanced`. Sets of these parts need no minimum number of documents.
+    fill: see `draw_balanced_sets`. Sets of these parts need no minimum number of documents.
     """
     needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
     lacking = [
@@ -273,7 +273,7 @@ def _sort_key(seed: str, purpose: str, key: str) -> tuple[str, str]:
     return lot(seed, purpose, key), key
 
 
-def joint(
+def select_joint_sets(
     balanced_sets: BalancedSets, labels: Mapping[str, str], classes: Sequence[str], number: int
 ) -> dict[str, dict[str, list[str]]]:
     """Select the documents for the joint sets, which contain documents of all languages.
@@ -331,7 +331,7 @@ class Fault(NamedTuple):
     ids: list[str]
 
 
-def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
+def find_faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
     """Yield the faults in one language's lists.
 
     An id is at fault if it is in more than one of test, dev and train, if a set repeats it, or if it is in a train set

@@ -36,7 +36,7 @@ def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[
     return lambda position: place_in(position // size) == position % size
 
 
-def scheduled(is_gold: Callable[[int], bool], places: int, size: int) -> int:
+def gold_count(is_gold: Callable[[int], bool], places: int, size: int) -> int:
     """Return how many of an annotator's first `places` units are gold items.
 
     Each complete block has one gold item. The incomplete block at the end may have one.
@@ -75,7 +75,7 @@ def decoys(lots: Lots, language: str, keys: Iterable[str], count: int) -> list[s
     return drawn(keys, count, lots=lots, purpose=f"decoy {language}")
 
 
-def drawn_before(lots: Lots, language: str, key: str, among: int) -> int:
+def decoy_position(lots: Lots, language: str, key: str, among: int) -> int:
     """Return the position of a decoy: the number of drawn posts that come before it.
 
     language: language that annotators are asked about.
@@ -164,7 +164,7 @@ def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
     """
     [language] = line["of"]
     for key, before in zip(line["frame"], line["drawn"], strict=True):
-        yield Checked(key, drawn_before(lots, language, key, line["how"]["among"]) != before)
+        yield Checked(key, decoy_position(lots, language, key, line["how"]["among"]) != before)
 
 
 def _test(lots: Lots, line: Line) -> Iterator[Checked]:
@@ -214,7 +214,7 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
         is_gold, is_gold_at = isinstance(shown, str), gold_places(lots, person, language, size)
         has_met_all, expected = met.issuperset(order), [shown_before, gold_before]
         for at in range(shown_before, shown_before + (1 if is_gold else shown)):
-            due = scheduled(is_gold_at, at + 1, size) > gold_before
+            due = gold_count(is_gold_at, at + 1, size) > gold_before
             in_turn = not is_gold or (shown in order and {*met, *passed_over}.issuperset(order[: order.index(shown)]))
             as_drawn = has_met_all or (due == is_gold and in_turn)
             yield Checked(f"unit {at + 1} of {person} in {language}", counts != expected or not as_drawn)
@@ -290,7 +290,7 @@ RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY, OU
 OF_UNITS = (AUDIT, RECHECK, CHECK, OVERLAP, SECOND)
 
 
-def checked(lots: Lots, line: Line) -> Iterator[Checked]:
+def verify(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify each decision in a record.
 
     Raise KeyError, TypeError or ValueError if the record is malformed, and ValueError if the draw cannot be verified

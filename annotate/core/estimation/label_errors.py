@@ -28,10 +28,10 @@ from annotate.core.estimation.proportions import (
     Turned,
     Unread,
     Way,
-    combined,
+    combine,
+    from_parts,
     jeffreys,
-    moved,
-    of_parts,
+    mover,
     part_by,
     proportion,
     with_interval,
@@ -325,7 +325,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
     posts = sum(audit.posts for audit in weighted)
     turned = {UNREAD: unread, RECHECKS: unchecked}
     by_source = {source: [(MISS_TO_HIT, number) for number in numbers] for source, numbers in turned.items()}
-    return without_slips(combined(posts, wrong, by_source), slips)
+    return without_slips(combine(posts, wrong, by_source), slips)
 
 
 def neyman_allocation(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
@@ -371,7 +371,7 @@ def without_slips(estimate: Estimate, slips: Estimate | None) -> Estimate:
 
     This is the correction of Rogan and Gladen 1978, Estimating prevalence from the results of a screening test,
     American Journal of Epidemiology 107(1), under the assumption that adjudicators err at the same rate s whether the
-    detectors are right or wrong. MOVER combines the intervals of the share and of s (proportions.moved). If the
+    detectors are right or wrong. MOVER combines the intervals of the share and of s (proportions.mover). If the
     corrected share is 0, the upper end is computed from the lowest s in its interval, because a few second opinions
     cannot show that no items are wrong.
 
@@ -388,7 +388,7 @@ def without_slips(estimate: Estimate, slips: Estimate | None) -> Estimate:
     value = corrected(estimate.value, slips.value)
     by_slips = sorted(corrected(estimate.value, end) for end in (slips.low, slips.high))
     by_share = (corrected(estimate.low, slips.value), corrected(estimate.high, slips.value))
-    low, high = moved(value, [by_share, (by_slips[0], by_slips[1])])
+    low, high = mover(value, [by_share, (by_slips[0], by_slips[1])])
     if not value:
         high = corrected(estimate.high, slips.low)
     return with_interval(value, low, high, estimate.count)
@@ -477,7 +477,7 @@ def _widen(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Est
     if plain.value is None or ends(plain.value) == (plain.value, plain.value):
         return plain
     low, high = (min(1.0, max(0.0, end)) for end in ends(plain.value))
-    return with_interval(plain.value, *moved(plain.value, [(plain.low, plain.high), (low, high)]), plain.count)
+    return with_interval(plain.value, *mover(plain.value, [(plain.low, plain.high), (low, high)]), plain.count)
 
 
 @dataclass(frozen=True)
@@ -585,7 +585,7 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
     if estimate.value is None or reached == {estimate.value}:
         return estimate
     by_slips = part_by(SECONDS, estimate.value, [(min(reached), max(reached))])
-    return of_parts(estimate.value, [*estimate.parts, by_slips], estimate.count)
+    return from_parts(estimate.value, [*estimate.parts, by_slips], estimate.count)
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:

@@ -131,7 +131,7 @@ def proportion(hits: float, of: float) -> Estimate:
     return Estimate(hits / of if of else None, low, high, float(hits), float(of))
 
 
-def pooled(*estimates: Estimate) -> Estimate:
+def pool(*estimates: Estimate) -> Estimate:
     """Pool the estimates from disjoint samples of the same population by adding up their effective counts."""
     count = fsum(estimate.count for estimate in estimates)
     return proportion(min(count, fsum(estimate.hits for estimate in estimates)), count)
@@ -338,7 +338,7 @@ def stratified(
                 _add(unread.setdefault((turn.domain, turn.hits), Unread(turn.usual)), stratum, turn)
     cancels = normal and unread.keys() >= {HIT_TO_MISS, MISS_TO_HIT}
     turned = [(way, group.turned(normal=cancels)) for way, group in unread.items()]
-    return combined(domain, hits, {UNREAD: turned, **further})
+    return combine(domain, hits, {UNREAD: turned, **further})
 
 
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
@@ -386,7 +386,7 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
     group.add(stratum.drawn / stratum.read, turn.posts - turn.read, turn.read, turn.off)
 
 
-def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[Way, Turned]]]) -> Estimate:
+def combine(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[Way, Turned]]]) -> Estimate:
     """Estimate the share of hits in a domain, for the stream that the items were drawn from.
 
     domain, hits: totals if no items differ from their guesses.
@@ -415,19 +415,19 @@ def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[
     parts, rest = [part_by(DRAW, value, [jeffreys(value * posts, posts)])], iter(ends)
     for source, turns in by_source.items():
         parts.append(part_by(source, value, list(islice(rest, len(turns)))))
-    return of_parts(value, parts, posts)
+    return from_parts(value, parts, posts)
 
 
-def of_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
+def from_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
     """Return an estimate whose interval combines several sources of error.
 
     most: upper limit of the effective size, see `with_interval`.
     """
-    low, high = moved(value, [(value - part.down, value + part.up) for part in parts])
+    low, high = mover(value, [(value - part.down, value + part.up) for part in parts])
     return replace(with_interval(value, low, high, most), parts=tuple(parts))
 
 
-def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
+def mover(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Combine independent sources of error by MOVER, and return the ends of the interval.
 
     MOVER (method of variance estimates recovery) adds up the squared distances of the ends from the value.
@@ -450,7 +450,7 @@ def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> P
     return Part(source, down, hypot(*(max(0.0, high - value) for _, high in ends)))
 
 
-def united(estimate: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
+def widen_to_cover(estimate: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
     """Widen the interval of an estimate to contain the intervals of all others.
 
     source: name of the source of error to which the added width is attributed.
@@ -516,5 +516,5 @@ def reweighted_precision(counts: tuple[float, float], others: Iterable[tuple[flo
     low, high = recall / (recall + most), recall / (recall + fewest)
     if value is not None:
         by_recall = [end / (end + false_positives) for end in jeffreys(*counts)]
-        low, high = moved(value, [(low, high), (by_recall[0], by_recall[1])])
+        low, high = mover(value, [(low, high), (by_recall[0], by_recall[1])])
     return Estimate(value, low, high, float(counts[0]), counts[0] / value if value else 0.0)

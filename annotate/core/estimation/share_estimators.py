@@ -16,7 +16,7 @@ from math import fsum, hypot, sqrt
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
-from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Interval, Unread, Z, moved
+from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Interval, Unread, Z, mover
 
 # If the judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
 LEAST_DISAGREEMENTS = 5
@@ -184,7 +184,7 @@ class Counts:
         between = fsum(group.spread * ((rate.value or 0.0) - value) ** 2 for group, rate in classes)
         ends.append((value - Z * sqrt(between) / seen, value + Z * sqrt(between) / seen))
         count = seen**2 / fsum(group.spread for group, _ in classes)
-        return Estimate(value, *moved(value, ends), value * count, count)
+        return Estimate(value, *mover(value, ends), value * count, count)
 
     def correlation(self) -> float | None:
         """Return the weighted phi coefficient between the judge's and the human labels; None if either is constant."""
@@ -403,7 +403,7 @@ def prediction_powered(counts: Counts) -> CorpusShare:
     if any(share and rate.value is None for share, rate in zip(shares, rates, strict=True)):
         return fallback(counts, Reason.UNRELATED)
     value = sum(share * (rate.value or 0.0) for share, rate in zip(shares, rates, strict=True))
-    low, high = moved(value, [rate.contribution(value, share) for share, rate in zip(shares, rates, strict=True)])
+    low, high = mover(value, [rate.contribution(value, share) for share, rate in zip(shares, rates, strict=True)])
     return counts.share(value, low, high, *counts.cautions)
 
 
@@ -529,7 +529,7 @@ class _Label:
         value = whole.value or 0.0
         drawn = float(self.drawn.sum() * factor)
         by_stratum = (in_stratum(counts).contribution(value, counts.corpus / drawn) for counts in self.strata(factor))
-        low, high = moved(value, [(whole.low, whole.high), *by_stratum])
+        low, high = mover(value, [(whole.low, whole.high), *by_stratum])
         return replace(whole, low=low, high=high)
 
     def with_more(self, estimator: Estimator, in_stratum: Estimator, half_width: float | None) -> CorpusShare:

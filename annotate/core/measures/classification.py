@@ -15,7 +15,7 @@ import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.differences import Difference, paired
-from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
+from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, mover, proportion, with_interval
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
 AT_ONCE = 1 << 22  # maximum number of cells per margin in memory
@@ -442,7 +442,7 @@ def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) 
     unobserved = zip(sums(weights)[~seen], sizes[~seen], strict=True)
     unseen = hypot(*(weight * jeffreys(0, size)[1] for weight, size in unobserved))
     ends += [(value - off, value + off), tuple(np.array([value * total, value * total + unseen]) / (total + unseen))]
-    return with_interval(value, *moved(value, ends), float(observed.sum()))
+    return with_interval(value, *mover(value, ends), float(observed.sum()))
 
 
 # --- Accuracy of one system, or the difference between two systems, on documents drawn class by class.

@@ -65,7 +65,7 @@ def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
     return [figure for figure in rows if (figure["measure"], *figure["of"].items()) in keys]
 
 
-def holm_corrected(rows: list[Row]) -> list[Row]:
+def add_holm_p_values(rows: list[Row]) -> list[Row]:
     """Add Holm-adjusted p-values to the rows."""
     tested = [figure for figure in rows if figure["p"] is not None]
     for figure, p_holm in zip(tested, holm([figure["p"] for figure in tested]), strict=True):
@@ -124,7 +124,7 @@ def why_withheld(difference: Difference | None, units: int, pairs: Paired) -> st
     return "" if difference and difference.has_interval else ALIKE
 
 
-def averaged(rows: Sequence[Row]) -> Difference | None:
+def mean_of_rows(rows: Sequence[Row]) -> Difference | None:
     """Return the unweighted mean of the figures in the rows. The figures must be independent.
 
     MOVER combines their intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any of

@@ -169,7 +169,7 @@ def majority(answers: Iterable[str]) -> str:
     return answer if 2 * number > counted.total() else NONE
 
 
-def compared(judgments: Sequence[Judgment]) -> list[Pair]:
+def compare_pairs(judgments: Sequence[Judgment]) -> list[Pair]:
     """Compare the two systems of each pair. Return the pairs in alphabetical order."""
     by_pair: defaultdict[tuple[str, str], list[Judgment]] = defaultdict(list)
     for judgment in judgments:

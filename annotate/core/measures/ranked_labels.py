@@ -216,7 +216,7 @@ def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]
     return frozenset(closure)
 
 
-def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]]) -> list[Answered]:
+def add_ancestors(documents: Iterable[Answered], parents: Mapping[str, Collection[str]]) -> list[Answered]:
     """Add ancestors to each document's gold and assigned labels.
 
     A wrong label then costs less if it is close to a gold label in the hierarchy.

@@ -70,7 +70,7 @@ class Best:
     words: tuple[str, ...]
 
 
-def tokenized(text: str, language: str) -> str:
+def tokenize(text: str, language: str) -> str:
     """Return the lower-cased words of a text, separated by single spaces.
 
     Japanese is tokenized by MeCab, and all other languages by NLTK. NLTK doesn't split the text into sentences, because

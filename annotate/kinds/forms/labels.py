@@ -13,7 +13,7 @@ from annotate.core.agreement import coefficients
 from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import ranked_labels
-from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
+from annotate.core.measures.figure_rows import NO_UNITS, Row, add_holm_p_values, difference_row, row
 from annotate.core.measures.ranked_labels import Answered, Judged, Share
 from annotate.core.refusals import Wrong
 from annotate.kinds.forms.form import Form
@@ -107,7 +107,7 @@ class Measures:
                 tested = p if measure == "f1" else None
                 name, difference, note = f"micro_{measure}", _as_difference(share), _missing_reason(share, answered)
                 rows.append(difference_row(name, {"answers": answers}, difference, len(answered), note, tested))
-        return holm_corrected(rows)
+        return add_holm_p_values(rows)
 
 
 def _as_difference(share: Share) -> Difference | None:

@@ -18,7 +18,7 @@ from annotate.core.estimation.proportions import (
     Turn,
     Z,
     jeffreys,
-    pooled,
+    pool,
     proportion,
     reweighted_precision,
     stratified,
@@ -58,8 +58,8 @@ def numbers(estimate):
 def test_a_proportion_stands_with_its_interval_and_counts():
     low, high = jeffreys(45, 50)
     assert proportion(45, 50).as_dict() == {"value": 0.9, "low": low, "high": high, "hits": 45.0, "count": 50.0}
-    assert pooled(proportion(9, 10), proportion(30, 40), UNKNOWN) == proportion(39, 50)
-    for nothing in (proportion(0, 0), pooled(), stratified([]), stratified([Stratum(100, 30, 0, 0)])):
+    assert pool(proportion(9, 10), proportion(30, 40), UNKNOWN) == proportion(39, 50)
+    for nothing in (proportion(0, 0), pool(), stratified([]), stratified([Stratum(100, 30, 0, 0)])):
         assert nothing == UNKNOWN
     with pytest.raises(ValueError, match="impossible"):
         stratified([Stratum(10, 11, 5, 5)])

@@ -33,7 +33,7 @@ from annotate.core.measures.replies import (
     p_values,
     rank_of,
     rouge,
-    tokenized,
+    tokenize,
 )
 
 DISTINCT = ("dist1", "dist2")
@@ -212,23 +212,23 @@ def test_any_two_texts_have_the_figures_of_the_package(prediction, reference):
 
 
 def test_words_are_those_of_nltk_in_small_letters_and_of_japanese_those_of_mecab():
-    assert tokenized("I'm sure it'll cost 3.5 Euros!", "en") == "i 'm sure it 'll cost 3.5 euros !"
-    assert tokenized("I see. So... OK.", "en") == "i see. so ... ok ."
-    assert tokenized("", "de") == ""
-    assert tokenized("今日は良い天気ですね。", "ja") == "今日 は 良い 天気 です ね 。"
+    assert tokenize("I'm sure it'll cost 3.5 Euros!", "en") == "i 'm sure it 'll cost 3.5 euros !"
+    assert tokenize("I see. So... OK.", "en") == "i see. so ... ok ."
+    assert tokenize("", "de") == ""
+    assert tokenize("今日は良い天気ですね。", "ja") == "今日 は 良い 天気 です ね 。"
 
 
 def test_figures_without_their_extra_are_refused_with_what_to_install(monkeypatch):
     _mecab.cache_clear()
     monkeypatch.setitem(sys.modules, "MeCab", None)
     with pytest.raises(MissingExtra, match=r"requires Assay's extra ja: pip install mecab-python3 unidic-lite$"):
-        tokenized("今日は", "ja")
-    assert tokenized("Bonjour !", "fr") == "bonjour !"
+        tokenize("今日は", "ja")
+    assert tokenize("Bonjour !", "fr") == "bonjour !"
     for function, module in ((replies._nltk, "nltk.tokenize"), (generated_texts._metric, "sacrebleu.metrics.bleu")):
         function.cache_clear()
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=r"^ROUGE requires Assay's extra text: pip install nltk$"):
-        tokenized("Bonjour !", "fr")
+        tokenize("Bonjour !", "fr")
     with pytest.raises(MissingExtra, match=r"^BLEU requires Assay's extra text: pip install sacrebleu$"):
         generated_texts.corpus_score(["a"], [["a"]], seed="1")
 

@@ -11,7 +11,7 @@ from annotate.core.measures.paired_comparisons import (
     NONE,
     TIE,
     Judgment,
-    compared,
+    compare_pairs,
     groups,
     majority,
     order,
@@ -43,7 +43,7 @@ def judgments_of(*answers, systems=AB):
 
 
 def test_shares_are_of_judgments_and_of_majorities_with_ties_apart():
-    [pair] = compared(judgments_of("aaa", "aab", "btt", "abt", "bba"))
+    [pair] = compare_pairs(judgments_of("aaa", "aab", "btt", "abt", "bba"))
     assert (pair.units, pair.judgments, pair.counts) == (5, 15, {"a": 7, "b": 5, TIE: 3})
     assert {answer: share.value for answer, share in pair.shares.items()} == {"a": 7 / 15, "b": 5 / 15, TIE: 3 / 15}
     assert pair.majority == {"a": 2, "b": 1, TIE: 1, NONE: 1}
@@ -53,13 +53,13 @@ def test_shares_are_of_judgments_and_of_majorities_with_ties_apart():
 
 def test_the_sign_test_counts_majorities_and_a_unit_that_lacks_answers_has_none_yet():
     waits = [judgment._replace(unit="waiting", is_finished=False) for judgment in judgments_of("ab")]
-    [pair] = compared([*judgments_of("aaa", "abt"), *waits])
+    [pair] = compare_pairs([*judgments_of("aaa", "abt"), *waits])
     assert (pair.units, pair.finished, pair.counts) == (3, 2, {"a": 5, "b": 2, TIE: 1})
     assert pair.majority == {"a": 1, "b": 0, TIE: 0, NONE: 1}
-    [none] = compared(waits)
+    [none] = compare_pairs(waits)
     assert (none.finished, none.majority_shares["a"].value, none.p) == (0, None, 1)
     # The judgments of people who see the same replies are not tested one by one.
-    [pair] = compared(judgments_of("aaa", "aaa", "aaa", "aaa", "bbb"))
+    [pair] = compare_pairs(judgments_of("aaa", "aaa", "aaa", "aaa", "bbb"))
     assert pair.p == pytest.approx(2 * (1 + 5) / 2**5)
 
 
@@ -71,19 +71,19 @@ def test_a_majority_is_more_than_half(answers, expected):
 
 
 def test_the_interval_of_a_share_is_over_units_and_no_shorter_for_judges_who_repeat_each_other():
-    once = compared(judgments_of(*"aaaaaaabbbtt"))[0]
-    thrice = compared(judgments_of(*(answer * 3 for answer in "aaaaaaabbbtt")))[0]
+    once = compare_pairs(judgments_of(*"aaaaaaabbbtt"))[0]
+    thrice = compare_pairs(judgments_of(*(answer * 3 for answer in "aaaaaaabbbtt")))[0]
     for answer in ("a", "b", TIE):
         one, other = once.shares[answer], thrice.shares[answer]
         assert (one.low, one.high) == pytest.approx((other.low, other.high))
 
 
 def test_a_system_that_everybody_prefers_has_an_interval_below_1():
-    [pair] = compared(judgments_of(*["aaa"] * 12))
+    [pair] = compare_pairs(judgments_of(*["aaa"] * 12))
     assert (pair.shares["a"].value, pair.shares["a"].high) == (1, 1)
     assert 0.7 < pair.shares["a"].low < 0.9
     assert pair.majority_shares["a"].has_interval
-    few = compared(judgments_of(*["aaa"] * 9))[0]
+    few = compare_pairs(judgments_of(*["aaa"] * 9))[0]
     assert not any(share.has_interval for share in (few.shares["a"], few.majority_shares["a"], few.win))
 
 
@@ -93,7 +93,7 @@ def test_each_two_systems_are_told_apart_and_a_system_stands_against_all_others(
         *judgments_of("aab", systems=("a", "c")),
         *judgments_of("ttt", systems=("b", "c")),
     ]
-    assert [pair.systems for pair in compared(judgments)] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [pair.systems for pair in compare_pairs(judgments)] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert [(row.system, row.won, row.tied, row.judgments) for row in standings(judgments)] == [
         ("a", 5, 1, 9),
         ("b", 2, 4, 9),
@@ -148,7 +148,7 @@ def test_a_system_that_was_never_preferred_is_reported_and_no_strength_is_infini
     for differences in (ranking.differences, few.differences):
         assert {(difference.low, difference.high) for difference in differences.values()} == {(None, None)}
     assert order([], ties=True, seed="s").strengths == {}
-    assert (compared([]), standings([]), sides([])[1]) == ([], [], [])
+    assert (compare_pairs([]), standings([]), sides([])[1]) == ([], [], [])
 
 
 def test_a_system_with_few_judgments_widens_its_own_differences_alone():
@@ -194,7 +194,7 @@ def test_in_200_tasks_a_judge_who_always_takes_the_left_is_noticed_and_hardly_an
     assert all("judge 0" in people for people in seen)
     assert sum(len(people) - 1 for people in seen) <= 6
     # By the two who look, 0.45 to 0.35; he adds as much to each, so that their difference shrinks and does not turn.
-    shares = np.array([[compared(task)[0].shares[answer].value for answer in (*SYSTEMS, TIE)] for task in tasks])
+    shares = np.array([[compare_pairs(task)[0].shares[answer].value for answer in (*SYSTEMS, TIE)] for task in tasks])
     error = shares.std(axis=0) / len(tasks) ** 0.5
     assert np.abs(shares.mean(axis=0) - list(population.truth().values())) == pytest.approx(0, abs=4 * error.max())
     by_himself = np.mean([sum(j.answer == SYSTEMS[0] for j in task if j.person == "judge 0") / 60 for task in tasks])
@@ -207,7 +207,7 @@ def test_in_hard_populations_the_intervals_of_shares_hold_the_truth(name):
     chance, population = np.random.default_rng(3), POPULATIONS[name]
     held = dict.fromkeys(population.truth(), 0)
     for _ in range(300):
-        [pair] = compared(judgments(population, 100, chance))
+        [pair] = compare_pairs(judgments(population, 100, chance))
         for answer, true in population.truth().items():
             held[answer] += pair.shares[answer].low <= true <= pair.shares[answer].high
     # Of 300 draws at 95%, fewer than 276 hold the truth in 1 of 80 runs.

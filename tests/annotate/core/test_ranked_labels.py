@@ -15,6 +15,7 @@ from annotate.core.measures.ranked_labels import (
     Answered,
     Judged,
     above,
+    add_ancestors,
     differences,
     first_of,
     mean_ndcg,
@@ -25,7 +26,6 @@ from annotate.core.measures.ranked_labels import (
     micro_p_value,
     ndcg,
     p_values,
-    widened,
     with_ancestors,
     with_gold,
     within,
@@ -118,7 +118,7 @@ PARENTS = {
 def test_with_all_ancestors_a_near_miss_is_half_right():
     assert with_ancestors(["cat"], PARENTS) == {"cat", "pet", "mammal", "animal"}
     assert with_ancestors(["one"], PARENTS) == {"one", "other"}  # a circle ends
-    (document,) = widened([Answered({"cat"}, {"dog"})], PARENTS)
+    (document,) = add_ancestors([Answered({"cat"}, {"dog"})], PARENTS)
     assert micro([document], seed="1").f1.value == 0.75
     assert micro([Answered({"cat"}, {"dog"})], seed="1").f1.value == 0
 

@@ -15,10 +15,10 @@ from annotate.core.draws.balanced_sets import (
     Document,
     Fault,
     Sizes,
-    balanced,
     check_sizes,
     distinct_documents,
-    faults,
+    draw_balanced_sets,
+    find_faults,
     part_of,
 )
 from annotate.core.draws.splits import (
@@ -291,7 +291,7 @@ SIZES = st.builds(
 def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, seed, fill):
     by_id = {document.id: document for document in given_documents}
     try:
-        result = balanced(given_documents, ("a", "b", "c"), sizes, seed=seed, fill=fill)
+        result = draw_balanced_sets(given_documents, ("a", "b", "c"), sizes, seed=seed, fill=fill)
     except BalanceError:
         return
     short = {(shortage.language, shortage.set, shortage.label): shortage.available for shortage in result.short}
@@ -307,7 +307,7 @@ def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, s
             assert all(by_id[key].language == language for key in ids)
         trains = [set(sets[f"train.{size}"]) for size in sizes.train]
         assert all(smaller <= larger for smaller, larger in pairwise(trains))
-        assert not list(faults(sets))
+        assert not list(find_faults(sets))
         for name, ids in largest_parts(result, language).items():
             for key in ids:
                 for value in by_id[key].apart:
@@ -318,7 +318,7 @@ def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, s
 def test_the_order_in_which_documents_come_does_not_matter(given_documents, sizes, random):
     def tried(some):
         try:
-            return balanced(some, ("a", "b", "c"), sizes, seed="7")
+            return draw_balanced_sets(some, ("a", "b", "c"), sizes, seed="7")
         except BalanceError as error:
             return str(error)
 
@@ -330,28 +330,28 @@ def test_the_order_in_which_documents_come_does_not_matter(given_documents, size
 def test_what_suffices_is_shared_out_to_the_last_document_whatever_the_seed():
     sizes = {"test": 8, "dev": 4, "train.4": 4, "train.16": 16}
     for seed in "abc":
-        result = balanced(documents(7), CLASSES, Sizes(8, 4, (4, 16)), seed=seed)
+        result = draw_balanced_sets(documents(7), CLASSES, Sizes(8, 4, (4, 16)), seed=seed)
         assert result.short == []
         assert {name: len(ids) for name, ids in result.sets["de"].items()} == sizes
-    one, other = (balanced(documents(20), CLASSES, Sizes(8, 4, (8,)), seed=seed).sets["en"] for seed in "ab")
+    one, other = (draw_balanced_sets(documents(20), CLASSES, Sizes(8, 4, (8,)), seed=seed).sets["en"] for seed in "ab")
     assert set(one["test"]) != set(other["test"])
     # A larger train set does not change the smaller ones, nor dev and test.
-    more = balanced(documents(20), CLASSES, Sizes(8, 4, (8, 40)), seed="a").sets["en"]
+    more = draw_balanced_sets(documents(20), CLASSES, Sizes(8, 4, (8, 40)), seed="a").sets["en"]
     assert {name: set(ids) for name, ids in one.items()} == {name: set(more[name]) for name in one}
 
 
 def test_a_class_that_is_too_small_or_leaves_too_few_is_refused_with_its_numbers():
     some = [item for item in documents(10) if (item.language, item.label) != ("de", "MCAT") or item.id.endswith("-1")]
     with pytest.raises(BalanceError, match=r"Too few documents of a class: de, MCAT: 1 available, 10 needed\. Specify"):
-        balanced(some, CLASSES, Sizes(20, 8, (12,)), seed="7")
+        draw_balanced_sets(some, CLASSES, Sizes(20, 8, (12,)), seed="7")
     tied = documents(4, ("de",), apart=lambda language, label, n: ("one",))
     with pytest.raises(BalanceError, match=r"de, CCAT: 0 available, 1 needed.*must be in the same part"):
-        balanced(tied, CLASSES, Sizes(4, 4, ()), seed="7")
+        draw_balanced_sets(tied, CLASSES, Sizes(4, 4, ()), seed="7")
 
 
 def test_with_fill_the_largest_train_sets_take_what_there_is_and_say_so():
     some = [item for item in documents(10) if (item.language, item.label) != ("de", "MCAT") or item.id[-1] in "12345"]
-    result = balanced(some, CLASSES, Sizes(8, 8, (4, 24)), seed="7", fill=(TRAIN,))
+    result = draw_balanced_sets(some, CLASSES, Sizes(8, 8, (4, 24)), seed="7", fill=(TRAIN,))
     assert [tuple(shortage) for shortage in result.short] == [("de", "train.24", "MCAT", 6, 1)]
     sizes = {"test": 8, "dev": 8, "train.4": 4, "train.24": 19}
     assert {name: len(ids) for name, ids in result.sets["de"].items()} == sizes
@@ -390,11 +390,11 @@ def test_equal_texts_are_one_document_and_of_two_classes_none():
 
 def test_what_is_wrong_with_lists_is_found():
     lists = {"train.2": ["a", "b"], "train.4": ["a", "c", "d", "d", "d"], "dev": ["e", "c"], "test": ["e", "f", "f"]}
-    assert list(faults(lists)) == [
+    assert list(find_faults(lists)) == [
         Fault("train.4", "dev", ["c"]),
         Fault("dev", "test", ["e"]),
         Fault("train.4", "train.4", ["d", "d"]),
         Fault("test", "test", ["f"]),
         Fault("train.2", "train.4", ["b"]),
     ]
-    assert not list(faults({"train.1": ["a"], "train.2": ["b", "a"], "dev": ["c"], "test": ["d"]}))
+    assert not list(find_faults({"train.1": ["a"], "train.2": ["b", "a"], "dev": ["c"], "test": ["d"]}))

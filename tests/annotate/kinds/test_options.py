@@ -14,12 +14,12 @@ from annotate.core.option import (
     codes,
     days,
     flag,
+    format_value,
     fraction,
     number,
     share,
     whole_number,
     words,
-    written,
 )
 from annotate.kinds import KINDS
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS
@@ -48,7 +48,7 @@ JULY = datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC)
 )
 def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, text, value):
     assert read(text) == value
-    assert read(written(value)) == value
+    assert read(format_value(value)) == value
 
 
 def test_what_cannot_be_read_is_said_with_the_options_name():
@@ -115,7 +115,7 @@ def test_the_help_says_the_default_and_whose_is_another():
 def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_command(option):
     """Declared once: the command's option differs only in its default, which the kind or the design supplies."""
     if option.default is not None:
-        assert option.value(written(option.default)) == option.check(option.default) == option.default
+        assert option.value(format_value(option.default)) == option.check(option.default) == option.default
     [command_option] = [candidate for candidate in open_task.OPTIONS if candidate.name == option.name]
     assert command_option.default is None
     assert option.help in command_option.help

@@ -5,7 +5,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.draws.committed_draws import GOLD_PLACE, checked
+from annotate.core.draws.committed_draws import GOLD_PLACE, verify
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
 from annotate.figures.annotator_statistics import people
 from annotate.figures.personal_progress import why_empty
@@ -214,7 +214,7 @@ def test_the_lots_of_gold_answers_can_be_verified_though_some_were_passed_over(m
             judge(annotator, lease.pk, Answer("1"))
     lines = [line for line in commitments.lines(task) if line["lot"] == GOLD_PLACE]
     assert [line["how"]["disturbing"] for line in lines] == [[flagged.item.key]] * 3
-    drawn = [check for line in lines for check in checked(task.lots, line)]
+    drawn = [check for line in lines for check in verify(task.lots, line)]
     assert len(drawn) > 60
     assert [check for check in drawn if check.differs] == []
     met = {line["of"][0]: flagged.item.key in str(line["drawn"]) for line in lines}
