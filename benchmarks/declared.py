@@ -107,7 +107,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     of_class = {label: [key for key in drawn if declared[key] == label] for label in classes}
     counts = additional_units({label: (len(keys), 0) for label, keys in of_class.items()}, world.share, world.least)
     for label, keys in of_class.items():
-        read = hash_order.drawn(keys, counts[label], lots=hash_order.by_seed(seed), purpose="audit")
+        read = hash_order.draw_sample(keys, counts[label], lots=hash_order.by_seed(seed), purpose="audit")
         majorities = [_majority(truth[key], world.slips, other, lots) for key in read]
         labels = [answer for answer in majorities if answer is not None]
         off = sum(answer != label for answer in labels)

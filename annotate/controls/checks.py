@@ -48,7 +48,7 @@ def is_seconded(task: Task, key: str) -> bool:
 
     key: id of the unit's item. The random draw depends only on this id and the task's secret.
     """
-    return task.check_share > 0 and hash_order.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
+    return task.check_share > 0 and hash_order.is_drawn(task.check_share, lots=task.lots, purpose=SECOND, key=key)
 
 
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
@@ -76,7 +76,7 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     chosen = {}
     for queue, wanted in shares.items():
         by_key = units[queue]
-        order = hash_order.drawn(by_key, len(by_key), lots=task.lots, purpose=CHECK)
+        order = hash_order.draw_sample(by_key, len(by_key), lots=task.lots, purpose=CHECK)
         until = [index for index, key in enumerate(order, 1) if by_key[key][1]][wanted - 1]
         chosen[queue] = [by_key[key][0] for key in commitments.drawn(task, CHECK, [queue], by_key, until)]
     return chosen

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from annotate.core.agreement.coefficients import f1
 from annotate.core.draws.committed_draws import BLIND
-from annotate.core.draws.hash_order import hit
+from annotate.core.draws.hash_order import is_drawn
 from annotate.core.estimation.differences import arm_difference
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.models import Annotator, Judgment, Suggestion, Task, Unit
@@ -72,7 +72,7 @@ def is_blind(pseudonym: str, task: Task, key: str) -> bool:
 
     key: id of the item.
     """
-    return hit(task.blind_share, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")
+    return is_drawn(task.blind_share, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")
 
 
 def suggestions_shown(rows: Any) -> pa.Array:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.core.draws.hash_order import by_seed, place
+from annotate.core.draws.hash_order import by_seed, uniform_number
 from annotate.core.measures.generated_texts import MissingExtra
 from corpora.core.graphemes import UNSPACED
 
@@ -79,7 +79,9 @@ def frequency(problem: Problem) -> list[Scores]:
     """Draw a label for each document, with the probability that it has among the training documents."""
     labels = sorted(document.labels[0] for document in problem.train)
     lots = by_seed(problem.seed)
-    return [{labels[int(place(lots, "frequency", document.id) * len(labels))]: 1.0} for document in problem.test]
+    return [
+        {labels[int(uniform_number(lots, "frequency", document.id) * len(labels))]: 1.0} for document in problem.test
+    ]
 
 
 def _texts(problem: Problem) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from annotate.core.draws.committed_draws import (
     Checked,
     Line,
 )
-from annotate.core.draws.hash_order import Lots, by_secret, hit
+from annotate.core.draws.hash_order import Lots, by_secret, is_drawn
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, pairs_of
 from annotate.kinds.designs import DESIGNS
@@ -254,7 +254,7 @@ def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
     for row, judgment in _judgments(rows):
         if judgment.get("suggestions_shown") is not None:
             person = judgment["annotator"]
-            blind = hit(task["blind_share"], lots=by, purpose=BLIND, key=f"{person} {row['id']}")
+            blind = is_drawn(task["blind_share"], lots=by, purpose=BLIND, key=f"{person} {row['id']}")
             yield Checked(f"{row['id']} for {person}", blind is judgment["suggestions_shown"])
 
 

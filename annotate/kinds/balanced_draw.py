@@ -27,7 +27,7 @@ from annotate.core.draws.balanced_sets import (
     find_faults,
     place_of,
 )
-from annotate.core.draws.hash_order import by_seed, drawn
+from annotate.core.draws.hash_order import by_seed, draw_sample
 from annotate.core.draws.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
@@ -299,11 +299,11 @@ def _draw_predicted(request: _Request, predictor: str, from_indices: Path | None
 
 def _draw_in_order(request: _Request, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Draw:
     """Put the documents of each language and class in random order, and draw the first ones."""
-    needed = sum(request.sizes.apart().values()) // len(request.classes)
+    needed = sum(request.sizes.disjoint().values()) // len(request.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
     for cell in product(languages, request.classes):
         cell_ids = [document.id for document in merged.documents if (document.language, document.label) == cell]
-        orders[cell[0]][cell[1]] = drawn(cell_ids, len(cell_ids), lots=by_seed(request.seed), purpose="draw")
+        orders[cell[0]][cell[1]] = draw_sample(cell_ids, len(cell_ids), lots=by_seed(request.seed), purpose="draw")
     language_parameters = {
         language: {
             "equal": merged.equal[language],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from annotate.core.draws.hash_order import by_seed, drawn
+from annotate.core.draws.hash_order import by_seed, draw_sample
 from annotate.kinds.forms.choice import check_system
 from corpora.core import CorpusError
 from corpora.draws.samples import Sample, sample_chosen
@@ -102,7 +102,7 @@ def sample_compared(
     # records they have.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
     drawn_keys = {
-        code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")
+        code: draw_sample(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")
         for code, messages in by_id.items()
     }
     record_ids = {

@@ -89,10 +89,10 @@ class DemoTask:
     def simulated(self, name: str, key: str, slips: float) -> str:
         """Return the answer of a simulated person or system to an item."""
         truth = self.true_answers[key]
-        if not hash_order.hit(slips, lots=LOTS, purpose="slip", key=f"{name} {key}"):
+        if not hash_order.is_drawn(slips, lots=LOTS, purpose="slip", key=f"{name} {key}"):
             return truth
         others = {self.true_answers[other] for other in self.keys} - {truth}
-        return hash_order.drawn(others, 1, lots=LOTS, purpose=f"{name} {key}")[0]
+        return hash_order.draw_sample(others, 1, lots=LOTS, purpose=f"{name} {key}")[0]
 
 
 def contents() -> tuple[dict[str, Any], list[DemoTask]]:
@@ -225,16 +225,16 @@ def answer_of(annotator: Annotator, demo: DemoTask, unit: Unit, slips: float) ->
     elif task.kind.noun == "post" and not annotator.languages.filter(language=label).exists():
         return None
     is_possible = unit.asked or not task.labels or label in task.labels
-    if not is_possible or hash_order.hit(SKIPS, lots=LOTS, purpose="skip", key=f"{name} {key}"):
+    if not is_possible or hash_order.is_drawn(SKIPS, lots=LOTS, purpose="skip", key=f"{name} {key}"):
         return None
     return Answer(seen(annotator, [(unit, label)])[0], is_sure=True)
 
 
 def spread(annotator: Annotator, task: Task) -> None:
     """Spread the times of a person's answers over the last hours, because all were given within seconds."""
-    answered = timezone.now() - timedelta(hours=4 * hash_order.place(LOTS, task.name, annotator.user.username))
+    answered = timezone.now() - timedelta(hours=4 * hash_order.uniform_number(LOTS, task.name, annotator.user.username))
     for judgment in annotator.judgments.filter(unit__task=task).order_by("-pk"):
-        seconds = task.kind.seconds * (0.4 + hash_order.place(LOTS, "seconds", str(judgment.pk)))
+        seconds = task.kind.seconds * (0.4 + hash_order.uniform_number(LOTS, "seconds", str(judgment.pk)))
         answered -= timedelta(seconds=seconds + 20)
         opened = answered - timedelta(seconds=seconds)
         Judgment.objects.filter(pk=judgment.pk).update(shown_at=opened, answered_at=answered, active_seconds=seconds)

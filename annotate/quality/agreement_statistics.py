@@ -52,7 +52,7 @@ import pyarrow as pa
 
 from annotate.core.aggregation.answer_table import Answers, Ints, at_first, winners
 from annotate.core.agreement import coefficients
-from annotate.core.draws.hash_order import by_seed, drawn, lot
+from annotate.core.draws.hash_order import by_seed, draw_sample, lot
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Task
 from annotate.quality.answer_models import (
@@ -176,7 +176,7 @@ def _options(
     """
     form, not_measured = task.kind.form, set[int]()
     if form.several and len(by_key := {response.key: response.unit for response in responses}) > MOST_UNITS:
-        keys = drawn(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")
+        keys = draw_sample(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")
         not_measured = set(responses.unit.tolist()) - {by_key[key] for key in keys}
     names, places = next(filter(None, (control.places(task) for control in task.kind.hooks["places"])), ((), {}))
     if form.several:

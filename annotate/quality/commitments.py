@@ -32,7 +32,7 @@ def draw_independently(task: Task, purpose: str, keys: Iterable[str], share: flo
     if not share or not listed:
         return set()
     lots = task.lots
-    drawn_keys = [key for key in listed if hash_order.hit(share, lots=lots, purpose=purpose, key=key)]
+    drawn_keys = [key for key in listed if hash_order.is_drawn(share, lots=lots, purpose=purpose, key=key)]
     keep(task, purpose, (), {"share": share}, listed, drawn_keys)
     return set(drawn_keys)
 
@@ -45,7 +45,7 @@ def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], coun
     count: number of ids to draw.
     """
     listed = list(keys)
-    drawn_keys = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
+    drawn_keys = hash_order.draw_sample(listed, count, lots=task.lots, purpose=purpose)
     keep(task, purpose, of, {"count": count}, listed, drawn_keys)
     return drawn_keys
 

@@ -133,7 +133,7 @@ class EMState:
         return Fit(self.posterior[:, 0], confusion, self.prior[0], likelihood, self.rounds, self.converged)
 
 
-def maxima(answers: Answers, model: Model, *, seed: str = "") -> EMState:
+def find_maxima(answers: Answers, model: Model, *, seed: str = "") -> EMState:
     """Find the distinct maxima of the likelihood, best first.
 
     The first starts use the vote shares as the initial posterior, with one start per beta. The other starts weight the
@@ -143,14 +143,14 @@ def maxima(answers: Answers, model: Model, *, seed: str = "") -> EMState:
     Annealing EM Algorithm, Neural Networks 11(2)).
 
     The best start continues until three rounds change the log-likelihood by at most TOLERANCE per answer, or for
-    MAX_ROUNDS rounds. The other starts stop before, because they are close to their maxima by then.
+    MAX_ROUNDS rounds. The other starts stop earlier, because they are close to their maxima by then.
 
     The result doesn't depend on the names of labels or the number of cores, but it does depend on the order of the
     answers.
     """
     if not answers.units:
         return replace(next(_draw_batches(answers, seed))[0].of([0]), converged=True)
-    return _drop_duplicates(_align_labels(_run_starts(answers, model, seed), _votes(answers)))
+    return _drop_duplicates(_align_labels(_run_starts(answers, model, seed), _vote_shares(answers)))
 
 
 def _run_starts(answers: Answers, model: Model, seed: str) -> EMState:
@@ -158,7 +158,7 @@ def _run_starts(answers: Answers, model: Model, seed: str) -> EMState:
     tolerance = TOLERANCE * len(answers.unit)
     pattern = _answer_patterns(answers)
     _, first, number = np.unique(pattern, return_index=True, return_counts=True)
-    table = Table(_table(answers).rows[first], number[:, None])
+    table = Table(_build_table(answers).rows[first], number[:, None])
     states: list[EMState] = []
     best_so_far, without_gain = -np.inf, 0
     for state, beta in _draw_batches(answers, seed):
@@ -183,9 +183,9 @@ def _run_starts(answers: Answers, model: Model, seed: str) -> EMState:
     return replace(final, posterior=final.posterior[pattern])
 
 
-def expected(answers: Answers, posterior: Floats) -> Floats:
+def expected_counts(answers: Answers, posterior: Floats) -> Floats:
     """Return the expected number of answers l of annotator a on units with true label k, (A, L, S, K)."""
-    return _answer_counts(_table(answers), posterior)
+    return _answer_counts(_build_table(answers), posterior)
 
 
 def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
@@ -195,11 +195,11 @@ def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
     chances: c, (A, L, S, K).
     """
     posterior = np.empty((len(answers.units), *prior.shape))
-    _expect(_table(answers), prior, chances, None, into=posterior)
+    _expect(_build_table(answers), prior, chances, None, into=posterior)
     return posterior
 
 
-def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
+def _vote_shares(answers: Answers, weight: Floats | None = None) -> Floats:
     """Return the weighted share of each label among a unit's answers, (U, K)."""
     size = len(answers.units), len(answers.labels)
     place = answers.unit * size[1] + answers.label
@@ -208,7 +208,7 @@ def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
     return shares
 
 
-def _table(answers: Answers) -> Table:
+def _build_table(answers: Answers) -> Table:
     people, size = len(answers.annotators), len(answers.labels)
     columns = answers.annotator * size + answers.label
     shape = len(answers.units), people * size
@@ -217,7 +217,7 @@ def _table(answers: Answers) -> Table:
 
 
 def _answer_patterns(answers: Answers) -> Ints:
-    """Return the index of each unit's answer pattern, (U,): the answers that it has, and the annotators who gave them.
+    """Return the index of each unit's answer pattern (which annotators gave which answers), (U,).
 
     Units with the same pattern have the same posterior in each round, so EM computes it only once. If starts add noise,
     each unit has its own pattern.
@@ -248,17 +248,17 @@ def _draw_batches(answers: Answers, seed: str) -> Iterator[tuple[EMState, Floats
     for first in range(0, most, batch):
         posterior = np.empty((len(answers.units), batch, size))
         for place in range(batch):
-            posterior[:, place] = _start(answers, drawing, first + place)
+            posterior[:, place] = _initial_posterior(answers, drawing, first + place)
         yield EMState(posterior, np.zeros((batch, size)), chances, np.zeros(batch)), np.resize(BETAS, batch)
 
 
-def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
+def _initial_posterior(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
     """Return the initial posterior of one start, (U, K)."""
     if number < len(BETAS):
-        return _votes(answers)
+        return _vote_shares(answers)
     weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
     # Weights can underflow to 0, perhaps for all annotators of a unit.
-    shares = _votes(answers, np.maximum(weights, SLACK)[answers.annotator])
+    shares = _vote_shares(answers, np.maximum(weights, SLACK)[answers.annotator])
     if number % 2:
         shares += drawing.uniform(0, NOISE, size=shares.shape)
         shares /= shares.sum(axis=1, keepdims=True)
@@ -417,7 +417,7 @@ def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1)). `maxima` describes the starts. None of them is guaranteed to lead to the global maximum.
+    Statistics 28(1)). `find_maxima` describes the starts. None of them is guaranteed to lead to the global maximum.
 
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
     an error that was not observed would otherwise count as impossible: each c_akl gets a pseudocount of SMOOTHING / K,
@@ -432,12 +432,12 @@ def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
     seed: seed of the starts.
     """
     if not answers.units:
-        return maxima(answers, MODEL).best()
-    # Labels that nobody chose are excluded as true labels. In a task with a hundred languages, these are most labels.
+        return find_maxima(answers, MODEL).best()
+    # Labels that nobody chose are excluded as true labels. With a hundred languages, this excludes most of them.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
-    state = maxima(fewer, MODEL, seed=seed)
-    counts = expected(fewer, state.posterior)
+    state = find_maxima(fewer, MODEL, seed=seed)
+    counts = expected_counts(fewer, state.posterior)
     smoothed = _confusion(counts + SMOOTHING / used.size, counts)
     posteriors = posterior_of(fewer, state.prior, smoothed)
     best = replace(state.best(), posterior=posteriors.mean(axis=1))
@@ -472,7 +472,7 @@ def fit_one_coin(answers: Answers, *, seed: str = "") -> Fit:
 
     seed: seed of the starts.
     """
-    return maxima(answers, Model(_one_coin_chances), seed=seed).best()
+    return find_maxima(answers, Model(_one_coin_chances), seed=seed).best()
 
 
 def _one_coin_chances(counts: Floats, before: Floats) -> Floats:
@@ -498,17 +498,18 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
 
         c_akl = t_a [k = l] + (1 - t_a) x_al,   p_k = 1 / K
 
-    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). When a
-    answers k on a unit with true label k, a knew the label with probability t_a / c_akk. All other answers are guesses.
+    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). When
+    annotator a answers k on a unit with true label k, a knew the label with probability t_a / c_akk. All other answers
+    are guesses.
 
     t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label, as
     exp(digamma(n + prior)) / exp(digamma(s)), where s is the sum of n + prior. These weights add up to less than 1, and
-    so does each row of the confusion. The likelihood is computed with the same weights, and the authors also choose
-    among starts by it.
+    so does each row of the confusion. The likelihood is computed with the same weights. The authors also use it to
+    choose among starts.
 
     seed: seed of the starts.
     """
-    return maxima(answers, Model(_mace_chances, uniform=True), seed=seed).best()
+    return find_maxima(answers, Model(_mace_chances, uniform=True), seed=seed).best()
 
 
 def _mace_chances(counts: Floats, before: Floats) -> Floats:

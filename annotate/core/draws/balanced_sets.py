@@ -2,9 +2,9 @@
 
 There is a test set, a dev set, and train sets of several sizes, each contained in the next larger one (Schwenk and Li
 2018, A Corpus for Multilingual Document Classification in Eight Languages, section 2.2). In the lists that the authors
-published, classes are only balanced on average. Here they are balanced exactly. In addition, test, dev and train never
-share a document, or two documents of the same group, even across languages. `distinct_documents` defines which texts
-are duplicates.
+published, classes are only balanced on average. Here they are balanced exactly. In addition, no document, and no group
+of related documents, is in more than one of test, dev and train, even across languages. `distinct_documents` defines
+which texts are duplicates.
 """
 
 from collections import Counter, defaultdict
@@ -57,7 +57,7 @@ class Sizes(NamedTuple):
         """Return the size of each set, in the order in which the sets are filled."""
         return {TEST: self.test, DEV: self.dev} | {f"{TRAIN}.{size}": size for size in self.train}
 
-    def apart(self) -> dict[str, int]:
+    def disjoint(self) -> dict[str, int]:
         """Return the sizes of the non-empty sets that must be disjoint: test, dev, and the largest train set."""
         largest = self.train[-1] if self.train else 0
         return {name: size for name, size in ((TEST, self.test), (DEV, self.dev), (TRAIN, largest)) if size}
@@ -166,7 +166,7 @@ def draw_balanced_sets(
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
     available = Counter((document.language, document.label) for document in documents)
-    per_class = {name: size // len(classes) for name, size in sizes.apart().items()}
+    per_class = {name: size // len(classes) for name, size in sizes.disjoint().items()}
     check_enough(available, languages, classes, sizes, fill)
     taken = _assign_to_parts(
         documents, {(language, label) for language in languages for label in classes}, per_class, seed
@@ -212,7 +212,7 @@ def check_enough(
     available: number of documents by language and class.
     fill: see `draw_balanced_sets`. Sets of these parts need no minimum number of documents.
     """
-    needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
+    needed = sum(size // len(classes) for name, size in sizes.disjoint().items() if name not in fill)
     lacking = [
         Shortage(language, "all sets", label, needed, available[language, label])
         for language in languages
@@ -221,7 +221,7 @@ def check_enough(
     ]
     if not lacking:
         return
-    exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
+    exact = sum(size // len(classes) for name, size in sizes.disjoint().items() if name != TRAIN)
     may_fill = not fill and all(available[shortage.language, shortage.label] > exact for shortage in lacking)
     instead = "Specify smaller sets" + (', allow smaller train sets (--sets "… fill")' if may_fill else "")
     raise BalanceError(f"{_describe(lacking)} {instead}, or remove the class.")

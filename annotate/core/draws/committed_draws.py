@@ -11,13 +11,13 @@ from hashlib import sha256
 from math import ceil
 from typing import Any, NamedTuple
 
-from annotate.core.draws.hash_order import Lots, drawn, hit, place
+from annotate.core.draws.hash_order import Lots, draw_sample, is_drawn, uniform_number
 
 # --- Gold items in an annotator's work
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that decides whether a position in an annotator's work has a gold item.
+    """Return a function that decides whether a position in an annotator's work holds a gold item.
 
     The work is divided into blocks of `size` units. Each block has one gold item, at a random position.
 
@@ -51,7 +51,7 @@ def gold_count(is_gold: Callable[[int], bool], places: int, size: int) -> int:
 def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
     """Return gold items in the order in which an annotator receives them."""
     listed = list(keys)
-    return drawn(listed, len(listed), lots=lots, purpose=f"honeypots of {person}")
+    return draw_sample(listed, len(listed), lots=lots, purpose=f"honeypots of {person}")
 
 
 # --- Test questions and decoys
@@ -65,14 +65,14 @@ def test_questions(lots: Lots, test: Sequence[str], frequencies: Mapping[str, in
     count: number of questions.
     """
     purpose = f"test of {' '.join(test)}"
-    taken = sorted(drawn(frequencies, len(frequencies), lots=lots, purpose=purpose), key=lambda key: frequencies[key])[
-        :count
-    ]
-    return drawn(taken, len(taken), lots=lots, purpose=purpose)
+    taken = sorted(
+        draw_sample(frequencies, len(frequencies), lots=lots, purpose=purpose), key=lambda key: frequencies[key]
+    )[:count]
+    return draw_sample(taken, len(taken), lots=lots, purpose=purpose)
 
 
 def decoys(lots: Lots, language: str, keys: Iterable[str], count: int) -> list[str]:
-    return drawn(keys, count, lots=lots, purpose=f"decoy {language}")
+    return draw_sample(keys, count, lots=lots, purpose=f"decoy {language}")
 
 
 def decoy_position(lots: Lots, language: str, key: str, among: int) -> int:
@@ -82,8 +82,8 @@ def decoy_position(lots: Lots, language: str, key: str, among: int) -> int:
     key: id of the decoy.
     among: number of drawn posts.
     """
-    # Spread the posts evenly over [0, 1), so that their midpoints are 0.5 / among, 1.5 / among, and so on.
-    return max(0, ceil(place(lots, f"place {language}", key) * among - 0.5))
+    # The drawn posts are spread evenly over [0, 1), with midpoints 0.5 / among, 1.5 / among, and so on.
+    return max(0, ceil(uniform_number(lots, f"place {language}", key) * among - 0.5))
 
 
 # --- Order of two systems on the page
@@ -92,7 +92,7 @@ def decoy_position(lots: Lots, language: str, key: str, among: int) -> int:
 def first_of_two(lots: Lots, item: str, systems: Sequence[str], person: str) -> str:
     """Return which of two systems an annotator sees first on an item's page."""
     one, other = systems
-    return one if place(lots, "sides", f"{item}:{one}:{other}:{person}") < 0.5 else other
+    return one if uniform_number(lots, "sides", f"{item}:{one}:{other}:{person}") < 0.5 else other
 
 
 # --- Verification of recorded draws
@@ -114,23 +114,23 @@ class Checked(NamedTuple):
 Line = Mapping[str, Any]
 
 
-def _independent(lots: Lots, line: Line) -> Iterator[Checked]:
+def _verify_independent(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw that selects each id of the frame independently.
 
     how: the share, and optionally `in_vain`: ids that were drawn while there was no adjudicator for them.
     """
     chosen, share = {*line["drawn"], *line["how"].get("in_vain", ())}, line["how"]["share"]
     for key in line["frame"]:
-        yield Checked(key, (key in chosen) != hit(share, lots=lots, purpose=line["lot"], key=key))
+        yield Checked(key, (key in chosen) != is_drawn(share, lots=lots, purpose=line["lot"], key=key))
     yield from _unknown_ids(line)
 
 
-def _count(lots: Lots, line: Line) -> Iterator[Checked]:
+def _verify_count(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw of a fixed number of ids.
 
     how: the number of ids.
     """
-    return _compare(line, drawn(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
+    return _compare(line, draw_sample(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
 
 
 def _compare(line: Line, expected: Iterable[str]) -> Iterator[Checked]:
@@ -145,7 +145,7 @@ def _unknown_ids(line: Line) -> Iterator[Checked]:
     yield from (Checked(key, True) for key in line["drawn"] if key not in frame)
 
 
-def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
+def _verify_decoys(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the draw of decoys.
 
     of: the language that annotators are asked about.
@@ -155,7 +155,7 @@ def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
     return _compare(line, decoys(lots, language, line["frame"], line["how"]["count"]))
 
 
-def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
+def _verify_decoy_places(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the positions of decoys.
 
     of: the language that annotators are asked about.
@@ -167,7 +167,7 @@ def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
         yield Checked(key, decoy_position(lots, language, key, line["how"]["among"]) != before)
 
 
-def _test(lots: Lots, line: Line) -> Iterator[Checked]:
+def _verify_test(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the questions of a test.
 
     of: the annotator's pseudonym, the language and the number of the test.
@@ -183,7 +183,7 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
         )
 
 
-def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
+def _verify_gold_places(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the positions and the order of an annotator's gold items.
 
     Until the annotator has seen all gold items, one must come exactly when it is due (`gold_places`). Gold items must
@@ -269,15 +269,15 @@ SIDE, BLIND = "side", "blind"
 # What each draw decides, and the function that verifies its records. Without a function, the draw is verified from the
 # rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
-    AUDIT: ("which labels from machines people audit", _count),
-    RECHECK: ("which confirmed labels an adjudicator decides again", _independent),
-    CHECK: ("which labels from a single reader an adjudicator decides again", _count),
-    SECOND: ("which decisions a second adjudicator also makes", _independent),
-    OVERLAP: ("which units two people answer", _independent),
-    DECOY: ("which posts are decoys", _decoy),
-    DECOY_PLACE: ("the positions of the decoys", _decoy_place),
-    TEST: ("the questions of a test", _test),
-    GOLD_PLACE: ("the positions and the order of gold answers", _gold_place),
+    AUDIT: ("which machine labels are audited", _verify_count),
+    RECHECK: ("which confirmed labels an adjudicator decides again", _verify_independent),
+    CHECK: ("which single-annotator labels an adjudicator decides again", _verify_count),
+    SECOND: ("which decisions a second adjudicator repeats", _verify_independent),
+    OVERLAP: ("which units two annotators answer", _verify_independent),
+    DECOY: ("which posts are decoys", _verify_decoys),
+    DECOY_PLACE: ("the positions of the decoys", _verify_decoy_places),
+    TEST: ("the questions of a test", _verify_test),
+    GOLD_PLACE: ("the positions and the order of gold answers", _verify_gold_places),
     OUTCOME: ("nothing; it commits to the outcomes of the drawn units", None),
     SIDE: ("which system is shown first", None),
     BLIND: ("who does not see suggestions", None),

@@ -59,18 +59,18 @@ def _number(lot: str) -> tuple[int, float]:
     return int(lot, 16), 16.0 ** len(lot)
 
 
-def drawn(keys: Iterable[str], count: int, *, lots: Lots, purpose: str) -> list[str]:
+def draw_sample(keys: Iterable[str], count: int, *, lots: Lots, purpose: str) -> list[str]:
     """Return a simple random sample of `count` ids, or all ids if there are fewer."""
     return nsmallest(count, keys, key=lambda key: (lots(purpose, key), key))
 
 
-def place(lots: Lots, purpose: str, key: str) -> float:
+def uniform_number(lots: Lots, purpose: str, key: str) -> float:
     """Return a uniform random number in [0, 1) for an id."""
     number, total = _number(lots(purpose, key))
     return number / total
 
 
-def hit(share: float, *, lots: Lots, purpose: str, key: str) -> bool:
+def is_drawn(share: float, *, lots: Lots, purpose: str, key: str) -> bool:
     """Return whether an id is drawn. Each id is drawn independently, with probability `share`."""
     number, total = _number(lots(purpose, key))
     return number < share * total

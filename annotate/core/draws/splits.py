@@ -229,7 +229,7 @@ def misses(rows: Collection[Row], ratio: Mapping[str, Fraction], chosen: Mapping
     ]
 
 
-# --- Label frequencies: buckets by training frequency, and differences between splits. A document is its set of labels.
+# --- Label frequencies: buckets by training frequency, and differences between splits. Documents are sets of labels.
 
 
 FREQUENT_OVER = 50

@@ -183,10 +183,10 @@ class Paired:
     def share(self, hits: Bools, domain: Bools) -> Estimate:
         """Estimate the share of hits in a domain.
 
-        For a simple random sample, this is the Jeffreys interval. If the weights differ, see `stratified_share`. If
-        units were drawn in groups, it is the Jeffreys interval at the effective sample size, which follows from the
-        linearized variance of a ratio (Cochran 1977, Sampling Techniques, 3rd edition, sections 2.11 and 9A; Franco,
-        Little, Louis and Slud 2019).
+        For a simple random sample, the estimate has the Jeffreys interval. If the weights differ, see
+        `stratified_share`. If units were drawn in groups, it has the Jeffreys interval at the effective sample size,
+        which follows from the linearized variance of a ratio (Cochran 1977, Sampling Techniques, 3rd edition, sections
+        2.11 and 9A; Franco, Little, Louis and Slud 2019).
 
         hits, domain: whether each unit is a hit, and whether it is in the domain, (n,).
         """

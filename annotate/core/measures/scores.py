@@ -160,8 +160,7 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
     The estimate is biased upward, because chance deviations in either direction increase it. The low end of the
     interval corrects for this bias: bins without a clear deviation contribute the absolute value of their noise
     (numerical delta method: Fang and Santos 2019, Inference on Directionally Differentiable Functions, Review of
-    Economic Studies 86(1)). The high end doesn't, so the interval is conservative. It is an interval for the error with
-    these bins, and not with any others.
+    Economic Studies 86(1)). The high end doesn't, so the interval is conservative. It applies to these bins only.
 
     bins: number of bins.
     seed: seed of the interval. The same seed gives the same interval.
@@ -383,8 +382,8 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
     """Return the risk-coverage curve and the area under it.
 
     Each point of the curve has the accuracy of all answers whose confidence (the highest score) reaches a threshold.
-    The curve has at most MOST_POINTS points, evenly spaced by coverage. The area is a mean over units: of the share of
-    wrong answers among all units with at least the same confidence. 0 is best (Geifman, Uziel and El-Yaniv 2019,
+    The curve has at most MOST_POINTS points, evenly spaced by coverage. The area is the mean, over units, of the share
+    of wrong answers among all units with at least the same confidence; 0 is best (Geifman, Uziel and El-Yaniv 2019,
     Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers).
     """
     if not units.groups:

@@ -65,7 +65,7 @@ WAITS = (stages.ADJUDICATION, "")
 def test_randomly_chosen_units_wait_for_another_adjudicator_and_the_rest_are_labelled(seconded, ada, eve):
     task, units = seconded(30, check_share=0.3)
     places = {unit.item.key: say(ada, unit, "de") for unit in units}
-    by_lot = {key for key in places if hash_order.hit(0.3, lots=task.lots, purpose="second", key=key)}
+    by_lot = {key for key in places if hash_order.is_drawn(0.3, lots=task.lots, purpose="second", key=key)}
     assert 0 < len(by_lot) < 30
     assert {key for key, at in places.items() if at == WAITS} == by_lot
     assert {at for key, at in places.items() if key not in by_lot} == {(stages.LABELLED, "de")}

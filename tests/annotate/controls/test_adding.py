@@ -60,7 +60,7 @@ def checked(task, **fields):
 def drawn(task, number, purpose):
     """Return the ids that the task's random draw puts first."""
     keys = task.units.values_list("item__key", flat=True)
-    return set(hash_order.drawn(keys, number, lots=task.lots, purpose=purpose))
+    return set(hash_order.draw_sample(keys, number, lots=task.lots, purpose=purpose))
 
 
 def exported(task, *columns):
@@ -218,7 +218,7 @@ def test_nobody_is_advised_to_reopen_a_task_whose_secret_was_told(make_task):
 def test_added_items_are_read_and_randomly_checked_like_the_rest_of_the_audit(make_task, ann):
     task = make_task([AGREED] * 30, audit_least=2, audit_recheck=0.5, audit_limit=1)
     add_audits(task, 28)
-    lot = {key for key in chosen(task) if hash_order.hit(0.5, lots=task.lots, purpose="recheck", key=key)}
+    lot = {key for key in chosen(task) if hash_order.is_drawn(0.5, lots=task.lots, purpose="recheck", key=key)}
     assert chosen(task, recheck=True) == lot
     work_through(ann, task)
     assert chosen(task, stage=stages.ADJUDICATION) == lot
@@ -287,7 +287,7 @@ def test_an_answered_unit_that_is_added_goes_to_an_adjudicator_who_is_told_nothi
 def test_what_somebody_else_has_decided_is_drawn_in_its_turn_and_does_not_count(make_task, ann):
     """All units of a queue then have the same chance of a check, and exports state it."""
     task = make_task([DISPUTED] * 20)
-    order = hash_order.drawn(task.units.values_list("item__key", flat=True), 20, lots=task.lots, purpose="check")
+    order = hash_order.draw_sample(task.units.values_list("item__key", flat=True), 20, lots=task.lots, purpose="check")
     for unit in task.units.filter(item__key__in=order[:3]):
         unit.stage = stages.DISCARDED
         unit.save()

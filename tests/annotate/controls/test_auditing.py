@@ -215,5 +215,5 @@ def test_a_part_is_never_less_than_its_share(share, whole):
 
 @given(st.floats(0, 1), st.sampled_from([hash_order.by_seed("s"), hash_order.by_secret("s")]))
 def test_a_share_of_ids_is_hit(share, lots):
-    hits = sum(hash_order.hit(share, lots=lots, purpose="p", key=str(n)) for n in range(400))
+    hits = sum(hash_order.is_drawn(share, lots=lots, purpose="p", key=str(n)) for n in range(400))
     assert abs(hits / 400 - share) < 0.12

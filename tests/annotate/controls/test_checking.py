@@ -38,7 +38,7 @@ def test_a_share_of_all_is_checked_by_power_allocation_and_the_least_number_of_e
     task = make_task([DISPUTED] * 50 + [FRENCH] * 8, check_share=0.2)
     assert chosen(task) == {"de": 8, "fr": 4}
     keys = list(task.units.filter(language="de").values_list("item__key", flat=True))
-    drawn = hash_order.drawn(keys, 8, lots=task.lots, purpose="check")
+    drawn = hash_order.draw_sample(keys, 8, lots=task.lots, purpose="check")
     assert set(task.units.filter(recheck=True, language="de").values_list("item__key", flat=True)) == set(drawn)
     small = make_task([DISPUTED] * 12 + [FRENCH] * 3, name="small", check_share=FEW)
     assert chosen(small) == {"de": 4, "fr": 3}  # all units of a smaller queue are checked

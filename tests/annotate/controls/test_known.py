@@ -165,7 +165,7 @@ def test_one_seed_hides_other_posts_in_other_places_in_every_task_as_its_secret_
         places[name] = list(hidden(task).values_list("item__key", "position"))
     assert places["one"] != places["two"]
     keys = uniform.units.values_list("item__key", flat=True)
-    expected = hash_order.drawn(keys, 4, lots=hash_order.by_secret(task.secret), purpose="decoy de")
+    expected = hash_order.draw_sample(keys, 4, lots=hash_order.by_secret(task.secret), purpose="decoy de")
     assert sorted(key for key, _ in places["two"]) == sorted(expected)
 
 

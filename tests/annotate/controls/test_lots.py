@@ -164,7 +164,7 @@ def test_the_command_prints_a_table_and_a_verdict(posts):
     assert digests["secret_sha256"] in secret
     assert digests["outcomes"][0]["digest"] in outcomes
     assert verdict.startswith("Yes: all of ")
-    assert "which labels from machines people audit" in table
+    assert "which machine labels are audited" in table
     change_line(posts, "audit", lambda line: line["drawn"].pop())
     with pytest.raises(CommandError):
         call_command("verify_lots", posts, stdout=output)

@@ -59,12 +59,14 @@ def confused(seed, units, people, accuracy):
 def from_votes(table):
     """The log-likelihood that EM reaches from the vote shares alone, without random starts and annealing."""
     now = next(annotator_models._draw_batches(table, ""))[0].of([0])
-    return annotator_models._run_em(annotator_models._table(table), MODEL, now, 3000, 1e-6, np.ones(1)).likelihood[0]
+    return annotator_models._run_em(
+        annotator_models._build_table(table), MODEL, now, 3000, 1e-6, np.ones(1)
+    ).likelihood[0]
 
 
 def test_what_the_authors_print_of_their_example_is_a_maximum_and_a_greater_one_is_found():
     table = anaesthetists()
-    maxima = annotator_models.maxima(table, MODEL)
+    maxima = annotator_models.find_maxima(table, MODEL)
     theirs = maxima.prior.round(2).tolist().index([0.40, 0.42, 0.11, 0.07])
     assert maxima.chances[0, :, theirs].T.round(2).tolist() == [
         [0.89, 0.11, 0.0, 0.0],
@@ -245,13 +247,13 @@ def test_a_seed_gives_the_same_to_the_last_bit_and_smaller_blocks_the_same_fit(f
 
 def test_labels_of_the_truth_are_named_by_the_votes():
     table = tabulate([(unit, who, "ab"[unit % 2]) for unit in range(6) for who in range(3)], "ab")
-    maxima = annotator_models.maxima(table, annotator_models.MODEL)
+    maxima = annotator_models.find_maxima(table, annotator_models.MODEL)
     turned = annotator_models.EMState(
         maxima.posterior[..., ::-1].copy(),
         maxima.prior[..., ::-1].copy(),
         maxima.chances[..., ::-1].copy(),
         maxima.likelihood,
     )
-    named = annotator_models._align_labels(turned, annotator_models._votes(table))
+    named = annotator_models._align_labels(turned, annotator_models._vote_shares(table))
     assert named.posterior == pytest.approx(maxima.posterior)
     assert named.chances == pytest.approx(maxima.chances)

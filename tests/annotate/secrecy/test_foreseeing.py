@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from annotate.core.draws.committed_draws import gold_places
-from annotate.core.draws.hash_order import by_secret, by_seed, drawn
+from annotate.core.draws.hash_order import by_secret, by_seed, draw_sample
 from annotate.models import Annotator, Task
 from tests.annotate.acts import work_through
 from tests.annotate.conftest import AGREED, make_person, records_task_maker
@@ -234,7 +234,7 @@ def test_nobody_foresees_more_audits_than_by_chance(make_task):
     facts, chosen = audited(make_task)
     assert len(chosen) == AUDITED
     for attack, lots_of in ON_AUDITS.items():
-        right = len(chosen.intersection(drawn(facts.ids, AUDITED, lots=lots_of(facts), purpose="audit")))
+        right = len(chosen.intersection(draw_sample(facts.ids, AUDITED, lots=lots_of(facts), purpose="audit")))
         print_row(attack, AUDITED, right, AUDITED * AUDITED / POSTS)
         low, high = binom.interval(0.999, AUDITED, AUDITED / POSTS)
         assert low <= right <= high
@@ -243,4 +243,4 @@ def test_nobody_foresees_more_audits_than_by_chance(make_task):
 def test_the_same_attack_finds_all_audits_where_lots_go_by_the_seed(make_task):
     with drawn_by_the_seed():
         facts, chosen = audited(make_task)
-    assert chosen == set(drawn(facts.ids, AUDITED, lots=by_seed(facts.seed), purpose="audit"))
+    assert chosen == set(draw_sample(facts.ids, AUDITED, lots=by_seed(facts.seed), purpose="audit"))
