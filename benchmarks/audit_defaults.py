@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotate.core.estimation import label_errors
-from annotate.core.estimation.label_errors import additional_units, contested
+from annotate.core.estimation.label_errors import additional_units, expected_contested
 from annotate.figures import interval_width
 from annotate.figures.interval_width import Checks, Draw, Expected, Stream
 from benchmarks.made_posts import (
@@ -132,7 +132,7 @@ def by_limit(size: int, languages: dict[str, int]) -> None:
     for audit_share, limit in product(SHARES, LIMITS):
         counts = additional_units({label: (posts, 0) for label, posts in languages.items()}, audit_share, LEAST_AUDITS)
         costs = [
-            (posts, wrong, part, counts[label] + contested(posts, counts[label], wrong, limit))
+            (posts, wrong, part, counts[label] + expected_contested(posts, counts[label], wrong, limit))
             for label, posts in languages.items()
             for wrong, part in WRONG.items()
         ]

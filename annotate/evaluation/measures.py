@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.estimation.differences import Difference, difference, holm, visible
+from annotate.core.estimation.differences import Difference, detectable_difference, difference, holm
 from annotate.core.estimation.label_errors import ASSUMED
 from annotate.core.estimation.proportions import (
     CHECKS,
@@ -372,7 +372,7 @@ def recall_check(joined: Joined, placed: Collection[str] = ()) -> list[Row]:
             rows.append(_row("recall_set", slice_keys, from_recall))
         rows.append(_row(sample, slice_keys, other, differ) | {"p": p, "p_holm": adjusted})
         if sample == "uniform_set":
-            rows.append(row("visible", slice_keys, visible(from_recall.estimate, other.estimate), None))
+            rows.append(row("visible", slice_keys, detectable_difference(from_recall.estimate, other.estimate), None))
     return rows
 
 

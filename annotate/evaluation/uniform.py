@@ -15,7 +15,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from annotate.core.estimation.label_errors import Errors, of_adjudicators, scaled, turned, without_slips
+from annotate.core.estimation.label_errors import Errors, of_adjudicators, scale, turned, without_slips
 from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 
 # Placeholder for a true label that is not among the labels considered. No predictor gives this label.
@@ -148,7 +148,7 @@ class Uniform:
             gone.add(represented, 0, posts, posts * (not agrees and wrong))
         for pool, (lost, gained, gone) in groups.items():
             if gained.seen:
-                otherwise = slips and scaled(slips, 1 - lost.seen / gained.seen)
+                otherwise = slips and scale(slips, 1 - lost.seen / gained.seen)
                 rates[pool] = Errors(
                     without_slips(lost.rate(), slips),
                     *(without_slips(group.rate(), otherwise) for group in (gained, gone)),

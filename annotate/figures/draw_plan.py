@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from annotate.controls.check_report import CHECK_LEAST
-from annotate.core.estimation.label_errors import LEAST_READ_IN_ALL, AskedSet, contested
+from annotate.core.estimation.label_errors import LEAST_READ_IN_ALL, AskedSet, expected_contested
 from annotate.core.estimation.proportions import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
 from annotate.figures.interval_width import (
     AUDITS,
@@ -300,7 +300,7 @@ class _Planner:
         rule = self.expected.wrong, self.task.audit_limit
         agreed = {label: round(part * posts) for label, posts in self.stream.agreed.items()}
         audits = self.stream.audits(draw).items()
-        more = sum(contested(agreed[label], round(number), *rule) for label, number in audits)
+        more = sum(expected_contested(agreed[label], round(number), *rule) for label, number in audits)
         return {**self._options(draw), **self._read(reading(self.stream, draw)), "contested": more}
 
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:

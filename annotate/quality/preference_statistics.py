@@ -76,7 +76,7 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
     systems, seed = paired_comparisons.systems_of(judgments), lot(task.draw.seed, "preferences", task.name)
     standings, order = [], None
     if len(systems) >= LEAST_ORDERED:
-        standings = [row._asdict() | {"win": row.win.as_dict()} for row in paired_comparisons.standings(judgments)]
+        standings = [row._asdict() | {"win": row.win.as_dict()} for row in paired_comparisons.win_rates(judgments)]
         order = {
             name: _order(paired_comparisons.order(judgments, ties=ties, seed=seed))
             for name, ties in (("left_out", False), ("half", True))

@@ -135,7 +135,7 @@ def difference(first: Estimate, second: Estimate) -> float:
     return _mid_p(round(first.hits), round(first.count), round(second.hits), round(second.count))
 
 
-def visible(first: Estimate, second: Estimate) -> float | None:
+def detectable_difference(first: Estimate, second: Estimate) -> float | None:
     """Return the minimum detectable difference of the test `difference`, at the 5% level with 80% power.
 
     It is computed by the normal approximation, from the pooled share with one hit and one miss added. Return None if

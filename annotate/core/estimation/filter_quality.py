@@ -187,7 +187,7 @@ def _recall_end(retained: Part, dropped: Part, tail: float) -> float:
     dropped_numbers, dropped_chances = _thin_out(*_positives(dropped))
     some = dropped_numbers > 0
 
-    def under(target: float) -> float:
+    def probability_below(target: float) -> float:
         """Return the probability of a recall below `target`, plus half the probability of exactly `target`."""
         # The recall is below `target` if more than `most` positives were kept.
         most = dropped_numbers[some] * ((1 - target) / target)
@@ -200,7 +200,7 @@ def _recall_end(retained: Part, dropped: Part, tail: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if under(middle) < tail else (low, middle)
+        low, high = (middle, high) if probability_below(middle) < tail else (low, middle)
     return (low + high) / 2
 
 

@@ -418,7 +418,7 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
     return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0
 
 
-def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
+def expected_contested(posts: int, audits: int, wrong: float, limit: float) -> float:
     """Return the expected number of additional items to label because the language may be over the limit.
 
     posts: number of items in the language on which the detectors agree.
@@ -559,10 +559,10 @@ def of_adjudicators(slips: Estimate, right: float) -> Errors:
     right: share of the adjudicators' labels that match the prediction. The prediction is assumed to be right equally
         often where the adjudicators are wrong.
     """
-    return Errors(_NEVER, scaled(slips, right), slips)
+    return Errors(_NEVER, scale(slips, right), slips)
 
 
-def scaled(slips: Estimate, share: float) -> Estimate:
+def scale(slips: Estimate, share: float) -> Estimate:
     """Multiply an error rate by a share, to count only the errors in this share of the labels."""
     value = None if slips.value is None else slips.value * share
     return replace(slips, value=value, low=slips.low * share, high=slips.high * share)

@@ -106,7 +106,7 @@ def jackknife(value: float, without: Floats) -> Estimate:
     value: the share.
     without: the share without each unit, (units,).
     """
-    units, spread = len(without), _spread(without)
+    units, spread = len(without), _jackknife_variance(without)
     count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else float(units)
     if units < LEAST_LEFT_OUT:
         return Estimate(value, 0.0, 1.0, value * count, count)
@@ -123,11 +123,11 @@ def jackknife_difference(value: float, without: Floats) -> Difference | None:
     """
     if len(without) < LEAST_UNITS:
         return None
-    off = Z * sqrt(_spread(without))
+    off = Z * sqrt(_jackknife_variance(without))
     return Difference(value, max(-1.0, value - off), min(1.0, value + off))
 
 
-def _spread(without: Floats) -> float:
+def _jackknife_variance(without: Floats) -> float:
     """Return the jackknife variance of a figure; 0 for a single unit."""
     return float((len(without) - 1) * without.var())
 

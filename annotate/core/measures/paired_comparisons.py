@@ -219,7 +219,7 @@ def _unit_share(hits: int, units: int) -> Estimate:
 # --- Win rates over all opponents
 
 
-class Standing(NamedTuple):
+class WinRate(NamedTuple):
     """A system's win rate against all others.
 
     judgments, won, tied: number of judgments that include the system, of these judgments that it won, and of ties.
@@ -233,7 +233,7 @@ class Standing(NamedTuple):
     win: Estimate
 
 
-def standings(judgments: Sequence[Judgment]) -> list[Standing]:
+def win_rates(judgments: Sequence[Judgment]) -> list[WinRate]:
     """Return each system's win rate against all others, highest first."""
     rows = []
     for system in systems_of(judgments):
@@ -246,7 +246,7 @@ def standings(judgments: Sequence[Judgment]) -> list[Standing]:
                 counts[2] += 1
         table = np.array(list(parts.values()), dtype=np.float64)
         won, tied, whole = (int(number) for number in table.sum(axis=0))
-        rows.append(Standing(system, whole, won, tied, _share(table[:, 0] + table[:, 1] / 2, table[:, 2])))
+        rows.append(WinRate(system, whole, won, tied, _share(table[:, 0] + table[:, 1] / 2, table[:, 2])))
     return sorted(rows, key=lambda row: (-(row.win.value or 0.0), row.system))
 
 

@@ -188,9 +188,9 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
 }
 # Other measures, with the function that computes the measure and its leave-one-out values.
 OTHERS: Mapping[str, Callable[[Sequence[Example]], Ratio | None]] = {
-    "bleu4": lambda examples: _bleu_of(examples),
-    "dist1": lambda examples: _distinct(examples, 1),
-    "dist2": lambda examples: _distinct(examples, 2),
+    "bleu4": lambda examples: _bleu(examples),
+    "dist1": lambda examples: _dist(examples, 1),
+    "dist2": lambda examples: _dist(examples, 2),
     "macro_mrr": lambda examples: _macro_mrr(examples),
 }
 RANDOM = ("random_p1", "random_mrr")
@@ -303,7 +303,7 @@ def _mean(values: Iterable[tuple[str, float | None]]) -> Ratio | None:
     return ratio(sums[:, 0], sums[:, 1]) if len(sums) else None
 
 
-def _distinct(examples: Sequence[Example], n: int) -> Ratio | None:
+def _dist(examples: Sequence[Example], n: int) -> Ratio | None:
     """Return Dist-n. Leaving out a message removes the n-grams that only occur in replies to this message."""
     by_message: dict[str, Counter[tuple[str, ...]]] = {}
     words: Counter[str] = Counter()
@@ -341,7 +341,7 @@ def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
     return Ratio(value, np.divide(sums, sizes, out=np.full(len(messages), value), where=sizes > 0))
 
 
-def _bleu_of(examples: Sequence[Example]) -> Ratio | None:
+def _bleu(examples: Sequence[Example]) -> Ratio | None:
     """Return corpus BLEU of the best replies."""
     by_message: dict[str, Floats] = {}
     for example in examples:

@@ -302,7 +302,7 @@ def proportion(
     if units.groups == len(hits):
         weights = units.weights
         of_hits = [float((weights**power) @ hits) for power in (0, 1, 2)]
-        return of_sums(
+        return proportion_from_sums(
             len(hits), (float(weights.sum()), float(weights @ weights)), of_hits, ends, is_plain=units.is_plain
         )
     if units.groups < LEAST_LEFT_OUT:
@@ -310,13 +310,15 @@ def proportion(
     value = min(1.0, float(units.shares @ hits))
     spread = variance(units, units.shares * (hits - value))
     most = effective(units.by_group(units.weights))
-    return _of_count(value, spread, most, effective(units.weights), most, ends)
+    return _at_effective_size(value, spread, most, effective(units.weights), most, ends)
 
 
 Ends = Callable[[float, float], tuple[float, float]]
 
 
-def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], ends: Ends, *, is_plain: bool) -> Figure:
+def proportion_from_sums(
+    number: int, weights: tuple[float, float], hits: Sequence[float], ends: Ends, *, is_plain: bool
+) -> Figure:
     """Compute `proportion` for one row per group, from sums over the rows.
 
     number: number of rows.
@@ -332,10 +334,12 @@ def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], en
         return Figure(value, reason=too_few(LEAST_LEFT_OUT, number))
     spread = max(0.0, hits[2] * (1 - 2 * value) + value**2 * squares) / total**2 * number / (number - 1)
     most = total**2 / squares
-    return _of_count(value, spread, most, most, most, ends)
+    return _at_effective_size(value, spread, most, most, most, ends)
 
 
-def _of_count(value: float, spread: float, if_constant: float, most: float, groups: float, ends: Ends) -> Figure:
+def _at_effective_size(
+    value: float, spread: float, if_constant: float, most: float, groups: float, ends: Ends
+) -> Figure:
     """Return a proportion with the interval at its effective size.
 
     if_constant: effective size if all rows or no rows are hits.

@@ -25,8 +25,8 @@ from annotate.core.measures.scored_units import (
     ScoredUnits,
     check_scores,
     mean,
-    of_sums,
     proportion,
+    proportion_from_sums,
     quantile,
     share,
     skewed,
@@ -86,7 +86,7 @@ def log_loss(units: ScoredUnits) -> Figure:
 
 
 def _log_losses(units: ScoredUnits) -> Floats:
-    return -np.log(_clipped(_true_scores(units)))
+    return -np.log(_clip(_true_scores(units)))
 
 
 def brier_score(units: ScoredUnits) -> Figure:
@@ -138,7 +138,7 @@ def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
     Raise ValueError for any other shape, and for rows that `check_scores` rejects.
     """
-    return mean(-np.einsum("nk,nk->n", _soft_labels(shares, units), np.log(_clipped(units.scores))), units)
+    return mean(-np.einsum("nk,nk->n", _soft_labels(shares, units), np.log(_clip(units.scores))), units)
 
 
 def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
@@ -305,7 +305,7 @@ def _true_scores(units: ScoredUnits) -> Floats:
     return scores
 
 
-def _clipped(scores: Floats) -> Floats:
+def _clip(scores: Floats) -> Floats:
     epsilon = np.finfo(np.float64).eps
     return np.clip(scores, epsilon, 1 - epsilon)
 
@@ -496,7 +496,10 @@ def _bounds(units: ScoredUnits, hits: Bools, order: Ints, last: Ints, error: flo
     sums = [(weights**power).cumsum()[last].tolist() for power in (1, 2)]
     sums_of_hits = [(weights**power * hit).cumsum()[last].tolist() for power in (0, 1, 2)]
     totals = zip(last, zip(*sums, strict=True), map(list, zip(*sums_of_hits, strict=True)), strict=True)
-    return [of_sums(int(place) + 1, of, of_hits, ends, is_plain=units.is_plain) for place, of, of_hits in totals]
+    return [
+        proportion_from_sums(int(place) + 1, of, of_hits, ends, is_plain=units.is_plain)
+        for place, of, of_hits in totals
+    ]
 
 
 def _ends(hits: float, of: float, error: float) -> tuple[float, float]:

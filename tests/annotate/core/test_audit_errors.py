@@ -16,8 +16,8 @@ from annotate.core.estimation.label_errors import (
     allocate,
     bounds,
     contest_chance,
-    contested,
     error,
+    expected_contested,
     is_over,
     overall_bounds,
     overall_error,
@@ -207,7 +207,7 @@ def test_the_chance_to_be_contested_is_that_of_all_findings_over_the_limit(audit
 
 
 def test_without_audits_nothing_is_contested_and_where_all_is_audited_nothing_more_is_read():
-    assert contest_chance(0, 0.5, 0.1) == contested(20, 20, 0.5, 0.1) == 0
+    assert contest_chance(0, 0.5, 0.1) == expected_contested(20, 20, 0.5, 0.1) == 0
 
 
 # --- how a total is spread over strata

@@ -16,8 +16,8 @@ from annotate.core.measures.paired_comparisons import (
     majority,
     order,
     sides,
-    standings,
     strengths,
+    win_rates,
 )
 from annotate.core.measures.ranked_labels import Share
 from tests.annotate.simulated_preferences import (
@@ -94,12 +94,12 @@ def test_each_two_systems_are_told_apart_and_a_system_stands_against_all_others(
         *judgments_of("ttt", systems=("b", "c")),
     ]
     assert [pair.systems for pair in compare_pairs(judgments)] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert [(row.system, row.won, row.tied, row.judgments) for row in standings(judgments)] == [
+    assert [(row.system, row.won, row.tied, row.judgments) for row in win_rates(judgments)] == [
         ("a", 5, 1, 9),
         ("b", 2, 4, 9),
         ("c", 1, 3, 6),
     ]
-    assert standings(judgments)[0].win.value == 5.5 / 9
+    assert win_rates(judgments)[0].win.value == 5.5 / 9
 
 
 CYCLE = [
@@ -148,7 +148,7 @@ def test_a_system_that_was_never_preferred_is_reported_and_no_strength_is_infini
     for differences in (ranking.differences, few.differences):
         assert {(difference.low, difference.high) for difference in differences.values()} == {(None, None)}
     assert order([], ties=True, seed="s").strengths == {}
-    assert (compare_pairs([]), standings([]), sides([])[1]) == ([], [], [])
+    assert (compare_pairs([]), win_rates([]), sides([])[1]) == ([], [], [])
 
 
 def test_a_system_with_few_judgments_widens_its_own_differences_alone():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from annotate.core.estimation.differences import difference, mcnemar, visible
+from annotate.core.estimation.differences import detectable_difference, difference, mcnemar
 from annotate.core.estimation.label_errors import false_among
 from annotate.core.estimation.proportions import UNKNOWN, Guess, Stratum, Turn, jeffreys, proportion, stratified
 from annotate.evaluation import metrics, unread_triggers
@@ -48,8 +48,8 @@ def test_a_recall_set_with_an_unknown_reach_represents_only_the_posts_of_its_aut
     beside = by_label(both, "recall")["de"]
     assert beside | {"note": german["note"]} == german
     assert beside["note"].startswith("covers only posts by the drawn authors; their share of the language is unknown")
-    assert visible(proportion(900, 1000), proportion(90, 100)) == pytest.approx(0.0884, abs=0.0005)
-    assert visible(proportion(900, 1000), UNKNOWN) is None
+    assert detectable_difference(proportion(900, 1000), proportion(90, 100)) == pytest.approx(0.0884, abs=0.0005)
+    assert detectable_difference(proportion(900, 1000), UNKNOWN) is None
     # Where there is one kind only, it stands alone.
     assert by_label(both, "recall")["en"]["value"] == close("28/32")
 
