@@ -498,9 +498,8 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
 
         c_akl = t_a [k = l] + (1 - t_a) x_al,   p_k = 1 / K
 
-    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). When
-    annotator a answers k on a unit with true label k, a knew the label with probability t_a / c_akk. All other answers
-    are guesses.
+    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). When annotator a
+    answers k on a unit with true label k, a knew the label with probability t_a / c_akk. All other answers are guesses.
 
     t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label, as
     exp(digamma(n + prior)) / exp(digamma(s)), where s is the sum of n + prior. These weights add up to less than 1, and

@@ -123,8 +123,8 @@ def measure(
 ) -> Measure:
     """Compute a coefficient and its interval.
 
-    If necessary, the interval is extended to contain the value. For example, all replicates of a coefficient
-    of 1 are below 1.
+    If necessary, the interval is extended to contain the value. For example, all replicates of a coefficient of 1 are
+    below 1.
 
     value: function from sums of tables to coefficients.
     tables: for each pattern of answers, the table that a unit with this pattern contributes.

@@ -15,9 +15,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test that two predictors are right equally often.
 
     Only items on which exactly one predictor is right carry information. Under the null hypothesis, either predictor is
-    equally likely to be right on such an item. The p-value is twice the smaller tail probability of
-    Binomial(only_first + only_second, 1/2), and at most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1,
-    gives the approximate test).
+    equally likely to be right on such an item. The p-value is twice the smaller tail probability of Binomial(only_first
+    + only_second, 1/2), and at most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate
+    test).
 
     only_first, only_second: numbers of items on which only the first or only the second predictor is right.
 

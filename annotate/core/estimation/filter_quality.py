@@ -5,9 +5,8 @@ The same functions estimate the share of declared labels that are wrong.
 The estimates are for these finite populations of items, not for the process that produced them. The labels of the items
 in the sample are known. The number of positives among the other items has a beta-binomial distribution under the
 Jeffreys prior (Brown, Cai and DasGupta 2001, Statistical Science 16(2); for finite populations Smith 1984, Present
-position and
-potential developments: Bayesian sampling inference, Journal of the Royal Statistical Society A 147(2)). The result is
-therefore exact for a part that was read completely, and no normal approximation is needed.
+position and potential developments: Bayesian sampling inference, Journal of the Royal Statistical Society A 147(2)).
+The result is therefore exact for a part that was read completely, and no normal approximation is needed.
 annotate/controls/sample_audits.py counts the answers.
 """
 

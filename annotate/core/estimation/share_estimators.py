@@ -283,8 +283,8 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
     Jeffreys intervals. For any p, MOVER combines these into an interval for p sensitivity + (1 - p) (1 - specificity)
     (Zou and Donner 2008, Statistics in Medicine 27(10)). The interval of the estimate contains every p for which q lies
     in that interval. Unlike a normal approximation, it stays between 0 and 1, and is wide if the judge is hardly better
-    than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated
-    Sensitivity and Specificity, Preventive Veterinary Medicine 113(1)).
+    than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated Sensitivity
+    and Specificity, Preventive Veterinary Medicine 113(1)).
 
     Fall back to `people_alone` if all or none of the items read have the label, if the sensitivity does not exceed the
     false positive rate, or if no p is compatible with q.

@@ -90,9 +90,9 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
     """Estimate the mean of each measure over documents at each K from 1 to `deepest`.
 
     The intervals are those of classification.py or, if the values are sparse (`_is_sparse`), of the Bayesian bootstrap.
-    Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents
-    of tests/annotate/core/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of
-    samples. Intervals of paired differences covered the true difference in 94.8% to 95.5%.
+    Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents of
+    tests/annotate/core/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of samples.
+    Intervals of paired differences covered the true difference in 94.8% to 95.5%.
 
     Return UNKNOWN for each mean if there are no documents.
     """
