@@ -1,8 +1,8 @@
 """Estimates of proportions: from plain counts, stratified, pooled, and reweighted.
 
-Plain counts are not enough for items on which the detectors agreed. Annotators read only a sample of these items, the
-audits, so each audited item represents many. For an unread item, the detectors' label is a guess. The audits show how
-often, and in which way, such guesses are wrong. The callers decide which items count.
+Plain counts are not enough for items on which the detectors agreed. Annotators read (label) only a sample of these
+items, the audits, so each audited item represents many. For unread items, the detectors' label is a guess. The audits
+show how often, and in which way, such guesses are wrong. The callers decide which items count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -293,8 +293,8 @@ def stratified(
 
     If everything was read, this is the plain proportion with its interval. Otherwise, each unread item counts as its
     guess. The items read, with their weights, show how many unread items differ from their guess, and in which way: for
-    example, a hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and Wretman 1992,
-    Model Assisted Survey Sampling, section 9.6).
+    example, a presumed hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and Wretman
+    1992, Model Assisted Survey Sampling, section 9.6).
 
     The number of items that differ in one way has a Jeffreys interval at its effective size (Kish 1965, Survey
     Sampling, section 11.7; Franco, Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for
