@@ -26,7 +26,7 @@ from annotate.core.option import Option, whole_number
 from annotate.exchange import export_files
 from annotate.exchange.export_files import CONCEPTS, JUDGMENTS, RECORDS, TOOLS, read_config
 from annotate.exchange.items import ProjectError
-from annotate.exchange.project import Project, in_words, project_of
+from annotate.exchange.project import Project, describe_losses, project_of
 from annotate.models import Task
 from annotate.reports.tables import many
 from corpora.storage import bucket
@@ -76,7 +76,7 @@ def _check(values: Values) -> None:
 def import_project_action(values: Values, progress: Progress) -> Outcome:
     name = values["name"]
     faults: list[str] = []
-    tool, objects = export_files.tool_of(values["files"], faults)
+    tool, objects = export_files.recognize_tool(values["files"], faults)
     configs = read_config(values["config"]) if values["config"] else []
     options = {option: values[option] for option in ("question", "language")}
     try:
@@ -87,15 +87,15 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
         raise ProjectError(f"{error} Unreadable lines: {len(faults):,}, the first: {faults[0]}") from error
     if too_many(len(faults), len(project.records) + len(faults), values["max_rejects"]):
         raise ProjectError(f"{faults[0]} {_RATIO.format(many(len(faults), 'line'), values['max_rejects'])}")
-    project.lost[f"unreadable lines, the first: {faults[0] if faults else ''}"] = len(faults)
+    project.not_kept[f"unreadable lines, the first: {faults[0] if faults else ''}"] = len(faults)
     outcomes = _imported(project, name, values, progress)
     for reason in _reasons(outcomes[-1].data.get("rejects_file")):
         is_copy = "has the same text as another item" in reason
-        project.lost["answers to an item with the same text as another" if is_copy else f"answers: {reason}"] += 1
+        project.not_kept["answers to an item with the same text as another" if is_copy else f"answers: {reason}"] += 1
     sentences = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
     sentences += [sentence for outcome in outcomes for sentence in outcome.said]
-    if lost := {what: count for what, count in project.lost.items() if count}:
-        sentences.append(in_words(lost))
+    if lost := {what: count for what, count in project.not_kept.items() if count}:
+        sentences.append(describe_losses(lost))
     warned = [sentence for outcome in outcomes for sentence in outcome.warned]
     counts = {"items": len(project.records), "answers": len(project.judgments), "lost": lost}
     return Outcome(sentences, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})

@@ -1,12 +1,12 @@
-"""Exports of Argilla: records of version 2 (JSON, or flat columns as in a dataset of the Hugging Face hub), feedback
-records of version 1 (flat columns), and the older records for text and token classification.
+"""Exports of Argilla: records of version 2 (JSON, or flat columns as in datasets on the Hugging Face Hub), feedback
+records of version 1 (flat columns), and the older records of text and token classification.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.items import UNKNOWN, Answer, Item, Object, Tool, person_of
+from annotate.exchange.items import UNKNOWN, Answer, Item, Object, Tool, person_name
 from annotate.kinds.forms.spans import Span
 
 RESPONSES, SUGGESTION, SUBMITTED = ".responses", ".suggestion", ("submitted", None)
@@ -20,29 +20,29 @@ def _is_export(first: Object) -> bool:
 
 
 def _is_response(value: Any) -> bool:
-    """Return whether a value is the column of a question in a feedback dataset of version 1."""
+    """Return whether a value contains the responses to a question, in a feedback dataset of version 1."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(one, dict) and one.keys() >= _RESPONSE for one in value)
+        return bool(value) and all(isinstance(entry, dict) and entry.keys() >= _RESPONSE for entry in value)
     return isinstance(value, dict) and value.keys() >= _RESPONSE
 
 
-def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+def _items(objects: Iterable[Object], not_kept: Counter[str]) -> Iterator[Item]:
     for number, record in enumerate(objects, 1):
         key = str(record.get("id") or record.get("external_id") or number)
         if "annotation_agent" in record:
-            yield _old(key, record)
+            yield _old_item(key, record)
         elif isinstance(record.get("fields"), dict):
-            yield _nested(key, record, lost)
+            yield _nested_item(key, record, not_kept)
         elif any(name.endswith(RESPONSES) for name in record):
-            yield _flat(key, record, lost)
+            yield _flat_item(key, record, not_kept)
         else:
-            yield _feedback(key, record, lost)
+            yield _feedback_item(key, record, not_kept)
 
 
-def _nested(key: str, record: Object, lost: Counter[str]) -> Item:
+def _nested_item(key: str, record: Object, not_kept: Counter[str]) -> Item:
     item = Item(key, {**record["fields"], **(record.get("metadata") or {})})
     for question, response in _responses(record.get("responses") or {}):
-        _respond(item, response.get("user_id"), question, response.get("value"), response.get("status"), lost)
+        _add_response(item, response.get("user_id"), question, response.get("value"), response.get("status"), not_kept)
     suggestions = record.get("suggestions") or {}
     if isinstance(suggestions, list):  # as the server's API returns them
         suggestions = {str(entry.get("question_name") or entry.get("question_id")): entry for entry in suggestions}
@@ -54,7 +54,7 @@ def _nested(key: str, record: Object, lost: Counter[str]) -> Item:
 
 
 def _responses(responses: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each response with its question. The server's API returns a list with one object for each person."""
+    """Yield (question, response). The server's API returns a list with one object per annotator."""
     if isinstance(responses, list):
         for response in responses:
             for question, answer in (response.get("values") or {}).items():
@@ -64,13 +64,13 @@ def _responses(responses: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from ((question, answer) for answer in answers)
 
 
-def _flat(key: str, record: Object, lost: Counter[str]) -> Item:
+def _flat_item(key: str, record: Object, not_kept: Counter[str]) -> Item:
     questions = [name.removesuffix(RESPONSES) for name in record if name.endswith(RESPONSES)]
-    of_questions = tuple(f"{question}." for question in questions)
+    prefixes = tuple(f"{question}." for question in questions)
     texts = {
         name: value
         for name, value in record.items()
-        if not name.startswith(of_questions) and name not in ("id", "_server_id", "status")
+        if not name.startswith(prefixes) and name not in ("id", "_server_id", "status")
     }
     item = Item(key, texts)
     for question in questions:
@@ -78,25 +78,25 @@ def _flat(key: str, record: Object, lost: Counter[str]) -> Item:
         users = record.get(f"{question}{RESPONSES}.users") or [UNKNOWN] * len(values)
         statuses = record.get(f"{question}{RESPONSES}.status") or [None] * len(values)
         for value, user, status in zip(values, users, statuses, strict=False):
-            _respond(item, user, question, value, status, lost)
+            _add_response(item, user, question, value, status, not_kept)
         if (value := record.get(f"{question}{SUGGESTION}")) is not None:
             agent = str(record.get(f"{question}{SUGGESTION}.agent") or "model")
             item.predictions.append(Answer(agent, question, _labels(value)))
     return item
 
 
-def _feedback(key: str, record: Object, lost: Counter[str]) -> Item:
+def _feedback_item(key: str, record: Object, not_kept: Counter[str]) -> Item:
     questions = [name for name, value in record.items() if _is_response(value)]
-    beside = ("id", "external_id", "metadata", *questions)
+    other_columns = ("id", "external_id", "metadata", *questions)
     texts = {
         name: value
         for name, value in record.items()
-        if name not in beside and not any(name.startswith(f"{question}-suggestion") for question in questions)
+        if name not in other_columns and not any(name.startswith(f"{question}-suggestion") for question in questions)
     }
     item = Item(key, texts)
     for question in questions:
         for response in _rows(record[question]):
-            _respond(item, response["user_id"], question, response["value"], response["status"], lost)
+            _add_response(item, response["user_id"], question, response["value"], response["status"], not_kept)
         if (value := record.get(f"{question}-suggestion")) is not None:
             agent = (record.get(f"{question}-suggestion-metadata") or {}).get("agent") or "model"
             item.predictions.append(Answer(str(agent), question, _labels(value)))
@@ -104,7 +104,7 @@ def _feedback(key: str, record: Object, lost: Counter[str]) -> Item:
 
 
 def _rows(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the responses in a column, which are stored as a list of objects or as an object of lists."""
+    """Yield the responses in a column, which is a list of objects or an object of lists."""
     if isinstance(value, list):
         yield from value
     else:
@@ -112,13 +112,13 @@ def _rows(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from (dict(zip(names, row, strict=True)) for row in zip(*(value[name] for name in names), strict=True))
 
 
-def _respond(item: Item, user: Any, question: str, value: Any, status: Any, lost: Counter[str]) -> None:
+def _add_response(item: Item, user: Any, question: str, value: Any, status: Any, not_kept: Counter[str]) -> None:
     if value is None or status not in SUBMITTED:
-        lost[f"answers that were {status or 'empty'}"] += 1
+        not_kept[f"answers that were {status or 'empty'}"] += 1
     else:
         is_grade = isinstance(value, int) and not isinstance(value, bool)
-        lost["ranks below the first"] += isinstance(value, list) and any(map(_is_lower, value))
-        item.answers.append(Answer(person_of(user), question, _labels(value), is_grade=is_grade))
+        not_kept["ranks below the first"] += isinstance(value, list) and any(map(_is_lower, value))
+        item.answers.append(Answer(person_name(user), question, _labels(value), is_grade=is_grade))
 
 
 def _is_lower(value: Any) -> bool:
@@ -126,7 +126,7 @@ def _is_lower(value: Any) -> bool:
 
 
 def _labels(value: Any) -> tuple[Any, ...]:
-    """Return the labels in an answer: one, several, ranges, or the first of a ranking."""
+    """Return the labels in an answer: a single label, several labels, spans, or the labels ranked first."""
     if isinstance(value, dict):
         value = [value]
     if not isinstance(value, list):
@@ -135,17 +135,17 @@ def _labels(value: Any) -> tuple[Any, ...]:
         return tuple(Span(int(mark["start"]), int(mark["end"]), str(mark["label"])) for mark in value)
     if value and all(isinstance(rank, dict) and "rank" in rank for rank in value):
         return tuple(str(rank["value"]) for rank in value if rank["rank"] == 1)
-    return tuple(str(one.get("label", one) if isinstance(one, dict) else one) for one in value)
+    return tuple(str(label.get("label", label) if isinstance(label, dict) else label) for label in value)
 
 
-def _old(key: str, record: Object) -> Item:
-    """Return a record of version 1 for text or token classification."""
+def _old_item(key: str, record: Object) -> Item:
+    """Return the item of an older record of text or token classification."""
     inputs = record.get("inputs") or record.get("text")
     texts = inputs if isinstance(inputs, dict) else {"text": inputs}
     item = Item(key, {**texts, **(record.get("metadata") or {})})
     if record.get("annotation") not in (None, []):
         labels = _old_labels(record["annotation"])
-        item.answers.append(Answer(person_of(record.get("annotation_agent")), "", labels))
+        item.answers.append(Answer(person_name(record.get("annotation_agent")), "", labels))
     if predicted := record.get("prediction"):
         agent = str(record.get("prediction_agent") or "model")
         first = predicted[:1] if isinstance(predicted[0], dict) and "score" in predicted[0] else predicted

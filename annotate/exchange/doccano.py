@@ -1,6 +1,6 @@
-"""Exports of doccano: JSONL or CSV with one line for each text, and a ZIP file with one JSONL file for each person.
+"""Exports of doccano: JSONL or CSV with one line per text, and a ZIP file with one JSONL file per annotator.
 
-In projects in which people share their answers, the only file is all.jsonl (or all.csv), and the person is unknown.
+In projects whose annotators share their answers, the only file is all.jsonl (or all.csv), and the annotator is unknown.
 """
 
 import json
@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.items import FILE_NAME, GOLD, SPOILED, UNKNOWN, Answer, Item, Object, Tool, item_in, person_of
+from annotate.exchange.items import FILE_NAME, GOLD, SPOILED, UNKNOWN, Answer, Item, Object, Tool, get_item, person_name
 from annotate.kinds.forms.spans import Span
 from corpora.core.values import is_missing
 
 _ANSWERS = ("label", "labels", "entities", "cats", "annotations")
-# Columns that Assay adds, because doccano's files state neither the person nor the time of an answer.
+# Columns that Assay adds, because doccano's files state neither the annotator nor the time of an answer.
 BY, AT = "annotated_by", "answered_at"
-_LEFT_OUT = (
+_IGNORED = (
     BY,
     AT,
     "id",
@@ -36,30 +36,30 @@ def _is_export(first: Object) -> bool:
     return has_text and "_input_hash" not in first and any(isinstance(value, list | str) for value in answers)
 
 
-def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+def _items(objects: Iterable[Object], not_kept: Counter[str]) -> Iterator[Item]:
     by_key: dict[str, Item] = {}
     for number, row in enumerate(objects, 1):
         key, text = str(row.get("id", number)), row.get("text", row.get("data"))
-        further = {name: value for name, value in row.items() if name not in (*_ANSWERS, *_LEFT_OUT)}
-        item = item_in(by_key, key, {"text": text, **_meta(row.get("meta")), **further})
-        lost["comments"] += len(row.get("Comments") or row.get("comments") or ())
-        lost["relations"] += len(row.get("relations") or ())
-        lost["approvals"] += bool(row.get("annotation_approver"))
-        by = person_of(row.get(BY) or row.get(FILE_NAME))
+        data = {name: value for name, value in row.items() if name not in (*_ANSWERS, *_IGNORED)}
+        item = get_item(by_key, key, {"text": text, **_metadata(row.get("meta")), **data})
+        not_kept["comments"] += len(row.get("Comments") or row.get("comments") or ())
+        not_kept["relations"] += len(row.get("relations") or ())
+        not_kept["approvals"] += bool(row.get("annotation_approver"))
+        by = person_name(row.get(BY) or row.get(FILE_NAME))
         columns = [name for name in _ANSWERS if row.get(name)]
-        # In CSV, a label that is missing may have become nan.
-        spoiled = [name for name in columns if isinstance(row[name], str) and is_missing(row[name])]
-        lost[SPOILED] += len(spoiled)
-        columns = [name for name in columns if name not in spoiled]
+        # In CSV, a missing label may have become nan.
+        missing = [name for name in columns if isinstance(row[name], str) and is_missing(row[name])]
+        not_kept[SPOILED] += len(missing)
+        columns = [name for name in columns if name not in missing]
         for name in columns:
-            # Projects for intents have spans and classes, which are two questions.
+            # Projects for intent detection have two questions: spans and classes.
             answers = _answers(row[name], UNKNOWN if by == "all" else by, name if "cats" in row else "", row.get(AT))
             (item.predictions if by == GOLD else item.answers).extend(answers)
     yield from by_key.values()
 
 
-def _meta(written: Any) -> Mapping[str, Any]:
-    """Return the metadata, which older versions wrote as text."""
+def _metadata(written: Any) -> Mapping[str, Any]:
+    """Return the metadata of a row. Older versions wrote them as text."""
     try:
         value = json.loads(written) if isinstance(written, str) else written
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reading an export of another tool, and writing it as files that Assay's commands import."""
+"""Reads an export of another tool, and writes it as files that Assay's commands import."""
 
 import codecs
 import json
@@ -30,7 +30,7 @@ from corpora.sources.readers import objects_of
 from corpora.sources.recognition import LONGEST_NAME
 from corpora.sources.text import Fault
 
-# The first tool that recognizes an export reads it, so those with an unmistakable mark come first.
+# The first tool that recognizes an export reads it, so tools with distinctive exports come first.
 TOOLS: tuple[Tool, ...] = (
     *(ASSAY, LABEL_STUDIO, PRODIGY, ARGILLA, MECHANICAL_TURK, APPEN, POTATO, INCEPTION, LIGHT_TAG, LANGSMITH, LANGFUSE),
     *(HUGGING_FACE, DOCCANO),
@@ -45,16 +45,17 @@ RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
 # --- Reading
 
 
-def tool_of(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iterator[Object]]:
-    """Return the tool whose export the files are, and the objects of all files.
+def recognize_tool(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iterator[Object]]:
+    """Return the tool that wrote an export, and the objects of all its files.
 
-    faults: collects a sentence for each line that cannot be read
+    paths: files and folders of the export
+    faults: list to which a sentence is added for each line that cannot be read
 
-    Raise ProjectError if no tool is recognized, and CorpusError if a file cannot be read.
+    Raise ProjectError if no tool recognizes the export, and CorpusError if a file cannot be read.
     """
-    # Of several files, as in doccano's ZIP files, each has the name of the person who gave its answers.
-    of_people = len(paths) > 1
-    objects = chain.from_iterable(_objects(path, faults, of_people=of_people) for path in paths)
+    # If there are several files, as in doccano's ZIP files, each is named after the annotator of its answers.
+    name_people = len(paths) > 1
+    objects = chain.from_iterable(_read_objects(path, faults, name_people=name_people) for path in paths)
     if (first := next(objects, None)) is None:
         raise ProjectError(faults[0] if faults else f"{paths[0]} contains no rows.")
     for tool in TOOLS:
@@ -68,10 +69,10 @@ def tool_of(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iterator[Ob
     )
 
 
-def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Object]:
+def _read_objects(path: Path, faults: list[str], *, name_people: bool) -> Iterator[Object]:
     if path.is_dir() and is_dataset(path):
         for file, decode in files_of(path):
-            yield from _rows(file, "", faults, decode)
+            yield from _read_file(file, "", faults, decode)
     elif path.is_dir():
         files = sorted(
             file
@@ -80,14 +81,14 @@ def _objects(path: Path, faults: list[str], *, of_people: bool) -> Iterator[Obje
         )
         if not files:
             raise ProjectError(f"{path} contains no JSON, JSONL or Parquet file. Name the files of the export.")
-        yield from chain.from_iterable(_objects(file, faults, of_people=len(files) > 1) for file in files)
+        yield from chain.from_iterable(_read_objects(file, faults, name_people=len(files) > 1) for file in files)
     elif zipfile.is_zipfile(path) and format_of(path) != XLSX:
-        yield from _packed(path, faults)
+        yield from _read_zip(path, faults)
     else:
-        yield from _rows(path, path.stem if of_people else "", faults, decoder(path))
+        yield from _read_file(path, path.stem if name_people else "", faults, decoder(path))
 
 
-def _packed(path: Path, faults: list[str]) -> Iterator[Object]:
+def _read_zip(path: Path, faults: list[str]) -> Iterator[Object]:
     """Yield the objects of each file in a ZIP file."""
     with TemporaryDirectory() as folder:
         for name, content in entries_of(path, tuple(SUFFIXES), LARGEST_ENTRY):
@@ -96,27 +97,27 @@ def _packed(path: Path, faults: list[str]) -> Iterator[Object]:
             file = Path(folder) / name.name
             file.write_bytes(content)
             if content:
-                yield from _rows(file, name.stem, faults, decoder(file), place=f"{path}, {name}")
+                yield from _read_file(file, name.stem, faults, decoder(file), place=f"{path}, {name}")
             file.unlink()
 
 
-def _rows(
+def _read_file(
     path: Path, name: str, faults: list[str], decode: Callable[[Object], Object], place: str = ""
 ) -> Iterator[Object]:
     """Yield the objects of a file.
 
-    name: the name under which each object names its file, or ""
-    place: the name of the file in messages, if it is not the path
+    name: name of the file to add to each object; "" to add none
+    place: name of the file in error messages; "" for the path
     """
     check_file(path, format := format_of(path) or "any")
     if format not in FORMATS:
         raise ProjectError(f"{path} is no {READ_FORMATS} file. Export the project in one of these formats.")
     for number, row in objects_of(path, format, LONGEST_OBJECT):
-        yield from _sound(row if isinstance(row, Fault) else decode(row), place or str(path), number, name, faults)
+        yield from _check_row(row if isinstance(row, Fault) else decode(row), place or str(path), number, name, faults)
 
 
-def _sound(row: Object | Fault, place: str, line: int, name: str, faults: list[str]) -> Iterator[Object]:
-    """Yield an object with the name of its file, or add its fault to the list."""
+def _check_row(row: Object | Fault, place: str, line: int, name: str, faults: list[str]) -> Iterator[Object]:
+    """Yield an object, with the name of its file if there is one. If the object is a fault, add it to the list."""
     if isinstance(row, Fault):
         faults.append(f"{place}, line {line:,}: {row.reason}")
     else:
@@ -133,7 +134,7 @@ def write(project: Project, folder: Path, name: str) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_lines(folder / RECORDS, project.records)
-    (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind(project, name)), "utf-8", "backslashreplace")
+    (folder / f"{name}.toml").write_text(tomlkit.dumps(_kind_tables(project, name)), "utf-8", "backslashreplace")
     names = ("task", "worker", "label", "answered_at")
     write_lines(folder / JUDGMENTS, (dict(zip(names, row, strict=True)) for row in project.judgments))
     if project.form == "labels":
@@ -149,7 +150,7 @@ def predictor_name(model: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}-{zlib.crc32(model.encode()):x}"
 
 
-def _kind(project: Project, name: str) -> dict[str, Any]:
+def _kind_tables(project: Project, name: str) -> dict[str, Any]:
     """Return the tables of the kind's file."""
     named = f"Which {project.question} fits the text?" if project.question else TITLE
     title = project.title or (project.question if " " in project.question else named)
@@ -168,23 +169,23 @@ def _kind(project: Project, name: str) -> dict[str, Any]:
     return kind | ({"guidelines": {"en": f"{project.guidelines}\n"}} if project.guidelines else {})
 
 
-# --- The configuration of a project's labels, which exports do not contain: Label Studio's XML, doccano's
-# label_config.json or Argilla's settings.json. It adds the labels that nobody has chosen yet, their names and order,
-# and the guidelines.
+# --- The configuration of a project, which exports do not contain: Label Studio's XML, doccano's label_config.json or
+# Argilla's settings.json. It contains the labels that nobody has chosen yet, the names and order of labels, and the
+# guidelines.
 
 
-CONFIGURATIONS = ("label_config.json", "settings.json")  # in the folder of an export, which are no rows of it
-# Tags of Label Studio that ask a question -> the tag of their labels.
+CONFIGURATIONS = ("label_config.json", "settings.json")  # files in the folder of an export without rows
+# Label Studio's tag of a question -> the tag of its labels.
 _QUESTIONS = {"Choices": "Choice", "Labels": "Label", "HyperTextLabels": "Label", "Rating": ""}
 
 
 def read_config(path: Path) -> list[LabelConfig]:
-    """Return the questions in a configuration. Raise ProjectError if the file is not one of the known ones."""
+    """Return the questions in a configuration. Raise ProjectError if the file is not a known configuration."""
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
         if content.lstrip().startswith(b"<"):
             check_xml(content)
-            return _of_label_studio(ElementTree.fromstring(content))  # noqa: S314 - checked above
+            return _label_studio_questions(ElementTree.fromstring(content))  # noqa: S314 - checked above
         value = json.loads(content)
     except OSError as error:
         raise ProjectError(f"Cannot read {path}: {error.strerror}.") from error
@@ -193,24 +194,24 @@ def read_config(path: Path) -> list[LabelConfig]:
     except ValueError as error:
         raise ProjectError(f"{path} is neither XML nor JSON: {error}.") from error
     try:
-        return _of_json(path, value)
+        return _json_questions(path, value)
     except (AttributeError, KeyError, TypeError) as error:
         why = f"{type(error).__name__}: {error}"
         raise ProjectError(f"{path} is not structured like settings.json of Argilla ({why}). Correct it.") from error
 
 
-def _of_json(path: Path, value: Any) -> list[LabelConfig]:
+def _json_questions(path: Path, value: Any) -> list[LabelConfig]:
     if isinstance(value, list) and all(isinstance(label, dict) and "text" in label for label in value):
         return [LabelConfig("", {str(label["text"]): str(label["text"]) for label in value})]
     if isinstance(value, dict) and isinstance(value.get("questions"), list):
-        return [_of_argilla(question, str(value.get("guidelines") or "")) for question in value["questions"]]
+        return [_argilla_question(question, str(value.get("guidelines") or "")) for question in value["questions"]]
     raise ProjectError(
         f"{path} is not a known configuration. Use the labeling interface of Label Studio as XML, label_config.json of "
         "doccano, or settings.json of Argilla."
     )
 
 
-def _of_label_studio(view: ElementTree.Element) -> list[LabelConfig]:
+def _label_studio_questions(view: ElementTree.Element) -> list[LabelConfig]:
     header = next((element.get("value", "") for element in view.iter("Header")), "")
     configs = []
     for tag, label in _QUESTIONS.items():
@@ -224,7 +225,7 @@ def _of_label_studio(view: ElementTree.Element) -> list[LabelConfig]:
     return configs
 
 
-def _of_argilla(question: dict[str, Any], guidelines: str) -> LabelConfig:
+def _argilla_question(question: dict[str, Any], guidelines: str) -> LabelConfig:
     settings = question.get("settings") or {}
     options = settings.get("options") or []
     labels = {str(option["value"]): str(option.get("text") or option["value"]) for option in options}

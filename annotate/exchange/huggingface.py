@@ -1,7 +1,7 @@
-"""Folders of data sets as on the Hugging Face Hub: Parquet, Arrow, JSON or CSV files with a card or dataset_info.json.
+"""Data sets as on the Hugging Face Hub: folders of Parquet, Arrow, JSON or CSV files with a card or dataset_info.json.
 
-Questions are the columns of the type ClassLabel, or else a column named label or labels. Nobody is named as the author
-of the labels, so they are predictions by GOLD.
+Columns of the type ClassLabel are questions, or else a column named label or labels. The annotators are unknown, so
+labels are imported as predictions by GOLD.
 """
 
 import json
@@ -22,7 +22,7 @@ CARD, INFOS = "README.md", ("dataset_info.json", "dataset_infos.json", "dataset_
 IDS = ("id", "idx", "guid", "uid")
 LABELS = ("label", "labels")
 FORMATS = ("parquet", "arrow", "jsonl", "csv", "tsv")
-MARK = "\0data set"  # key under which an object has its split, and the names of the labels of each question
+DATASET_KEY = "\0data set"  # the key of an object's split and of the label names of each question
 _SPLIT = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
 _SHARD = "*-of-*.parquet"
 
@@ -36,7 +36,7 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _card(folder: Path) -> dict[str, Any]:
-    """Return the metadata on top of a card, and an empty object if there is none."""
+    """Return the metadata at the top of the data set's card; empty if there are none."""
     path = folder / CARD
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
     if "---" not in lines[1:] or lines[0] != "---":
@@ -49,7 +49,7 @@ def _card(folder: Path) -> dict[str, Any]:
 
 
 def files_of(folder: Path) -> Iterator[tuple[Path, Callable[[Object], Object]]]:
-    """Yield each data file of a data set, with a function that decodes its rows.
+    """Yield (path, decoder) for each data file of a data set. The decoder converts the file's rows.
 
     Raise ProjectError if the data set has several configs, or no data file.
     """
@@ -58,8 +58,8 @@ def files_of(folder: Path) -> Iterator[tuple[Path, Callable[[Object], Object]]]:
     if len(configs) > 1:
         names = ", ".join(str(config.get("config_name")) for config in configs)
         raise ProjectError(f"{folder} has the configs {names}. Name the files of one of them in place of the folder.")
-    stated = dict(_stated(folder, configs[0].get("data_files"))) if configs else {}
-    files = stated or {file: _split_of(file.relative_to(folder)) for file in _found(folder)}
+    listed_files = dict(_config_files(folder, configs[0].get("data_files"))) if configs else {}
+    files = listed_files or {file: _split_of(file.relative_to(folder)) for file in _find_files(folder)}
     if not files:
         raise ProjectError(f"{folder} contains no Parquet, Arrow, JSON or CSV file. Name the files of the data set.")
     card_names = dict(_names_in(card.get("dataset_info")))
@@ -69,8 +69,8 @@ def files_of(folder: Path) -> Iterator[tuple[Path, Callable[[Object], Object]]]:
         yield file, decoder(file, split, {**card_names, **dict(info_names)})
 
 
-def _stated(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a config names, with their splits."""
+def _config_files(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
+    """Yield (path, split) of the files that a config lists."""
     for entry in files if isinstance(files, list) else [files]:
         split, paths = (entry.get("split", ""), entry.get("path")) if isinstance(entry, dict) else ("", entry)
         for pattern in paths if isinstance(paths, list) else [paths]:
@@ -78,8 +78,8 @@ def _stated(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
             yield from ((file, str(split)) for file in matches if file.is_file())
 
 
-def _found(folder: Path) -> list[Path]:
-    """Return the data files in a folder. If they have several formats, only those of one are returned."""
+def _find_files(folder: Path) -> list[Path]:
+    """Return the data files in a folder, all of one format. If there are several formats, the first of FORMATS wins."""
     files: dict[str | None, list[Path]] = {}
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.name not in INFOS and not file.name.startswith(("cache-", ".")):
@@ -93,7 +93,7 @@ def _split_of(path: Path) -> str:
 
 
 def _names_in(info: Any) -> Iterator[tuple[str, list[str]]]:
-    """Yield the columns with labels in a dataset_info, and the names of the labels."""
+    """Yield (column, label names) for each column with labels in a dataset_info."""
     described = info[0] if isinstance(info, list) and info else info
     features = described.get("features") if isinstance(described, dict) else None
     if isinstance(features, list):
@@ -104,7 +104,7 @@ def _names_in(info: Any) -> Iterator[tuple[str, list[str]]]:
 
 
 def _class_names(feature: Any) -> list[str]:
-    """Return the names in a ClassLabel or a sequence of them, as JSON or a card writes it."""
+    """Return the label names of a ClassLabel or a sequence of them, as in JSON or a card; empty for other features."""
     if isinstance(feature, list):
         return _class_names(feature[0]) if feature else []
     if not isinstance(feature, dict):
@@ -119,9 +119,11 @@ def _class_names(feature: Any) -> list[str]:
 
 
 def decoder(path: Path, split: str = "", card_names: Names | None = None) -> Callable[[Object], Object]:
-    """Return a function that names the labels in a row of a file and marks the row as one of a data set.
+    """Return a function that replaces a row's label ids by names, and marks the row as part of a data set.
 
-    card_names: the names of labels by column, if the data set's card lists them; a Parquet file may have its own
+    path: file of the row; a Parquet file can contain label names, which override card_names
+    split: split of the row; "" if unknown
+    card_names: label names by column, from the data set's metadata; None if the file is not in a data set's folder
     """
     names = {**(card_names or {}), **_names_in_parquet(path)}
 
@@ -130,7 +132,11 @@ def decoder(path: Path, split: str = "", card_names: Names | None = None) -> Cal
         columns = columns or {column: [] for column in LABELS if column in row and card_names is not None}
         if not columns:
             return row
-        return row | {column: _named(row[column], columns[column]) for column in columns} | {MARK: (split, columns)}
+        return (
+            row
+            | {column: _label_name(row[column], columns[column]) for column in columns}
+            | {DATASET_KEY: (split, columns)}
+        )
 
     return decode
 
@@ -142,40 +148,40 @@ def _names_in_parquet(path: Path) -> dict[str, list[str]]:
         written = (pq.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
         return dict(_names_in(json.loads(written).get("info")))
     except (OSError, ValueError, pa.ArrowException):
-        return {}  # The reader of its rows reports the damage.
+        return {}  # reading the rows will report the damage
 
 
-def _named(value: Any, names: list[str]) -> Any:
-    """Return the name of a label, or of each label in a list; "" for a missing label, which is stored as -1."""
+def _label_name(value: Any, names: list[str]) -> Any:
+    """Return the name of a label, or of each label in a list. A missing label, stored as -1, has the name ""."""
     if isinstance(value, list):
-        return [_named(label, names) for label in value]
+        return [_label_name(label, names) for label in value]
     if value is None or not names or str(value) in names:
         return "" if value is None else str(value)
     number = int(value) if re.fullmatch(r"-?\d+", str(value)) else -1
     return names[number] if 0 <= number < len(names) else ""
 
 
-def _items(objects: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+def _items(objects: Iterable[Object], not_kept: Counter[str]) -> Iterator[Item]:
     rows = list(objects)
     key = next((name for name in IDS if len({row.get(name) for row in rows}) == len(rows)), "")
     numbers: Counter[str] = Counter()
     for row in rows:
-        split, columns = row.pop(MARK)
+        split, columns = row.pop(DATASET_KEY)
         numbers[split] += 1
         texts = {name: value for name, value in row.items() if name not in (*columns, *IDS, FILE_NAME)}
         number = f"{split}-{numbers[split]}" if split else str(numbers[split])
         item = Item(str(row[key]) if key else number, texts | ({"part": split} if split else {}))
         if len(columns) == 1:
-            item.offered = tuple(next(iter(columns.values())))
+            item.possible_labels = tuple(next(iter(columns.values())))
         for column in columns:
             value = row[column]
             if isinstance(value, list) and any(isinstance(text, list) for text in texts.values()):
-                lost[f"labels of single words in {column!r}"] += 1
+                not_kept[f"labels of single words in {column!r}"] += 1
             elif labels := tuple(filter(None, value if isinstance(value, list) else [value])):
                 item.predictions.append(Answer(GOLD, column, labels))
             else:
-                lost[f"rows without a label in {column!r}"] += 1
+                not_kept[f"rows without a label in {column!r}"] += 1
         yield item
 
 
-HUGGING_FACE = Tool("Hugging Face", lambda first: MARK in first, _items)
+HUGGING_FACE = Tool("Hugging Face", lambda first: DATASET_KEY in first, _items)

@@ -1,4 +1,4 @@
-"""The items of an export, which the module of each tool yields: texts, answers of people, predictions of models."""
+"""The items that a tool's module reads from an export: texts, annotators' answers and models' predictions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,27 +8,27 @@ from annotate.kinds.forms.spans import Span
 from corpora.core import CorpusError
 from corpora.core.values import is_missing
 
-UNKNOWN = "unknown"  # the person whose answers name nobody
-GOLD = "gold"  # the person whose answers are labels, in files that Assay writes for other tools
-SPOILED = "labels such as nan, which programs write for a missing value"  # what is lost with them
+UNKNOWN = "unknown"  # the annotator of answers whose annotator the export doesn't state
+GOLD = "gold"  # the annotator of the gold labels, in files that Assay writes for other tools
+SPOILED = "labels such as nan, which programs write for a missing value"  # a key of the counts of what is not kept
 LANGUAGE_NAMES = ("language", "lang", "locale")
 SENTENCE = 4  # a label with this many words may be a sentence
 
 
 class ProjectError(CorpusError):
-    """Raised if an export cannot be imported. The message states why and what to do. Nothing was imported."""
+    """Raised if an export cannot be imported. The message states why and what to do."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of a person, or a prediction of a model.
+    """An annotator's answer, or a model's prediction.
 
-    by: the person or the model
-    question: name of the question; "" if the tool has only one; None if the answer is empty, so that it names none
-    labels: the chosen labels, or the labelled ranges
-    field: name of the text that the ranges mark; "" if unknown
+    by: the annotator or the model
+    question: name of the question; "" if the tool has only one question; None for an empty answer without a question
+    labels: the chosen labels or the labelled spans
+    field: name of the text that the spans mark; "" if unknown
     is_grade: whether the label is a number on a scale
-    at: time of the answer, as the tool writes it; None if the export does not state it
+    at: time of the answer, as the tool writes it; None if unknown
     """
 
     by: str
@@ -47,27 +47,27 @@ class Answer:
 class Item:
     """An item of an export.
 
-    key: its id in the tool
-    texts: its texts and other data, by name
-    offered: the labels that people could choose, if the export states them
+    key: id of the item in the tool
+    texts: texts and other data, by name
+    possible_labels: the labels that annotators could choose, if the export states them
     """
 
     key: str
     texts: Mapping[str, Any]
     answers: list[Answer] = field(default_factory=list)
     predictions: list[Answer] = field(default_factory=list)
-    offered: tuple[str, ...] = ()
+    possible_labels: tuple[str, ...] = ()
 
 
-def person_of(named: Any) -> str:
-    """Return the name of a person, who is named by a text, a number, or an object with an address, a name or an id."""
+def person_name(named: Any) -> str:
+    """Return a person's name, from a text, a number, or an object with an email address, a name or an id."""
     if isinstance(named, dict):
         named = next((named[key] for key in ("email", "username", "name", "id") if named.get(key)), None)
     return UNKNOWN if is_missing(named) else str(named)
 
 
-def item_in(by_key: dict[str, Item], key: str, texts: Mapping[str, Any]) -> Item:
-    """Return the item with a key. An export may have several rows for it.
+def get_item(by_key: dict[str, Item], key: str, texts: Mapping[str, Any]) -> Item:
+    """Return the item with a key, which is created if it is new. An export may have several rows per item.
 
     Raise ProjectError if an earlier row has different texts.
     """
@@ -78,16 +78,16 @@ def item_in(by_key: dict[str, Item], key: str, texts: Mapping[str, Any]) -> Item
 
 
 Object = dict[str, Any]
-FILE_NAME = "\0file"  # key under which an object has the name of its file, without the suffix
+FILE_NAME = "\0file"  # the key of an object's file name (without the suffix)
 
 
 @dataclass(frozen=True)
 class Tool:
     """An annotation tool whose exports can be read.
 
-    recognizes: returns whether an object, the first of a file, is from this tool's export
-    items: yields the items of an export, and counts in the counter what each cannot keep
-    takes_questions: whether `items` also takes the names of questions that the user stated
+    recognizes: function that returns whether an export is from this tool, from the export's first object
+    items: function that yields the items of an export, from its objects and a counter of what is not kept
+    takes_questions: whether `items` also takes the names of the questions that the user wants to import
     """
 
     name: str
@@ -97,7 +97,7 @@ class Tool:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as text. Lists are joined by line breaks."""
+    """Convert a value to text. The elements of lists and objects are joined by line breaks."""
     if isinstance(value, list):
         return "\n".join(map(as_text, value))
     if isinstance(value, dict):

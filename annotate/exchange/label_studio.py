@@ -1,7 +1,7 @@
-"""Exports of Label Studio: JSON with its tasks (also with the older `completions`), JSON_MIN and CSV.
+"""Exports of Label Studio: JSON with tasks (also with the older `completions`), JSON_MIN and CSV.
 
-In JSON, an annotation has a `result` for each question (`from_name`). JSON_MIN and CSV have one row for each
-annotation, with a column for each question.
+In JSON, the `result` of an annotation contains the answers to each question (`from_name`). JSON_MIN and CSV have one
+row per annotation, with a column for each question.
 """
 
 import json
@@ -20,8 +20,8 @@ from annotate.exchange.items import (
     Object,
     ProjectError,
     Tool,
-    item_in,
-    person_of,
+    get_item,
+    person_name,
 )
 from annotate.kinds.file_sections import MOST_NAME
 from annotate.kinds.forms.spans import Span
@@ -29,11 +29,20 @@ from corpora.core.values import is_missing
 from corpora.sources.recognition import ALSO
 
 # Columns of JSON_MIN and CSV that are neither data nor questions.
-_OF_ROWS = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id", "agreement", "ground_truth")
-# Types of results that are ranges or one of some labels -> the key of their labels.
+_ROW_COLUMNS = (
+    "annotation_id",
+    "annotator",
+    "created_at",
+    "updated_at",
+    "lead_time",
+    "id",
+    "agreement",
+    "ground_truth",
+)
+# Type of results with labels, for spans or whole items -> the key of their labels.
 _KINDS = {"choices": "choices", "labels": "labels", "hypertextlabels": "hypertextlabels", "rating": "rating"}
-_FEW_ROWS = 10  # In fewer rows, no label may be repeated.
-MISPLACED = "marks whose words do not stand at their place"
+_FEW_ROWS = 10  # with fewer rows, labels need not be repeated to be recognized as labels
+MISPLACED = "spans whose text is not at their position"
 _PAIRWISE = {"left": "first", "right": "second", "none": "tie"}
 
 
@@ -44,40 +53,42 @@ def _is_export(first: Object) -> bool:
 
 
 def _is_stored(row: Object) -> bool:
-    """Return whether an object is an annotation with its task, as Label Studio writes it to a storage."""
+    """Return whether an object is an annotation with its task, as Label Studio writes it to a cloud storage."""
     task = row.get("task")
     return isinstance(row.get("result"), list) and isinstance(task, dict) and isinstance(task.get("data"), dict)
 
 
-def _items(objects: Iterable[Object], lost: Counter[str], stated: Collection[str]) -> Iterator[Item]:
+def _items(objects: Iterable[Object], not_kept: Counter[str], requested: Collection[str]) -> Iterator[Item]:
     objects = iter(objects)
     first = next(objects)
-    everything = chain([first], objects)
+    all_objects = chain([first], objects)
     if _is_stored(first):
-        yield from _of_storage(everything, lost)
+        yield from _storage_items(all_objects, not_kept)
         return
     if not isinstance(first.get("data"), dict):
-        yield from _of_rows(list(everything), stated, lost)
+        yield from _row_items(list(all_objects), requested, not_kept)
         return
     keys = set[str]()
-    for number, task in enumerate(everything, 1):
-        key, data = _identified(task, number, keys)
+    for number, task in enumerate(all_objects, 1):
+        key, data = _identify(task, number, keys)
         keys.add(key)
         item = Item(key, data)
         for annotation in task.get("annotations") or task.get("completions") or ():
-            _annotate(item, annotation, lost)
+            _annotate(item, annotation, not_kept)
         for prediction in task.get("predictions") or ():
-            item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), data, lost)
-        lost["drafts"] += len(task.get("drafts") or ())
+            item.predictions += _results(prediction, str(prediction.get("model_version") or "model"), data, not_kept)
+        not_kept["drafts"] += len(task.get("drafts") or ())
         yield item
 
 
-def _identified(task: Object, number: int, taken: Collection[str]) -> tuple[str, Object]:
-    """Return the id of a task, and its data without the id.
+def _identify(task: Object, number: int, taken: Collection[str]) -> tuple[str, Object]:
+    """Return a task's id, and its data without the id.
 
-    The id in the data is preferred. Other files use it too, whereas Label Studio renumbers tasks in each project.
+    The id in the data is preferred, because other files use it too, whereas Label Studio renumbers tasks in each
+    project.
 
-    taken: ids in the data of earlier tasks. A task that repeats one of them is identified by its number.
+    number: number of the task in the export, used as the id if there is no other
+    taken: ids in the data of earlier tasks; a task that repeats one of them gets Label Studio's own id
     """
     data = task["data"]
     key = "" if is_missing(data.get("id")) else str(data["id"])
@@ -86,111 +97,116 @@ def _identified(task: Object, number: int, taken: Collection[str]) -> tuple[str,
     return key, {name: value for name, value in data.items() if name != "id"}
 
 
-def _of_storage(annotations: Iterable[Object], lost: Counter[str]) -> Iterator[Item]:
+def _storage_items(annotations: Iterable[Object], not_kept: Counter[str]) -> Iterator[Item]:
     by_key: dict[str, Item] = {}
     for number, annotation in enumerate(annotations, 1):
-        _annotate(item_in(by_key, *_identified(annotation["task"], number, ())), annotation, lost)
+        _annotate(get_item(by_key, *_identify(annotation["task"], number, ())), annotation, not_kept)
     yield from by_key.values()
 
 
-def _annotate(item: Item, annotation: Object, lost: Counter[str]) -> None:
+def _annotate(item: Item, annotation: Object, not_kept: Counter[str]) -> None:
     if annotation.get("was_cancelled"):
-        lost["skipped answers"] += 1
+        not_kept["skipped answers"] += 1
         return
     by = _person(annotation)
-    lost["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
+    not_kept["marks of answers as ground truth"] += bool(annotation.get("ground_truth")) and by != GOLD
     if not annotation.get("result") and by != GOLD:
         item.answers.append(Answer(by, None, (), at=annotation.get("created_at")))
-    (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, item.texts, lost))
+    (item.predictions if by == GOLD else item.answers).extend(_results(annotation, by, item.texts, not_kept))
 
 
-def _written_by_assay(annotation: Mapping[str, Any], name: str) -> Any:
-    """Return what Assay wrote into a result for want of a field that survives in Label Studio; None if nothing."""
+def _assay_value(annotation: Mapping[str, Any], name: str) -> Any:
+    """Return a value that Assay stored in the results' metadata, because Label Studio has no field to keep it.
+
+    Return None if there is none.
+    """
     metas = ((result.get("meta") or {}).get(name) for result in annotation.get("result") or ())
     return next((values[0] for values in metas if values), None)
 
 
 def _person(annotation: Mapping[str, Any]) -> str:
-    return person_of(_written_by_assay(annotation, "annotator") or annotation.get("completed_by"))
+    return person_name(_assay_value(annotation, "annotator") or annotation.get("completed_by"))
 
 
-def _results(annotation: Mapping[str, Any], by: str, texts: Mapping[str, Any], lost: Counter[str]) -> Iterator[Answer]:
-    """Yield what an annotation or a prediction says about each question. Ranges of one question become one answer."""
+def _results(
+    annotation: Mapping[str, Any], by: str, texts: Mapping[str, Any], not_kept: Counter[str]
+) -> Iterator[Answer]:
+    """Yield the answers of an annotation or a prediction: one per question, with all its labels or spans."""
     labels: dict[tuple[str, str], list[Any]] = {}
-    graded: set[str] = set()
+    grade_questions: set[str] = set()
     for result in annotation.get("result") or ():
         kind, value = str(result.get("type", "")).lower(), result.get("value") or {}
         place = (str(result.get("from_name") or ""), str(result.get("to_name") or ""))
         if kind in _KINDS and "start" in value and not str(value["start"]).isdecimal():
-            lost["marks in HTML, which count the characters of the page"] += 1
+            not_kept["marks in HTML, which count the characters of the page"] += 1
         elif kind in _KINDS and "start" in value:
             marks = [Span(*range_, name) for range_ in _ranges(value, texts) for name in value.get(_KINDS[kind]) or ()]
-            lost[MISPLACED] += not marks
+            not_kept[MISPLACED] += not marks
             labels.setdefault(place, []).extend(marks)
         elif kind in _KINDS:
             chosen = value.get(_KINDS[kind])
             chosen = chosen if isinstance(chosen, list) else [] if chosen is None else [chosen]
-            graded |= {place[0]} if kind == "rating" else set()
-            lost["answers without a result"] += not chosen
+            grade_questions |= {place[0]} if kind == "rating" else set()
+            not_kept["answers without a result"] += not chosen
             labels.setdefault(place, []).extend(map(str, chosen))
         elif kind == "pairwise":
             labels.setdefault(place, []).append(_PAIRWISE.get(str(value.get("selected")), str(value.get("selected"))))
         else:
-            lost[f"answers of the type {kind or 'unknown'}"] += 1
-    at = _written_by_assay(annotation, "answered_at") or annotation.get("created_at")
+            not_kept[f"answers of the type {kind or 'unknown'}"] += 1
+    at = _assay_value(annotation, "answered_at") or annotation.get("created_at")
     for (question, _), chosen in labels.items():
-        yield Answer(by, question, tuple(chosen), is_grade=question in graded, at=at)
+        yield Answer(by, question, tuple(chosen), is_grade=question in grade_questions, at=at)
 
 
 def _ranges(mark: Mapping[str, Any], texts: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return the range of characters of a mark, or nothing if it contains other words than the mark says.
+    """Return the range of a mark's text, in code points; empty if that range contains a different text.
 
-    Label Studio counts as JavaScript does, where an emoji has the length 2.
+    Label Studio's offsets usually count UTF-16 code units, as in JavaScript, where an emoji has the length 2.
     """
-    start, end, words = int(mark["start"]), int(mark["end"]), _plain(mark.get("text"))
+    start, end, words = int(mark["start"]), int(mark["end"]), _without_spaces(mark.get("text"))
     if not words:
         return [(start, end)]
     for text in (text for text in texts.values() if isinstance(text, str)):
-        if _plain(text[start:end]) == words:
+        if _without_spaces(text[start:end]) == words:
             return [(start, end)]
         units = text.encode("utf-16-le", "surrogatepass")
         before, inside = (units[2 * a : 2 * b].decode("utf-16-le", "replace") for a, b in ((0, start), (start, end)))
-        if _plain(inside) == words:
+        if _without_spaces(inside) == words:
             return [(len(before), len(before) + len(inside))]
     return []
 
 
-def _plain(text: Any) -> str:
-    """Return a text without white space, which Label Studio writes in several ways."""
+def _without_spaces(text: Any) -> str:
+    """Return a text without white space, which Label Studio does not write consistently."""
     return "".join(text.replace("\\n", "").split()) if isinstance(text, str) else ""
 
 
-def _of_rows(rows: Sequence[Object], stated: Collection[str], lost: Counter[str]) -> Iterator[Item]:
-    """Yield the items of JSON_MIN or CSV, which have one row for each annotation.
+def _row_items(rows: Sequence[Object], requested: Collection[str], not_kept: Counter[str]) -> Iterator[Item]:
+    """Yield the items of JSON_MIN or CSV, which have one row per annotation.
 
-    stated: the names of questions that the user stated
+    requested: the names of the questions that the user wants to import
     """
-    columns = dict.fromkeys(name for row in rows for name in row if name not in _OF_ROWS and name != FILE_NAME)
-    questions = _questions(rows, list(columns), stated)
+    columns = dict.fromkeys(name for row in rows for name in row if name not in _ROW_COLUMNS and name != FILE_NAME)
+    questions = _questions(rows, list(columns), requested)
     by_key: dict[str, Item] = {}
     for number, row in enumerate(rows, 1):
         values = {name: _cell(row.get(name)) for name in columns}
         key = str(row.get("id") or number)
         texts = {name: value for name, value in values.items() if name not in questions}
-        item, by = item_in(by_key, key, texts), person_of(_cell(row.get("annotator")))
-        answers = [(name, _labels(values.get(name), texts, lost)) for name in questions]
+        item, by = get_item(by_key, key, texts), person_name(_cell(row.get("annotator")))
+        answers = [(name, _labels(values.get(name), texts, not_kept)) for name in questions]
         item.answers += [Answer(by, name, labels, at=row.get("created_at")) for name, labels in answers if labels]
     yield from by_key.values()
 
 
-def _questions(rows: Sequence[Object], columns: Sequence[str], stated: Collection[str]) -> list[str]:
+def _questions(rows: Sequence[Object], columns: Sequence[str], requested: Collection[str]) -> list[str]:
     """Return the columns that contain answers.
 
     In JSON_MIN, they are between `id` and `annotator`. In CSV, and if the data begin with an `id`, the order of the
-    columns means nothing. There, a question is a column with answers in JSON, with different values in rows of the same
-    item, or the only column that could contain labels.
+    columns has no meaning. In that case, a question is a column with answers in JSON, a column with different values
+    for the same item, or the only column that could contain labels.
 
-    Raise ProjectError if the user stated no question and several columns or none could contain the answers.
+    Raise ProjectError if the user requested no question, and no column or several columns could contain the answers.
     """
     ordered = list(map(list, rows))
     if all("id" in names[1:] and "annotator" in names for names in ordered):
@@ -203,7 +219,7 @@ def _questions(rows: Sequence[Object], columns: Sequence[str], stated: Collectio
     questions = [
         name
         for name in columns
-        if name in stated
+        if name in requested
         or any(_is_structured(_cell(row.get(name))) for row in rows)
         or any(len({str(row.get(name)) for row in same}) > 1 for same in by_key.values())
     ]
@@ -226,7 +242,7 @@ def _is_structured(value: Any) -> bool:
 
 
 def _could_be_labels(values: Sequence[Any]) -> bool:
-    """Return whether values are as short as labels and, in a longer export, some of them repeated."""
+    """Return whether values are as short as labels and, unless there are few rows, some values are repeated."""
     texts = {str(value) for value in values if value not in (None, "")}
     is_short = all(len(text) <= MOST_NAME and len(text.split()) < SENTENCE for text in texts)
     return bool(texts) and is_short and (len(values) < _FEW_ROWS or 2 * len(texts) <= len(values))
@@ -241,22 +257,22 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _labels(value: Any, texts: Mapping[str, Any], lost: Counter[str]) -> tuple[Any, ...]:
-    """Return the labels in a cell of an answer."""
+def _labels(value: Any, texts: Mapping[str, Any], not_kept: Counter[str]) -> tuple[Any, ...]:
+    """Return the labels in an answer's cell."""
     if isinstance(value, dict) and isinstance(value.get("choices"), list):
         return tuple(map(str, value["choices"]))
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "start" in mark for mark in value):
         placed = [(range_, mark["labels"]) for mark in value for range_ in _ranges(mark, texts)]
-        lost[MISPLACED] += len(value) - len(placed)
+        not_kept[MISPLACED] += len(value) - len(placed)
         return tuple(Span(*range_, name) for range_, names in placed for name in names)
     if isinstance(value, list) and value and all(isinstance(mark, dict) and "rating" in mark for mark in value):
         return tuple(str(mark["rating"]) for mark in value)
     if value in (None, "", []):
         return ()
-    # People choose None or N/A. The other words are what other programs write where nobody has answered.
-    is_lost = is_missing(value) and str(value).strip().casefold() not in ("none", "n/a", "na")
-    lost["answers that say nothing, such as nan"] += is_lost
-    return () if is_lost else (str(value),)
+    # None and N/A may be chosen labels. Programs write the other words if there is no answer.
+    is_empty = is_missing(value) and str(value).strip().casefold() not in ("none", "n/a", "na")
+    not_kept["empty answers, such as nan"] += is_empty
+    return () if is_empty else (str(value),)
 
 
 LABEL_STUDIO = Tool("Label Studio", _is_export, _items, takes_questions=True)

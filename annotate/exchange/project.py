@@ -1,7 +1,7 @@
-"""An annotation project of another tool, ready to be written as Assay's files.
+"""The conversion of another tool's annotation project to the contents of Assay's files.
 
-The module of a tool turns each object of an export into an Item (`items.py`), and `project_of` chooses the question to
-import and the form of its answers. What cannot be kept is counted in Project.lost, one sentence for each kind of loss.
+A tool's module converts the objects of an export to items (`items.py`). `project_of` chooses the question to import and
+the form of its answers, and counts what cannot be kept in Project.not_kept.
 """
 
 import re
@@ -21,7 +21,7 @@ from corpora.core.records import FIELD_NAME, RecordError, checked, read_time
 from corpora.core.values import tidy, word_count
 from corpora.sources.recognition import ALSO
 
-MILLISECONDS = 10**11  # Larger numbers would be seconds after the year 5000.
+MILLISECONDS = 10**11  # Larger timestamps are in milliseconds. In seconds, they would be after the year 5000.
 LONGEST_CODE = 64
 LONGEST_FIELD = 30
 
@@ -30,11 +30,11 @@ LONGEST_FIELD = 30
 class LabelConfig:
     """The configuration of a question.
 
-    question: its name; "" if the tool has only one
-    labels: mapping from each label, as used in answers, to its name
-    title: the question in words; "" if the tool has none
-    is_multiple: whether an answer may have several labels
-    guidelines: in Markdown
+    question: name of the question; "" if the tool has only one
+    labels: label, as used in answers -> display name
+    title: the question as a sentence; "" if the tool has none
+    is_multiple: whether an answer can have several labels
+    guidelines: guidelines (Markdown)
     """
 
     question: str
@@ -46,19 +46,21 @@ class LabelConfig:
 
 @dataclass
 class Project:
-    """A project that is ready to be written as Assay's files.
+    """A project with the contents of Assay's files.
 
+    tool: name of the tool
+    question: name of the question in the tool
     form: slug of the answer form: choice, grades, labels or spans
     fields: field of the records -> name in the export
-    shown: the fields that people see
-    title: the question in words; "" if it is unknown
-    guidelines: in Markdown; "" if there are none
+    shown: the fields that annotators see
+    title: the question as a sentence; "" if unknown
+    guidelines: guidelines (Markdown); "" if there are none
     marked: the field that spans mark; "" for other forms
-    answers: code of each answer -> its name in the export
+    answers: code of each answer -> name in the export
     records: the records, with id, language and fields
     judgments: (id, worker, label, time of the answer in ISO 8601 or "")
     predictions: model -> id -> label
-    lost: what was not kept, by sentence
+    not_kept: number of things that were not kept, by description
     """
 
     tool: str
@@ -73,11 +75,11 @@ class Project:
     records: list[dict[str, str]] = field(default_factory=list)
     judgments: list[tuple[str, str, str, str]] = field(default_factory=list)
     predictions: dict[str, dict[str, str]] = field(default_factory=dict)
-    lost: Counter[str] = field(default_factory=Counter)
+    not_kept: Counter[str] = field(default_factory=Counter)
 
     @property
     def redundancy(self) -> int:
-        """The largest number of people who answered the same item."""
+        """The largest number of answers to the same item."""
         return max(Counter(key for key, *_ in self.judgments).values(), default=1)
 
 
@@ -87,72 +89,74 @@ def project_of(
     """Return the project in an export.
 
     question: name of the question to import; "" if there is only one
-    configs: the configuration of the project's questions, if it is known
-    language: code of the language of items that do not state it
+    language: language code for items that do not state their language
+    configs: configurations of the project's questions, if known
 
     Raise ProjectError if the question or the language must be stated, or if the export contains no texts.
     """
-    lost: Counter[str] = Counter()
-    items = _items(tool, objects, lost, [question] if question else [config.question for config in configs])
+    not_kept: Counter[str] = Counter()
+    items = _items(tool, objects, not_kept, [question] if question else [config.question for config in configs])
     if not items:
         raise ProjectError(f"The export from {tool.name} contains no items.")
-    question = _question(items, question, lost)
+    question = _choose_question(items, question, not_kept)
     empty = [(item, answer) for item in items for answer in item.answers if answer.question is None]
     answers = [(item, answer) for item in items for answer in item.answers if answer.question == question]
     predicted = [(item, answer) for item in items for answer in item.predictions if answer.question == question]
     config = next((config for config in configs if config.question in ("", question)), LabelConfig(question, {}))
-    form = _form([*answers, *predicted], is_multiple=config.is_multiple)
-    if form == "spans":  # The person has found nothing to mark.
+    form = _detect_form([*answers, *predicted], is_multiple=config.is_multiple)
+    if form == "spans":  # an empty answer means that there is nothing to mark
         answers += empty
     else:
-        lost["answers without a result"] += len(empty)
+        not_kept["answers without a result"] += len(empty)
     _check_labels(form, answers)
-    project = Project(tool.name, question, form, _fields(items), [], config.title, config.guidelines, lost=lost)
-    _leave_gaps_out(project, items)
-    project.shown = _shown(items, project.fields)
+    project = Project(
+        tool.name, question, form, _map_fields(items), [], config.title, config.guidelines, not_kept=not_kept
+    )
+    _drop_incomplete_fields(project, items)
+    project.shown = _shown_fields(items, project.fields)
     if not project.shown:
         raise ProjectError(
             f"The export from {tool.name} contains no texts. Assay labels texts, not images or sound. If the texts are "
             "in another file of the project, add this file."
         )
     if form == "spans":
-        project.marked = _marked(project, [*answers, *predicted])
+        project.marked = _marked_field(project, [*answers, *predicted])
     _read_records(project, items, language)
-    names = dict.fromkeys(label for item in items for label in item.offered) if form != "spans" else {}
+    names = dict.fromkeys(label for item in items for label in item.possible_labels) if form != "spans" else {}
     _read_labels(project, answers, predicted, {name: name for name in names} | config.labels)
     return project
 
 
-def _items(tool: Tool, objects: Iterable[Object], lost: Counter[str], questions: Sequence[str]) -> list[Item]:
+def _items(tool: Tool, objects: Iterable[Object], not_kept: Counter[str], questions: Sequence[str]) -> list[Item]:
     """Read the items of an export.
 
-    questions: the names of questions that the user stated
+    questions: the names of the questions that the user wants to import
 
     Raise ProjectError if an object does not have the structure of the tool's exports.
     """
-    read = 0
+    number = 0
 
-    def counted() -> Iterator[Object]:
-        nonlocal read
-        for read, record in enumerate(objects, 1):  # noqa: B007 - the number is for the message
+    def numbered_objects() -> Iterator[Object]:
+        nonlocal number
+        for number, record in enumerate(objects, 1):  # noqa: B007 - the error message needs the number
             yield record
 
     try:
-        items = list(tool.items(counted(), lost, *([questions] if tool.takes_questions else [])))
+        items = list(tool.items(numbered_objects(), not_kept, *([questions] if tool.takes_questions else [])))
         for item in items:
-            _check(item)
-        if twice := [key for key, number in Counter(item.key for item in items).items() if number > 1]:
-            raise ProjectError(f"Several items of the export have the id {twice[0]}. Give each its own.")
+            _check_item(item)
+        if duplicates := [key for key, count in Counter(item.key for item in items).items() if count > 1]:
+            raise ProjectError(f"Several items of the export have the id {duplicates[0]}. Give each its own.")
     except (ArithmeticError, AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise ProjectError(
-            f"Object {read:,} of the export is not structured like an export of {tool.name} "
+            f"Object {number:,} of the export is not structured like an export of {tool.name} "
             f"({type(error).__name__}: {error}). Correct or remove it."
         ) from error
     return items
 
 
-def _check(item: Item) -> None:
-    """Raise TypeError or ProjectError if the values of an item have the wrong type or no meaning."""
+def _check_item(item: Item) -> None:
+    """Raise TypeError or ProjectError if an item has values of the wrong type or impossible spans."""
     if not isinstance(item.texts, Mapping):
         raise TypeError(f"the data of item {item.key} is not an object")
     for answer in [*item.answers, *item.predictions]:
@@ -161,10 +165,10 @@ def _check(item: Item) -> None:
                 raise ProjectError(f"Item {item.key} has a span from {label.start} to {label.end}. Correct it.")
             if not isinstance(label.label if isinstance(label, Span) else label, str):
                 raise TypeError(f"a label of item {item.key} is not text")
-            checked("label", _named(label))
+            checked("label", _label_name(label))
 
 
-def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
+def _choose_question(items: Sequence[Item], wanted: str, not_kept: Counter[str]) -> str:
     answers = (answer for item in items for answer in [*item.answers, *item.predictions])
     questions = dict.fromkeys(answer.question for answer in answers if answer.question is not None)
     names = ", ".join(questions) or "none"
@@ -177,13 +181,13 @@ def _question(items: Sequence[Item], wanted: str, lost: Counter[str]) -> str:
         )
     chosen = wanted or next(iter(questions), "")
     for other in questions.keys() - {chosen}:
-        lost[f"answers to the question {other!r}"] += sum(
+        not_kept[f"answers to the question {other!r}"] += sum(
             answer.question == other for item in items for answer in item.answers
         )
     return chosen
 
 
-def _form(answers: Sequence[tuple[Item, Answer]], *, is_multiple: bool) -> str:
+def _detect_form(answers: Sequence[tuple[Item, Answer]], *, is_multiple: bool) -> str:
     if any(answer.has_spans for _, answer in answers):
         return "spans"
     if answers and all(answer.is_grade for _, answer in answers):
@@ -192,7 +196,7 @@ def _form(answers: Sequence[tuple[Item, Answer]], *, is_multiple: bool) -> str:
 
 
 def _check_labels(form: str, answers: Sequence[tuple[Item, Answer]]) -> None:
-    """Raise ProjectError if the labels seem to be free texts: sentences that all differ."""
+    """Raise ProjectError if the labels seem to be free texts, because they are sentences that all differ."""
     labels = [str(label) for _, answer in answers for label in answer.labels] if form == "choice" else []
     if len(labels) > 2 and len(set(labels)) == len(labels) and all(len(label.split()) >= SENTENCE for label in labels):
         raise ProjectError(
@@ -201,8 +205,8 @@ def _check_labels(form: str, answers: Sequence[tuple[Item, Answer]]) -> None:
         )
 
 
-def _fields(items: Iterable[Item]) -> dict[str, str]:
-    """Return a mapping from a valid field name to each name in the export."""
+def _map_fields(items: Iterable[Item]) -> dict[str, str]:
+    """Return a valid field name for each name in the export, as a mapping from field to name in the export."""
     fields: dict[str, str] = {}
     for name in dict.fromkeys(name for item in items for name in item.texts):
         if name.casefold() not in LANGUAGE_NAMES:
@@ -221,10 +225,10 @@ def _field_name(name: str, taken: Mapping[str, str]) -> str:
     return numbered
 
 
-def _leave_gaps_out(project: Project, items: Sequence[Item]) -> None:
-    """Remove the fields that are empty in some items, because every record of a corpus has all of its fields.
+def _drop_incomplete_fields(project: Project, items: Sequence[Item]) -> None:
+    """Remove fields that are empty in some items, because every record of a corpus has all fields.
 
-    If no field is complete, keep the one with the fewest gaps. Its items without a text will be rejected.
+    If no field is complete, keep those with the fewest gaps. Items without a text are then left out.
     """
     gaps = {
         field: sum(not as_text(item.texts.get(name)).strip() for item in items)
@@ -233,13 +237,14 @@ def _leave_gaps_out(project: Project, items: Sequence[Item]) -> None:
     most = min(gaps.values(), default=0)
     for incomplete in [name for name, number in gaps.items() if number > most]:
         written = project.fields.pop(incomplete)
-        project.lost[f"values of {written!r}, which some items lack"] += len(items) - gaps[incomplete]
+        project.not_kept[f"values of {written!r}, which some items lack"] += len(items) - gaps[incomplete]
 
 
-def _shown(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
-    """Return the fields that people should see: those in which some value is a text of several words.
+def _shown_fields(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
+    """Return the fields to show to annotators: those in which some value is a text of several words.
 
-    If there is none, they are lists with several words, such as the turns of a chat, or fields that are named as texts.
+    If there are none, return fields with lists of several words, such as the turns of a chat, or else fields with the
+    usual names of texts.
     """
     texts, lists = [], []
     for name, written in fields.items():
@@ -249,7 +254,7 @@ def _shown(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
     return texts or lists or [name for name, written in fields.items() if written in ("text", *ALSO["text"])]
 
 
-def _marked(project: Project, answers: Iterable[tuple[Item, Answer]]) -> str:
+def _marked_field(project: Project, answers: Iterable[tuple[Item, Answer]]) -> str:
     name = next((answer.field for _, answer in answers if answer.field), "")
     return next((field for field, written in project.fields.items() if written == name), project.shown[0])
 
@@ -257,7 +262,7 @@ def _marked(project: Project, answers: Iterable[tuple[Item, Answer]]) -> str:
 def _read_records(project: Project, items: Sequence[Item], language: str) -> None:
     for item in list(items):
         if not any(as_text(item.texts.get(project.fields[field])).strip() for field in project.shown):
-            project.lost["items without a text"] += 1
+            project.not_kept["items without a text"] += 1
             continue
         stated = {name.casefold(): value for name, value in item.texts.items()}
         written = next((stated[name] for name in LANGUAGE_NAMES if stated.get(name)), language)
@@ -274,19 +279,23 @@ def _read_labels(
     project: Project,
     answers: Sequence[tuple[Item, Answer]],
     predicted: Sequence[tuple[Item, Answer]],
-    offered: Mapping[str, str],
+    possible_labels: Mapping[str, str],
 ) -> None:
-    """Read the labels, the judgments and the predictions of a project.
+    """Set the answers, judgments and predictions of a project.
 
-    offered: known labels in order, each with its name; further labels of answers follow
+    possible_labels: known labels in order -> display name; other labels that occur in answers follow them
     """
-    offered = {_named(label): name for label, name in offered.items()}
+    possible_labels = {_label_name(label): name for label, name in possible_labels.items()}
     codes: dict[str, str] = {}
-    for name in [*offered, *(_named(label) for _, answer in [*answers, *predicted] for label in answer.labels)]:
+    for name in [
+        *possible_labels,
+        *(_label_name(label) for _, answer in [*answers, *predicted] for label in answer.labels),
+    ]:
         if name not in codes:
             codes[name] = _code(name, codes.values())
-    further = sorted(codes.keys() - offered.keys(), key=_in_order, reverse=project.form == "grades")
-    project.answers = {codes[name]: _named(offered.get(name, name)) for name in [*offered, *further]}
+    other_labels = sorted(codes.keys() - possible_labels.keys(), key=_sort_key, reverse=project.form == "grades")
+    names = [*possible_labels, *other_labels]
+    project.answers = {codes[name]: _label_name(possible_labels.get(name, name)) for name in names}
     if long := next((name for name in project.answers.values() if len(name) > MOST_NAME), ""):
         raise ProjectError(
             f"The label {long[:40]!r}… has {len(long):,} characters. The limit is {MOST_NAME}. Import free texts "
@@ -294,32 +303,36 @@ def _read_labels(
         )
     if len(codes) < 2 and project.form in ("choice", "grades"):
         problem = f"The export has only the label {next(iter(codes))!r}" if codes else "Nobody has answered"
-        lost = f" {in_words(project.lost)}" if any(project.lost.values()) else ""
+        losses = f" {describe_losses(project.not_kept)}" if any(project.not_kept.values()) else ""
         raise ProjectError(
             f"{problem}, but a question needs two labels. Add the project's labels with --config FILE: the labeling "
-            f"interface of Label Studio as XML, label_config.json of doccano, or settings.json of Argilla.{lost}"
+            f"interface of Label Studio as XML, label_config.json of doccano, or settings.json of Argilla.{losses}"
         )
     keys, done = {record["id"] for record in project.records}, set[tuple[str, str]]()
     for item, answer in answers:
         if (item.key, answer.by) in done:
-            project.lost["further answers of a person to the same item"] += 1
+            project.not_kept["further answers of a person to the same item"] += 1
         elif label := _label(project, answer, codes):
             done.add((item.key, answer.by))
             if item.key in keys:
-                project.judgments.append((item.key, answer.by, label, _time(answer.at, project.lost)))
+                project.judgments.append((item.key, answer.by, label, _time(answer.at, project.not_kept)))
         else:
-            project.lost["answers without a label"] += 1
+            project.not_kept["answers without a label"] += 1
     for item, answer in predicted:
         if (label := _label(project, answer, codes)) and item.key in keys:
             project.predictions.setdefault(answer.by, {})[item.key] = label
     for model, labels in list(project.predictions.items()):
         if project.form == "spans" or len(labels) < len(project.records):
-            reason = "of spans" if project.form == "spans" else f"without a label for {_without(project, labels)}"
-            project.lost[f"predictions of {model} {reason}"] += len(project.predictions.pop(model))
+            is_spans = project.form == "spans"
+            reason = "of spans" if is_spans else f"without a label for {_unlabelled_items(project, labels)}"
+            project.not_kept[f"predictions of {model} {reason}"] += len(project.predictions.pop(model))
 
 
-def _time(written: Any, lost: Counter[str]) -> str:
-    """Return the time of an answer in ISO 8601; "" if it is missing or not a past time, which is counted."""
+def _time(written: Any, not_kept: Counter[str]) -> str:
+    """Return the time of an answer in ISO 8601; "" if it is missing, invalid or in the future.
+
+    Invalid and future times are counted in `not_kept`.
+    """
     is_in_milliseconds = isinstance(written, int | float) and written > MILLISECONDS
     try:
         moment = read_time(written / 1000 if is_in_milliseconds else written)
@@ -327,21 +340,21 @@ def _time(written: Any, lost: Counter[str]) -> str:
         moment = None
     if moment and moment < datetime.now(UTC):
         return moment.isoformat()
-    lost["times of answers that are invalid or in the future"] += written not in (None, "")
+    not_kept["times of answers that are invalid or in the future"] += written not in (None, "")
     return ""
 
 
-def _without(project: Project, labels: Mapping[str, str]) -> str:
+def _unlabelled_items(project: Project, labels: Mapping[str, str]) -> str:
     missing = [record["id"] for record in project.records if record["id"] not in labels]
     return listed(missing, len(missing), "item")
 
 
-def _in_order(name: str) -> tuple[int, int, str]:
+def _sort_key(name: str) -> tuple[int, int, str]:
     return (0, int(name), name) if name.lstrip("-").isdecimal() else (1, 0, name)
 
 
 def _code(name: str, taken: Iterable[str]) -> str:
-    """Return a code without spaces for a label."""
+    """Return a unique code without spaces for a label."""
     code = "-".join(name.split())[: LONGEST_CODE - 3] or "empty"
     number, numbered, used = 1, code, set(taken)
     while numbered in used:
@@ -351,17 +364,19 @@ def _code(name: str, taken: Iterable[str]) -> str:
 
 
 def _label(project: Project, answer: Answer, codes: Mapping[str, str]) -> str:
-    """Return the label of an answer in the form of a file of judgments; "" if it is empty."""
+    """Return the label of an answer, as in a file of judgments; "" if the answer is empty."""
     if project.form == "spans":
-        return text_of(span._replace(label=codes[_named(span)]) for span in answer.labels if isinstance(span, Span))
-    return " ".join(sorted({codes[_named(label)] for label in answer.labels if isinstance(label, str)}))
+        return text_of(
+            span._replace(label=codes[_label_name(span)]) for span in answer.labels if isinstance(span, Span)
+        )
+    return " ".join(sorted({codes[_label_name(label)] for label in answer.labels if isinstance(label, str)}))
 
 
-def _named(label: str | Span) -> str:
-    """Return the name of a label in NFC, in one line and without surplus spaces."""
+def _label_name(label: str | Span) -> str:
+    """Return a label's name in NFC, on one line and without surplus spaces."""
     return " ".join(tidy(label.label if isinstance(label, Span) else label).split())
 
 
-def in_words(lost: Mapping[str, int]) -> str:
-    """Return a sentence about what was not kept."""
-    return f"Not kept: {'; '.join(f'{what} ({count:,})' for what, count in lost.items() if count)}."
+def describe_losses(not_kept: Mapping[str, int]) -> str:
+    """Return a sentence that lists what was not kept."""
+    return f"Not kept: {'; '.join(f'{what} ({count:,})' for what, count in not_kept.items() if count)}."

@@ -1,6 +1,6 @@
-"""Gold sets as files of other tools, with the label of each item and the answers of each person.
+"""Writers of gold sets as files of other tools, with each item's label and its annotators' answers.
 
-`import` reads the answers in files of annotation tools again. The label of an item is an answer by GOLD there.
+`import` can read the files for annotation tools again. In these files, an item's label is an answer by GOLD.
 """
 
 import json
@@ -28,10 +28,10 @@ class GoldSet:
 
     title: the question
     several: whether an answer is a set of labels
-    fields: the fields that people see; for posts, only `text`
+    fields: the fields that annotators see; for posts, only `text`
     marked: the field that spans mark; "" if answers are not spans
-    answers: code of each answer -> its English name
-    rows: returns the rows of the set, with id, language, label, judgments and the fields
+    answers: code of each answer -> English name
+    rows: function that returns the set's rows, with id, language, label, judgments and the fields
     """
 
     title: str
@@ -42,19 +42,19 @@ class GoldSet:
     rows: Callable[[], Iterable[Object]]
 
     def text_of(self, row: Object) -> str:
-        """Return the text that spans mark, or all texts of a row."""
+        """Return the row's text that spans mark, or all its texts if answers are not spans."""
         return str(row[self.marked]) if self.marked else "\n\n".join(str(row[name]) for name in self.fields)
 
     def labels(self, text: str) -> list[Any]:
-        """Return the labels in the canonical text of an answer. They are spans if people mark them."""
+        """Return the labels, or the spans, in the canonical text of an answer."""
         if self.marked:
             return list(spans_in(text))
         return [label for label in text.split() if label != NOTHING] if self.several else [text]
 
     def answers_of(self, row: Object, *, gold: bool) -> Iterator[tuple[str, str, str]]:
-        """Yield (person, answer, time in ISO 8601) for each answer of a row that counts.
+        """Yield (annotator, answer, time in ISO 8601) for each valid answer of a row.
 
-        gold: whether to begin with the label, whose person is GOLD and whose time is ""
+        gold: whether to yield the row's label first, as an answer by GOLD with the time ""
         """
         if gold and row.get("label"):
             yield GOLD, row["label"], ""
@@ -88,7 +88,7 @@ def write_label_studio(folder: Path, gold: GoldSet) -> dict[str, str]:
 def _task(row: Object, gold: GoldSet) -> Object:
     annotations = []
     for person, answer, at in gold.answers_of(row, gold=True):
-        # The tool refuses people without an account and sets its own times, so the result's metadata contain both.
+        # Label Studio rejects annotators without an account and overwrites times, so store both in the metadata.
         meta = {"annotator": [person], **({"answered_at": [at]} if at else {})}
         where = {"from_name": "answer", "to_name": gold.marked or gold.fields[0], "meta": meta}
         labels = gold.labels(answer)
@@ -120,7 +120,7 @@ def _interface(gold: GoldSet) -> str:
 
 
 def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
-    """Write the gold labels, and a file with the answers of each person."""
+    """Write the gold labels, and a file of answers for each annotator."""
     people = dict.fromkeys(person for row in gold.rows() for person, *_ in gold.answers_of(row, gold=False))
     for by in (GOLD, *people):
         answers = (
@@ -130,18 +130,18 @@ def write_doccano(folder: Path, gold: GoldSet) -> dict[str, str]:
     labels = [{"text": code, "suffix_key": None, "background_color": "#7F96FF"} for code in gold.answers]
     _write_json(folder / "label_config.json", labels)
     files = {"gold.jsonl": "the labels of the set", "label_config.json": "the labels of the project"}
-    return files | {f"{person}.jsonl": "the answers of one person" for person in people}
+    return files | {f"{person}.jsonl": "the answers of one annotator" for person in people}
 
 
 def _line(row: Object, answer: str, person: str, at: str, gold: GoldSet) -> Object:
     labels = [list(label) if gold.marked else label for label in gold.labels(answer)]
-    others = {name: row[name] for name in gold.fields if gold.marked and name != gold.marked}
+    other_fields = {name: row[name] for name in gold.fields if gold.marked and name != gold.marked}
     return {
         "id": row["id"],
         "text": gold.text_of(row),
         "label": labels,
         "language": row["language"],
-        **others,
+        **other_fields,
         BY: person,
         **({AT: at} if at else {}),
     }
@@ -151,7 +151,7 @@ def _line(row: Object, answer: str, person: str, at: str, gold: GoldSet) -> Obje
 
 
 def write_prodigy(folder: Path, gold: GoldSet) -> dict[str, str]:
-    """Write a line for each label and for each answer of a person, as `prodigy db-in` reads them."""
+    """Write a line for each label and each answer, as `prodigy db-in` reads them."""
     write_lines(folder / "annotations.jsonl", _annotations(gold))
     return {"annotations.jsonl": "the labels and answers, for `prodigy db-in`"}
 
@@ -190,7 +190,7 @@ def write_argilla(folder: Path, gold: GoldSet) -> dict[str, str]:
 
 
 def _record(row: Object, gold: GoldSet) -> Object:
-    # Persons are accounts there, which have a UUID.
+    # In Argilla, annotators are accounts with a UUID.
     responses = [
         {"user_id": person if person == GOLD else str(uuid5(NAMESPACE_URL, person)), "value": _value(answer, gold)}
         for person, answer, _ in gold.answers_of(row, gold=False)
@@ -240,7 +240,7 @@ def _settings(gold: GoldSet) -> Object:
 
 
 def write_csv(folder: Path, gold: GoldSet) -> dict[str, str]:
-    """Write a table of the items, and one of the answers, which import_judgments reads."""
+    """Write a table of items, and a table of answers for import_judgments."""
     columns = ("id", "language", *gold.fields, "label")
     write_table(folder / "items.csv", columns, lambda: ([row[name] for name in columns] for row in gold.rows()))
     write_table(
@@ -248,7 +248,7 @@ def write_csv(folder: Path, gold: GoldSet) -> dict[str, str]:
         ("task", "worker", "label", "answered_at"),
         lambda: ((row["id"], *answer) for row in gold.rows() for answer in gold.answers_of(row, gold=False)),
     )
-    return {"items.csv": "the items with their labels", "answers.csv": "the answers of each person"}
+    return {"items.csv": "the items with their labels", "answers.csv": "the answers of each annotator"}
 
 
 WRITERS: Mapping[str, Callable[[Path, GoldSet], dict[str, str]]] = {

@@ -120,12 +120,12 @@ UNKNOWN = {("1", "unknown", "good"), ("2", "unknown", "bad")}
         ),
         pytest.param(
             minimal("None", "good", "nan"), {("1", "1", "None"), ("2", "1", "good")},
-            "answers that say nothing, such as nan (1)", id="a choice named None",
+            "empty answers, such as nan (1)", id="a choice named None",
         ),
         pytest.param(
             [marked(mark(3, 6, "Bob", "PER"), mark(11, 14, "Ann", "PER"), mark(3, 6, "Eve", "PER"))],
             {("1", "1", "2:5:PER 10:13:PER"), ("1", "2", "none")},
-            "marks whose words do not stand at their place (1)", id="an emoji and other words",
+            "spans whose text is not at their position (1)", id="an emoji and other words",
         ),
     ],
 )  # fmt: skip

@@ -6,7 +6,7 @@ import datasets
 import pytest
 from django.conf import settings
 
-from annotate.exchange.export_files import TOOLS, tool_of
+from annotate.exchange.export_files import TOOLS, recognize_tool
 from annotate.exchange.items import GOLD
 from annotate.exchange.project import project_of
 from annotate.exchange.tool_files import WRITERS, GoldSet
@@ -26,7 +26,7 @@ SETS = {
 
 def survivors(files):
     """Return the name of the tool whose export the files are, and the fields that survive."""
-    tool, objects = tool_of(files, [])
+    tool, objects = recognize_tool(files, [])
     project = project_of(tool, objects, question="", language="en")
     survives = {FORMS[project.form]: True, "decision": GOLD in project.predictions}
     survives["person"] = any(by != "unknown" for _, by, *_ in project.judgments)
