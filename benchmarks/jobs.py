@@ -38,7 +38,7 @@ ASK = """
 import json, sys, django
 django.setup()
 from annotate.actions import job_worker
-print(job_worker.ask(sys.argv[1], json.loads(sys.argv[2])).pk)
+print(job_worker.start(sys.argv[1], json.loads(sys.argv[2])).pk)
 """
 MEANING = """
 import json, django

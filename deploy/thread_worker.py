@@ -113,7 +113,7 @@ class Worker(ThreadWorker):
         self.upload_pool = ThreadPoolExecutor(max_workers=UPLOADS)
         from annotate.actions import job_worker
 
-        self.serving, self.keeper = job_worker.hold(), job_worker.Keeper()
+        self.serving, self.keeper = job_worker.lock_serving_file(), job_worker.WatcherKeeper()
         super().init_process()
 
     def notify(self) -> None:
@@ -124,7 +124,7 @@ class Worker(ThreadWorker):
         super().notify()
         most = self.cfg.threads if longest_wait() > LONG else self.cfg.worker_connections
         self.worker_connections = most + self.uploads
-        self.keeper.look()
+        self.keeper.check()
 
     def accept(self, listener: Any) -> None:
         try:

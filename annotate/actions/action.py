@@ -1,6 +1,6 @@
-"""Actions: the operations that managers run, with the options and helper functions that several actions share.
+"""The class of actions, which are the operations that managers run, and the options and helpers that actions share.
 
-Commands (commands.py) and pages are thin layers over an action: they read its options and show its progress and
+Commands (commands.py) and pages are thin layers over an action: they collect its options and show its progress and
 outcome. The action itself prints nothing.
 """
 
@@ -33,7 +33,7 @@ class ActionError(Exception):
     """Raised if an action is refused or fails. The message states why and what to do.
 
     status: exit status of the command
-    option: name of the option that must be changed, "" if unknown
+    option: name of the option to correct; "" if unknown
     """
 
     def __init__(self, why: str, status: int = 1, option: str = "") -> None:
@@ -46,34 +46,34 @@ class Cancelled(Exception):
 
 
 class Progress:
-    """Receives the progress of an action. This base class ignores it; subclasses for commands and jobs show it."""
+    """Receives an action's progress. This base class ignores it; subclasses show it in the terminal or on a page."""
 
     def begin(self, total: int | None, unit: str) -> None:
-        """Announce the amount of work. Commands show a progress bar from the first call of `advance` after this.
+        """Announce the amount of work. In a command, the progress bar appears at the next call of `advance`.
 
         total: amount of work, None if unknown
         unit: unit of the amount: "B" for bytes, or a noun such as "post" or "unit"
         """
 
     def advance(self, count: int = 0) -> None:
-        """Add to the amount of work that is done. Raise Cancelled if the user has cancelled the action.
+        """Report that more work is done. Raise Cancelled if the user has cancelled the action.
 
-        count: amount done since the last call; 0 at the start of the work
+        count: amount of work since the last call; 0 at the start
         """
 
     def say(self, sentence: str) -> None:
-        """Report a completed part of the action, which is kept even if the rest fails."""
+        """Report a finished part, which is kept even if the rest of the action fails."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of an action.
 
-    said: the results, as sentences or as tables in text form
-    warned: warnings, as sentences
-    data: results, in a form that `Encoder` can write as JSON
+    said: results, each a sentence or a table as text
+    warned: warnings, each a sentence
+    data: results that `Encoder` can write as JSON
     status: exit status of the command
-    more: function that computes the rest of `data`, which is left out if nobody asks for it
+    more: function that computes additional data, which only `complete` calls
     """
 
     said: list[str]
@@ -83,7 +83,7 @@ class Outcome:
     more: Callable[[], Mapping[str, Any]] = dict
 
     def complete(self) -> "Outcome":
-        """Return the outcome with all of its data."""
+        """Return a copy whose `data` includes the results of `more`."""
         return replace(self, data={**self.data, **self.more()}, more=dict)
 
 
@@ -95,21 +95,21 @@ class Action:
     """An operation that a manager runs from a command or a page.
 
     name: name of the command
-    does: description, in one or more sentences
+    description: one or more sentences
     options: options of the action
     run: function that performs the action
     refuses: exceptions whose messages are shown to the user, in addition to Refusal and CorpusError
-    asks: function that returns sentences about the consequences of the action, which the user must confirm; if there is
-        no such function or it returns an empty list, the action runs without confirmation
-    on_files: whether the action uses only files, so that it needs no database
-    checks: function that raises an error if the action can be refused without doing the work; pages call it before they
-        queue a job. The values that it returns are passed to `run` and `asks` in addition to the options.
-    completes: function that returns the inputs from a command line in which required options may be missing, completed
-        as far as possible, and sentences about what it found
+    asks: function that describes the consequences the user must confirm, one sentence each; without this function, or
+        if it returns an empty list, no confirmation is needed
+    on_files: whether the action works only on files and needs no database
+    checks: function that rejects invalid options before any work is done; pages call it before they queue a job. The
+        values it returns are passed to `run` and `asks` along with the options
+    completes: function that fills in options missing from a command line. It returns the inputs, and sentences about
+        what it recognized
     """
 
     name: str
-    does: str
+    description: str
     options: tuple[Option, ...]
     run: Run
     refuses: tuple[type[Exception], ...] = ()
@@ -119,9 +119,9 @@ class Action:
     completes: Callable[[dict[str, Any]], tuple[dict[str, Any], list[str]]] | None = None
 
     def read(self, inputs: Values) -> dict[str, Any]:
-        """Return the values of all options. Raise ActionError if a value is invalid.
+        """Parse the options. Return a mapping from name to value. Raise ActionError if a value is invalid.
 
-        inputs: mapping from option name to the text that the user entered, or to a value
+        inputs: mapping from option name to the text the user entered, or to a parsed value
         """
         if unknown := inputs.keys() - {option.name for option in self.options}:
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
@@ -136,46 +136,46 @@ class Action:
     def perform(self, inputs: Values, progress: Progress | None = None) -> Outcome:
         """Run the action. Raise ActionError if it is refused, and Cancelled if the user cancels it."""
         values = self.check(inputs)
-        with self._refusing():
+        with self._convert_refusals():
             return self.run(values, progress or Progress())
 
     def check(self, inputs: Values) -> dict[str, Any]:
-        """Return the values of all options. Raise ActionError if the action would refuse them before any work."""
+        """Parse and check the options without running the action. Raise ActionError if they are refused."""
         values = self.read(inputs)
-        with self._refusing():
+        with self._convert_refusals():
             return {**values, **(self.checks(values) or {})} if self.checks else values
 
-    def foretell(self, inputs: Values) -> list[str]:
+    def describe_consequences(self, inputs: Values) -> list[str]:
         """Return sentences about the consequences of the action, which the user must confirm.
 
         The list is empty if no confirmation is needed. Raise ActionError if the action would be refused.
         """
         values = self.check(inputs)
-        with self._refusing():
+        with self._convert_refusals():
             return self.asks(values) if self.asks else []
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
+    def _convert_refusals(self) -> Iterator[None]:
         refusals: tuple[type[Exception], ...] = (ActionError, Refusal, CorpusError, *self.refuses)
         try:
             yield
         except refusals as refusal:
-            option = getattr(refusal, "option", "") or self._named_in(str(refusal))
+            option = getattr(refusal, "option", "") or self._option_in(str(refusal))
             raise ActionError(str(refusal), getattr(refusal, "status", 1), option) from refusal
 
-    def _named_in(self, refusal: str) -> str:
-        """Return the name of the first option mentioned in a refusal, or "" if no option is mentioned."""
+    def _option_in(self, message: str) -> str:
+        """Return the name of the first option mentioned in an error message, or "" if no option is mentioned."""
         names = {spelled: option.name for option in self.options for spelled in option.spellings}
-        mentioned = (names[word] for word in re.findall(r"--[a-z][a-z-]*[a-z]", refusal) if word in names)
+        mentioned = (names[word] for word in re.findall(r"--[a-z][a-z-]*[a-z]", message) if word in names)
         return next(mentioned, "")
 
 
-def action(name: str, does: str, *options: Option, **more: Any) -> Callable[[Run], Action]:
+def action(name: str, description: str, *options: Option, **fields: Any) -> Callable[[Run], Action]:
     """Return a decorator that turns a function into an Action.
 
-    more: the other fields of the action
+    fields: the other fields of the action
     """
-    return lambda run: Action(name, does, options, run, **more)
+    return lambda run: Action(name, description, options, run, **fields)
 
 
 class Encoder(DjangoJSONEncoder):
@@ -196,26 +196,28 @@ def task_named(name: str) -> Task:
 
 # --- Options and functions that several actions share
 
-THE_FILE = "How to read the file"
-LEAVING = "Origin and licence of the texts"
+FILE_GROUP = "File format"
+LICENCE_GROUP = "Origin and licence of the texts"
 
 TASK = Option("task", task_named, required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
 FILE = Option("file", Path, required=True, argument=True, shown="FILE", help="the file to read")
-FORMAT = Option("format", choices=tuple(FORMATS), help="the format, if the file name does not show it", group=THE_FILE)
+FORMAT = Option(
+    "format", choices=tuple(FORMATS), help="the format, if the file name does not show it", group=FILE_GROUP
+)
 ENCODING = Option(
     "encoding",
     default="",
     choices=tuple(ENCODINGS),
     help="the encoding of text files, if it is not recognized correctly",
-    group=THE_FILE,
+    group=FILE_GROUP,
 )
 DELIMITER = Option(
     "delimiter",
     default="",
     choices=tuple(DELIMITERS),
-    help="what separates the columns of CSV files, if it is not recognized correctly",
-    group=THE_FILE,
+    help="the column separator of CSV files, if it is not recognized correctly",
+    group=FILE_GROUP,
 )
 LANGUAGES = Option(
     "languages",
@@ -223,7 +225,7 @@ LANGUAGES = Option(
     shown="FILE",
     help="a TOML file, or a kind's file, with one table [languages.CODE] per new language, optionally with the "
     "keys name, autonym, script and under",
-    group=THE_FILE,
+    group=FILE_GROUP,
 )
 LICENCE = Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0")
 TEXT_MAY_LEAVE = Option(
@@ -234,11 +236,11 @@ TEXT_MAY_LEAVE = Option(
         "text-stays",
         "exports omit the texts. For any other licence, the first import requires one of these two options",
     ),
-    group=LEAVING,
+    group=LICENCE_GROUP,
 )
-SOURCE = Option("source", default="", help="the origin of the texts, for the dataset card", group=LEAVING)
+SOURCE = Option("source", default="", help="the origin of the texts, for the dataset card", group=LICENCE_GROUP)
 LONGEST_LINE = Option(
-    "longest_line", whole_number, MAX_LINE, least=1, shown="BYTES", help="longer lines are rejected", group=THE_FILE
+    "longest_line", whole_number, MAX_LINE, least=1, shown="BYTES", help="longer lines are rejected", group=FILE_GROUP
 )
 MAX_REJECTS = Option(
     "max_rejects",
@@ -254,16 +256,16 @@ MAP = Option(
     default=(),
     several=True,
     shown="LABEL=LABELS",
-    help="how to read a label in the file: nb=no renames it, zh=zh-CN,zh-TW treats it as a class of several languages",
-    group=THE_FILE,
+    help="how to interpret a label in the file: nb=no renames it, zh=zh-CN,zh-TW makes it a class of several languages",
+    group=FILE_GROUP,
 )
 
 
-def column(fields: Collection[str], example: str = "", *, name: str = "column", group: str = THE_FILE) -> Option:
+def column(fields: Collection[str], example: str = "", *, name: str = "column", group: str = FILE_GROUP) -> Option:
     """Return the option that maps fields to columns of a file.
 
     fields: names of the fields
-    example: example of a value, for the help text
+    example: an example value for the help text
     """
     suffix = f", for example {example}" if example else ""
     description = f"which column of the file contains which field ({', '.join(fields)}){suffix}"
@@ -277,37 +279,34 @@ def address(text: str) -> str:
     return text.rstrip("/")
 
 
-def assumed() -> str:
-    """Return a note for commands that print links. It is empty if ASSAY_SITE is set.
-
-    The note states that the address of the site is an assumption.
-    """
+def address_note() -> str:
+    """Return a note that the site's address in printed links is assumed; "" if the address is configured."""
     return " (where `serve` listens; set ASSAY_SITE if the site has another address)" if settings.SITE_ASSUMED else ""
 
 
 def size_of(files: Collection[Path]) -> int:
     """Return the total size of files, in bytes, for a progress bar.
 
-    A missing file counts as 0 here, because the action reports the error when it tries to read the file.
+    A missing file counts as 0. The action reports the error when it opens the file.
     """
     return sum(map(layout.size_of, files))
 
 
-def learn(values: Values) -> None:
-    """Register the languages that the option `languages` adds."""
+def register_languages(values: Values) -> None:
+    """Register the languages in the file of the option `languages`, if it is set."""
     if values.get("languages"):
         add_languages(values["languages"])
 
 
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
-    """Return the keyword arguments for a function that imports files, and begin the progress in bytes.
+    """Return the keyword arguments for a function that imports files, and announce their size in bytes as the work.
 
-    If the option `languages` is set, also register the languages that it adds.
+    Also register the languages that the option `languages` adds.
 
     names: names of the options to pass on as arguments
-    fields: fields to which the user may map columns of the file
+    fields: fields the user may map to columns of the file
     """
-    learn(values)
+    register_languages(values)
     progress.begin(size_of(values["files"] if "files" in values else [values["file"]]), "B")
     arguments = {name: values[name] for name in names} | {"progress": progress.advance}
     if fields:
@@ -318,6 +317,6 @@ def import_arguments(values: Values, progress: Progress, *names: str, fields: Co
 
 
 def reading_note(path: Path, format: str | None) -> list[str]:
-    """Return a list with a note on the recognized format of a table; empty if it is the usual format."""
+    """Return a note on the recognized format of a table, in a list; empty for a standard format."""
     text_format = text_format_of(path, format or format_of(path) or "")
     return [] if text_format in STANDARD else [f"Note: {path.name} was read as {text_format}."]

@@ -1,7 +1,7 @@
 """The command line: argparse with our own help and error messages, and a command for each action.
 
-The library click would not make this module shorter, because it has no options with several consecutive values, and
-because we would have to reword its error messages too.
+Click would not make this module shorter: it has no options with several consecutive values, and its error messages
+would need rewording too.
 """
 
 import argparse
@@ -43,9 +43,9 @@ NEEDED, OTHERS = "Required", "Options"
 LISTS = ("CODES", "LABELS", "WORDS")  # metavars of options that expect a list as one argument
 DELAY = 1e-9  # seconds; any delay keeps a progress bar from appearing before the first step
 PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a field
-# (pattern of argparse's message, our message). argparse writes `argument --k: ...`, whereas our messages begin with the
-# name of the option.
-WORDS = (
+# (pattern of argparse's message, our message). argparse writes `argument --k: ...`; our messages begin with the name of
+# the option.
+MESSAGES = (
     (r"the following arguments are required: (.+)", "Required arguments are missing: \\1."),
     (r"unrecognized arguments: (.+)", "Unknown arguments: \\1."),
     (r"argument ([^:]+): expected (?:one|at least one) argument", "\\1 requires a value."),
@@ -100,8 +100,8 @@ def unquoted_hint(arguments: Sequence[str], options: Mapping[str, argparse.Actio
     return ""
 
 
-def reworded(message: str) -> str:
-    for pattern, replacement in WORDS:
+def reword(message: str) -> str:
+    for pattern, replacement in MESSAGES:
         if match := re.fullmatch(pattern, message, re.DOTALL):
             return match.expand(replacement)
     return f"{message[:1].upper()}{message[1:]}."
@@ -110,8 +110,8 @@ def reworded(message: str) -> str:
 class Command(BaseCommand):
     """The base class of all our commands.
 
-    It hides Django's own options from the help. Errors are not handled here, because annotate/exit_status.py prints
-    them and determines the exit status.
+    It hides Django's own options from the help. It doesn't handle errors: annotate/exit_status.py prints them and
+    determines the exit status.
     """
 
     suppressed_base_arguments = {
@@ -123,14 +123,14 @@ class Command(BaseCommand):
         "--no-color",
         "--force-color",
     }
-    # System checks inspect only the code, so it is enough to run them in the tests.
+    # System checks inspect only the code, so the tests run them instead.
     requires_system_checks = []
     name = ""  # if empty, the command has the name of its module
     options: Sequence[Option] = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         subcommand = self.name or subcommand
-        # `conflict_handler` lets a command replace Django's --version with its own option of this name.
+        # `conflict_handler` lets a command replace Django's --version with an option of its own.
         parser = super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
         parser._positionals.title, parser._optionals.title = NEEDED, OTHERS
         # In the help, list options without a group after the groups.
@@ -142,27 +142,27 @@ class Command(BaseCommand):
         def remember(args: Any = None, namespace: Any = None) -> Any:
             arguments[:] = map(str, args or ())
             parsed, leftover = parser.parse_known_args(args, namespace)
-            # parse_intermixed_args also accepts files after options. Use it only if arguments are left over, because it
-            # does not report all missing arguments together.
+            # parse_intermixed_args also accepts files after options. Use it only if arguments are left over, because
+            # it doesn't report all missing arguments together.
             return parser.parse_intermixed_args(args, namespace) if leftover else parsed
 
         def refuse(message: str) -> NoReturn:
             options = parser._option_string_actions
             hints = split_pair_hint(arguments, options) + unquoted_hint(arguments, options)
             hints += did_you_mean(arguments, options)
-            sentence = f"{reworded(message)} {hints}See `assay {subcommand} --help`."
+            sentence = f"{reword(message)} {hints}See `assay {subcommand} --help`."
             raise CommandError(sentence, returncode=CALLED_WRONGLY)
 
-        # If arguments are missing, argparse reports only this, although the user may have misspelled an option.
-        # `remember` therefore keeps all words of the command line for `refuse`, which looks for such mistakes.
+        # If arguments are missing, argparse reports only that, even if the user misspelled an option. `remember` keeps
+        # the words of the command line, so that `refuse` can look for such mistakes.
         parser.parse_args = remember  # type: ignore[method-assign]
         parser.error = refuse  # type: ignore[method-assign]
-        # Without this, Django would catch an exception and print it with the name of its class.
+        # Otherwise, Django would catch a CommandError and print it with the name of its class.
         parser.set_defaults(traceback=True)
         return parser
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        # Positional arguments that are not required are listed among the options.
+        # The help lists optional positional arguments among the options.
         groups, usage = {NEEDED: parser._positionals, "": parser._optionals}, ["%(prog)s"]
         for option in sorted(self.options, key=lambda option: not option.required):
             heading = NEEDED if option.required else option.group
@@ -185,8 +185,8 @@ class Command(BaseCommand):
 # --- Commands of actions
 
 PROGRAM = "assay"
-# Function that reads an option's value -> placeholder for the value in the help.
-SHOWN: Mapping[Callable[[str], Any], str] = {
+# Function that parses an option's value -> placeholder for the value in the help.
+PLACEHOLDERS: Mapping[Callable[[str], Any], str] = {
     **{whole_number: "N", share: "SHARE", fraction: "SHARE", points: "POINTS"},
     **{codes: "CODES", days: "DAYS", words: "WORDS", labels: "LABELS"},
 }
@@ -203,9 +203,9 @@ class ActionCommand(Command):
 
     def __init__(self, action: Action) -> None:
         super().__init__()
-        self.action, self.name, self.help = action, action.name, action.does
+        self.action, self.name, self.help = action, action.name, action.description
         options = action.options
-        if action.completes:  # The first argument is enough for the action to complete the others.
+        if action.completes:  # the action can derive the other options from the first argument
             options = (options[0], *(replace(option, required=False) for option in options[1:]))
         self.options = (*options, *([YES] if action.asks else []), JSON)
 
@@ -221,9 +221,9 @@ class ActionCommand(Command):
         progress = _Bar(self, self.stderr if as_json else self.stdout)
         try:
             if self.action.completes:
-                inputs = self._completed(inputs, progress)
-            if self.action.asks and not options["yes"] and (consequences := self.action.foretell(inputs)):
-                self._ask(consequences)
+                inputs = self._complete(inputs, progress)
+            if self.action.asks and not options["yes"] and (consequences := self.action.describe_consequences(inputs)):
+                self._confirm(consequences)
             outcome = self.action.perform(inputs, progress)
         except ActionError as error:
             raise CommandError(str(error), returncode=error.status) from error
@@ -238,21 +238,21 @@ class ActionCommand(Command):
         if outcome.status:
             raise CommandError("", returncode=outcome.status)  # the outcome has already been printed
 
-    def _completed(self, inputs: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """Return the completed inputs. Raise CommandError if required options are still missing."""
+    def _complete(self, inputs: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """Fill in missing inputs. Raise CommandError if required options are still missing."""
         assert self.action.completes
         inputs, notes = self.action.completes(inputs)
         for sentence in notes:
             progress.say(sentence)
         needed = [option for option in self.action.options if option.required and inputs[option.name] in (None, [], ())]
-        if missing := [value_of(option) if option.argument else option.spelled for option in needed]:
+        if missing := [placeholder(option) if option.argument else option.spelled for option in needed]:
             raise CommandError(
                 f"Required arguments are missing: {', '.join(missing)}. See `assay {self.name} --help`.",
                 returncode=CALLED_WRONGLY,
             )
         return inputs
 
-    def _ask(self, consequences: list[str]) -> None:
+    def _confirm(self, consequences: list[str]) -> None:
         """Ask the user for confirmation. Raise CommandError if the answer is no, or if stdin is not a terminal.
 
         consequences: sentences about what the action would do
@@ -270,18 +270,18 @@ class ActionCommand(Command):
             raise CommandError("Cancelled. Nothing was changed.")
 
 
-def value_of(option: Option) -> str:
+def placeholder(option: Option) -> str:
     """Return the placeholder for an option's value in the help."""
     choices = f"{{{','.join(option.choices)}}}" if option.choices else ""
-    return option.shown or choices or SHOWN.get(option.read, option.name.upper())
+    return option.shown or choices or PLACEHOLDERS.get(option.read, option.name.upper())
 
 
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> str:
-    """Add an option to an argparse parser. argparse only splits the command line; the action reads the values.
+    """Add an option to an argparse parser. argparse only splits the command line; the action parses the values.
 
-    Return the option as it appears in the usage line, or an empty string if it is not required.
+    Return the option as it appears in the usage line; "" if it is omitted there.
     """
-    description, value = option.help_text().replace("%", "%%") or argparse.SUPPRESS, value_of(option)
+    description, value = option.help_text().replace("%", "%%") or argparse.SUPPRESS, placeholder(option)
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
         either.add_argument(option.spelled, dest=option.name, action="store_const", const=True, help=description)

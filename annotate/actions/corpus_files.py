@@ -1,4 +1,4 @@
-"""The actions `import_corpus` and `export_corpus`: posts, or records with several fields, from files and to files."""
+"""The actions `import_corpus` and `export_corpus`, for posts and for records with several fields."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from annotate.actions.action import (
     action,
     column,
     import_arguments,
-    learn,
+    register_languages,
 )
 from annotate.actions.job_worker import command_of
 from annotate.actions.registry import action_named
@@ -51,7 +51,7 @@ from corpora.storage.record_import import Terms, check_import, import_files
 SHOWN = 12  # maximum number of labels listed with their counts
 SHOWN_BY_LANGUAGE = 6  # maximum number of labels with a separate column in the table of languages
 RECORDS = "Records with several fields"
-NOT_STATED = "not stated"  # the licence of a corpus for which none was stated; its texts are not exported
+NOT_STATED = "not stated"  # recorded if the user states no licence; the corpus's texts are then not exported
 _UNPUBLISHED = (
     "No licence was stated, so exports will not contain the texts. To publish them, add --licence and the name of "
     "another corpus."
@@ -126,7 +126,7 @@ OPTIONS = (
     "unchanged. A file is imported completely or not at all. Run the command again after a crash, or to add files.",
     *OPTIONS,
     checks=lambda values: check(values),
-    completes=lambda inputs: completed(inputs),
+    completes=lambda inputs: complete(inputs),
 )
 def import_corpus_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
@@ -135,25 +135,25 @@ def import_corpus_action(values: Values, progress: Progress) -> Outcome:
     for file in import_files(name, values["checked"], terms):
         imported.append(file)
         # Report each file immediately, because it stays imported even if the next file is refused.
-        progress.say(_of_file(file))
+        progress.say(_file_summary(file))
     outcome = _summary(name, imported, "record" if manifest_of(name).fields else "post")
     if not values["encoding"]:
-        outcome = replace(outcome, warned=[*outcome.warned, *_guessed(imported)])
-    return _prelabelled(name, outcome, progress) if values["prelabel"] else outcome
+        outcome = replace(outcome, warned=[*outcome.warned, *_encoding_warnings(imported)])
+    return _prelabel(name, outcome, progress) if values["prelabel"] else outcome
 
 
-def _prelabelled(corpus: str, imported: Outcome, progress: Progress) -> Outcome:
-    """Have the detectors label a corpus that was just imported. Return the combined outcome of both actions."""
+def _prelabel(corpus: str, imported: Outcome, progress: Progress) -> Outcome:
+    """Have the detectors label a newly imported corpus. Return the combined outcome of both actions."""
     votes = action_named("prelabel").perform({"corpus": corpus}, progress)
     warned = [*imported.warned, *votes.warned]
     return Outcome([*imported.said, *votes.said], warned, {**imported.data, "votes": votes.data})
 
 
-NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter")  # options that are passed on
+NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter")  # options passed on unchanged
 
 
 def _terms(values: Values) -> dict[str, Any]:
-    """Return the fields, the language, the declared labels and the columns of an import."""
+    """Return the terms that need checking: fields, language, column of declared labels, and column mapping."""
     format, manifest = values["format"], read_manifest(values["corpus"])
     fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
     _check_fields(fields if manifest is None and format not in DOCUMENTS else ())
@@ -161,20 +161,20 @@ def _terms(values: Values) -> dict[str, Any]:
     if values["prelabel"] and fields_or_posts:
         raise ActionError("--prelabel applies only to posts, because records have a declared language. Remove it.")
     columns = named_columns(values["column"], columns_of(fields_or_posts))
-    read = {"fields": fields, "language": code_of(language) or language, "declared": labels, "columns": columns}
-    return {**read, "may_be_empty": tuple(values["may_be_empty"])}
+    terms = {"fields": fields, "language": code_of(language) or language, "declared": labels, "columns": columns}
+    return {**terms, "may_be_empty": tuple(values["may_be_empty"])}
 
 
 def check(values: Values) -> Values:
-    learn(values)
+    register_languages(values)
     terms = Terms(**{name: values[name] for name in NAMES}, **_terms(values))
     return {"checked": check_import(values["corpus"], values["files"], terms)}
 
 
 def _check_fields(fields: Sequence[str]) -> None:
-    """Raise ActionError if the name of a field is that of a column in exported sets.
+    """Raise ActionError if a field has the name of a column in exported sets.
 
-    `split` is allowed, because this field determines the splits and people never see it.
+    `split` is allowed, because this field determines the splits and annotators never see it.
     """
     for field in fields:
         if field in EXPORT_COLUMNS.difference(RESERVED, ["split"]):
@@ -184,7 +184,7 @@ def _check_fields(fields: Sequence[str]) -> None:
             )
 
 
-def _of_file(outcome: Imported) -> str:
+def _file_summary(outcome: Imported) -> str:
     source = outcome.source
     if outcome.already:
         return f"{source.name}: already imported."
@@ -194,7 +194,7 @@ def _of_file(outcome: Imported) -> str:
 
 
 def _warnings(outcome: Imported) -> tuple[str, str]:
-    """Return two warnings: about ids that a spreadsheet would run as formulas, and about rows without an author.
+    """Return a warning about ids that a spreadsheet would run as formulas, and one about rows without an author.
 
     A warning is "" if the file has no such rows.
     """
@@ -210,13 +210,13 @@ def _warnings(outcome: Imported) -> tuple[str, str]:
     return formulas if count else "", f"{name}: {prefix}; the column contains {values_with_counts}." if authors else ""
 
 
-def _read_as(source: Source) -> str:
-    """Return a sentence about how a file was read; "" if it is UTF-8 with commas or not a text file."""
+def _format_note(source: Source) -> str:
+    """Return a sentence about a file's encoding and delimiter; "" if they are standard or it is not a text file."""
     return "" if source.text_format in STANDARD else f"{source.name} was read as {source.text_format}."
 
 
-def _guessed(outcomes: Sequence[Imported]) -> list[str]:
-    """Return a warning for each file whose encoding could only be guessed."""
+def _encoding_warnings(outcomes: Sequence[Imported]) -> list[str]:
+    """Return a warning for each file whose encoding was only guessed."""
     return [
         f"{outcome.source.name} is not UTF-8, and its encoding can only be guessed. Check the accented letters. If "
         "they are wrong, delete the corpus and import the file again with another --encoding."
@@ -240,17 +240,17 @@ def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
         corrected = [*seen.languages.sentences("language", "converted"), *seen.authors.sentences("author")]
         corrected += seen.labels.sentences("label")
         warnings += [f"{outcome.source.name}: {sentence}" for sentence in corrected]
-    files = [_file(outcome) for outcome in outcomes]
+    files = [_file_data(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
-    sentences = [summary, *filter(None, map(_read_as, new))]
+    sentences = [summary, *filter(None, map(_format_note, new))]
     if not manifest_of(corpus).declared:
         return Outcome(sentences, warnings, data)
     declared = declared_counts(corpus)
-    sentences += [_labels(declared), *_by_language(declared)]
+    sentences += [_label_counts(declared), *_language_table(declared)]
     return Outcome(sentences, warnings, data | {"declared": declared._asdict()})
 
 
-def _labels(declared: Declared) -> str:
+def _label_counts(declared: Declared) -> str:
     label_counts = [f"{label} {number:,}" for label, number in declared.by_label.most_common(SHOWN)]
     more = f" and {len(declared.by_label) - SHOWN:,} more" if len(declared.by_label) > SHOWN else ""
     return (
@@ -260,11 +260,11 @@ def _labels(declared: Declared) -> str:
     )
 
 
-def _by_language(declared: Declared) -> list[str]:
-    """Return a table of each label's share by language, as text. Return an empty list if there is only one language.
+def _language_table(declared: Declared) -> list[str]:
+    """Return a table of each label's share by language, as text; an empty list if there is only one language.
 
-    If the shares differ, a classifier that has learnt the shares of one language performs worse in another (MLDoc,
-    Schwenk and Li 2018, table 1).
+    A classifier trained on one language's label shares performs worse in a language with other shares (MLDoc, Schwenk
+    and Li 2018, table 1).
     """
     if len(declared.by_language) < 2:
         return []
@@ -282,10 +282,10 @@ def _by_language(declared: Declared) -> list[str]:
     return ["Records with one label, by language:", as_lines(table("languages", columns, rows))]
 
 
-def _file(outcome: Imported) -> dict[str, Any]:
-    """Return the results for one file.
+def _file_data(outcome: Imported) -> dict[str, Any]:
+    """Return one file's results as JSON data.
 
-    In the result, `rejects_file` is the path of the list of rejected rows, or None if no row was rejected.
+    `rejects_file` is the path of the list of rejected rows, or None if no row was rejected.
     """
     source = outcome.source
     counts = ("rows", "accepted", "duplicates", "rejects")
@@ -293,17 +293,17 @@ def _file(outcome: Imported) -> dict[str, Any]:
     return values | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
 
 
-# --- A file without the name of a corpus: report what it seems to be, and complete the options
+# --- Files without a corpus name: recognize their formats and columns, and fill in the options
 
 
-def completed(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Complete the inputs of import_corpus on a command line. Also return notes on what was recognized in the files.
+def complete(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Fill in the inputs of a command line that has only files. Also return notes on what was recognized in them.
 
     Inputs that name a corpus are returned unchanged. Raise ActionError if a file's columns are ambiguous.
     """
     corpus, files = inputs["corpus"], list(inputs["files"] or [])
     is_name = re.fullmatch(r"[\w-]+", corpus)
-    # A single argument that cannot be a name is a file. If it does not exist, the import reports this.
+    # A single argument that can't be a name is a file. If it doesn't exist, the import reports the error.
     if not Path(corpus).is_file() and (is_name or files):
         return inputs, []
     if is_name and files:
@@ -332,7 +332,7 @@ def completed(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _name_for(path: Path) -> str:
-    """Return the name of the corpus that already contains the file, or an unused name."""
+    """Return the name of the corpus that already contains the file, or else an unused name."""
     check_file(path, "any")
     stem, names = name_from(path), [row["corpus"] for row in corpus_rows()]
     alike = [name for name in names if name.startswith(stem)]
@@ -345,7 +345,7 @@ def _name_for(path: Path) -> str:
 
 
 def _questions(file: Recognized, chosen: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each field for which the user must name the column."""
+    """Return a sentence for each field whose column the user must specify."""
     questions = [
         f"The {field} may be in {many(len(columns), 'column')}. Add "
         f"{' or '.join(f'--column {field}={column}' for column in columns)}."
@@ -360,16 +360,16 @@ def _questions(file: Recognized, chosen: Mapping[str, str]) -> list[str]:
 
 
 def _report(file: Recognized) -> str:
-    """Return what a file seems to be as text: its format and encoding, and a table of its columns with samples."""
+    """Return a file's recognized format and encoding, and a table of its columns with sample values, as text."""
     rows = [
-        {"column": column, "field": file.field_of(column) or "–", "samples": _beginning(file, column)}
+        {"column": column, "field": file.field_of(column) or "–", "samples": _sample_text(file, column)}
         for column in file.sample.columns
     ]
     headings = [Column("column", "column"), Column("field", "read as"), Column("samples", "first values")]
     return f"{file.path.name}: {described(file.format, file.text_format)}\n{as_lines(table('columns', headings, rows))}"
 
 
-def _beginning(file: Recognized, column: str) -> str:
+def _sample_text(file: Recognized, column: str) -> str:
     samples = (" ".join(value.split()) for value in file.samples(column))
     return " | ".join(value if len(value) <= BEGINNING // 4 else f"{value[: BEGINNING // 4]}…" for value in samples)
 
@@ -422,7 +422,7 @@ def _check_export(name: str) -> None:
 
 
 def _commands(out: Path, copy: Mapping[str, Any]) -> list[str]:
-    """Return the commands that import the first of the written files, and the predictions."""
+    """Return the commands that import the first exported file, and the exported predictions, again."""
     file = next(iter(copy["files"].values()))
     # In JSON, a control character takes six bytes.
     longest = 6 * copy["longest_row"] + 1000

@@ -1,4 +1,4 @@
-"""Functions that create and migrate the database, in one process at a time, and find harmful PostgreSQL settings."""
+"""Create and migrate the database, in one process at a time, and warn about harmful PostgreSQL settings."""
 
 import fcntl
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from corpora.system import FOLDER, check_not_away
 def prepare(*, only_new: bool = False) -> bool:
     """Create or update the tables, in one process at a time. Return whether the database was new.
 
-    only_new: whether to leave the database of an older version of Assay unchanged, so that the user can make a backup
-        before `assay serve` updates it
+    only_new: whether to leave an older version's database unchanged, so that the user can make a backup before
+        `assay serve` updates it
     """
     name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
         check_not_away(name)
-    # Reading the secret keys from their file creates the data folder, but reading them from the environment does not.
+    # Loading the secret keys creates the data folder, unless they are set in the environment.
     settings.DATA_DIR.mkdir(FOLDER, parents=True, exist_ok=True)
     with (settings.DATA_DIR / "migrating.lock").open("a+") as lock:
         # Check only while holding the lock, because another process may be creating the tables.
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
-        # While tables are being created or updated, the lock file says so, in case the process is killed.
+        # The lock file names a migration in progress. If the process is killed, the next one finishes the migration.
         lines, update = lock.read().splitlines(), f"{name} is being updated"
         is_new = name in lines or not MigrationRecorder(connection).has_table()
         if is_new or (not only_new and (update in lines or missing_migrations())):
@@ -43,7 +43,7 @@ def prepare(*, only_new: bool = False) -> bool:
 
 
 def missing_migrations() -> int:
-    """Return the number of migrations that the database lacks. They are not imported, because that takes long."""
+    """Count the migrations that have not been applied. They are found by file name, because importing them is slow."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sum((app, name) not in applied for app, name in _migrations())
 
@@ -58,17 +58,17 @@ def _migrations() -> Iterator[tuple[str, str]]:
 
 # --- PostgreSQL settings that slow Assay down or endanger saved answers
 
-# Setting -> (harmful value, effect of this value).
+# Setting -> (harmful value, its effect).
 HARMFUL = {
     "fsync": ("off", "a power failure can destroy the whole database"),
     "full_page_writes": ("off", "a power failure can destroy the whole database"),
-    "synchronous_commit": ("off", "a crash loses answers that people saw as saved"),
+    "synchronous_commit": ("off", "a crash loses answers that annotators saw as saved"),
     "zero_damaged_pages": ("on", "damaged rows are deleted without an error"),
     "jit": ("on", "each answer takes seconds, because PostgreSQL compiles its statements every time"),
     "autovacuum": ("off", "statistics become outdated and tables grow, so answers become slow"),
     "track_counts": ("off", "autovacuum does not run, so answers become slow"),
 }
-METHODS = "is off, so PostgreSQL cannot plan the statements of an answer well, and answers are slow"
+METHODS = "is off, so PostgreSQL cannot choose the best plans, and saving an answer is slow"
 SETTINGS = """
     SELECT name, setting
     FROM pg_settings
@@ -78,10 +78,7 @@ SETTINGS = """
 
 
 def harmful_settings() -> list[str]:
-    """Return a sentence for each harmful setting of the database connection, with advice on how to change it.
-
-    SQLite has no such settings.
-    """
+    """Return a sentence about each harmful setting and how to change it. SQLite has no such settings."""
     if connection.vendor != "postgresql":
         return []
     with connection.cursor() as cursor:

@@ -36,8 +36,8 @@ from corpora.storage.layout import write_whole
 
 # --- Files
 
-# asked: the language that the question names, if the task asks about several languages for the same item
-# sure: yes to confirm a combination of labels that the task would otherwise question
+# asked: the language in question, if the task asks about several languages of the same item
+# sure: yes to confirm a combination of labels that the task would otherwise query
 COLUMNS = ("id", "asked", "label", "reason", "comment", "sure")
 _YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 NEEDED = ("id", "label", "reason")
@@ -45,7 +45,7 @@ NEEDED = ("id", "label", "reason")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A row of a file of decisions. If the label is empty, the adjudicator has not decided the unit yet."""
+    """A row of a file of decisions. The label is empty if the adjudicator has not decided the unit yet."""
 
     line: int
     key: str
@@ -59,7 +59,7 @@ class Decision:
 def read_decisions(
     path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects, labels: Collection[str]
 ) -> Iterator[Decision]:
-    """Yield the decisions in a file, and add rows that cannot be read to `rejects`.
+    """Yield the decisions in a file, and add invalid rows to `rejects`.
 
     Raise CorpusError if the file cannot be read.
 
@@ -71,7 +71,7 @@ def read_decisions(
         texts = {column: read_text(column, raw.get(column), labels) for column in ("asked", "label")}
         texts |= {column: _cell_text(raw, column) for column in ("reason", "comment")}
         key = read_id(raw.get("id"))
-        # Remove the prefix that keeps a spreadsheet from running the id as a formula.
+        # Remove the prefix that prevents a spreadsheet from running the id as a formula.
         key = key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
         sure = "" if is_missing(raw.get("sure")) else str(raw["sure"]).strip().casefold()
         if sure not in _YES_OR_NO:
@@ -94,10 +94,10 @@ def _cell_text(raw: Mapping[str, object], column: str) -> str:
 Rows = Sequence[Mapping[str, str]]
 
 
-def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
-    """Write the units to decide to a file, in which the adjudicator then fills in the columns label and reason.
+def write_pending(rows: Rows, heads: Sequence[str], path: Path) -> None:
+    """Write the pending units to a file, in which the adjudicator fills in the columns label and reason.
 
-    Raise ActionError if the file cannot be written, or if it already exists, because it may contain decisions.
+    Raise ActionError if the file cannot be written, or if it already exists and thus may contain decisions.
 
     heads: names of the columns
     """
@@ -116,29 +116,25 @@ def _csv(rows: Rows, heads: Sequence[str]) -> str:
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     table.writerow(heads)
-    table.writerows(map(_in_lines, rows))
+    table.writerows(map(_single_line_cells, rows))
     return written.getvalue()
 
 
-def _in_lines(row: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row without line breaks and tabs.
-
-    A cell that a spreadsheet would run as a formula gets a prefix.
-    """
+def _single_line_cells(row: Mapping[str, str]) -> list[str]:
+    """Return a row's cells without line breaks and tabs, and with a prefix if a spreadsheet would run them."""
     cells = (" ".join(cell.split()) for cell in row.values())
     return list(map(for_spreadsheet, cells))
 
 
 WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {
     ".csv": _csv,
-    ".tsv": lambda rows, heads: "".join("\t".join(cells) + "\n" for cells in (heads, *map(_in_lines, rows))),
+    ".tsv": lambda rows, heads: "".join("\t".join(cells) + "\n" for cells in (heads, *map(_single_line_cells, rows))),
     ".jsonl": lambda rows, heads: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
 }
 
-# A row with this word instead of a label excludes the unit from the gold set.
-DISCARD = "discard"
+DISCARD = "discard"  # in place of a label, excludes the unit from the gold set
 SHOWN = 20  # maximum number of rejected rows shown; the rejects file lists all of them
-ASKED = 500  # maximum number of ids in one SQL statement
+BATCH = 500  # maximum number of ids in one SQL statement
 
 
 @action(
@@ -154,7 +150,7 @@ ASKED = 500  # maximum number of ids in one SQL statement
     Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),
     Option("list", flag, False, help="list the items that this adjudicator can decide"),
     Option(
-        "out", Path, shown="FILE", help="write the pending cases to this file (.csv, .tsv or .jsonl) to be filled in"
+        "out", Path, shown="FILE", help="write the items to decide to this file (.csv, .tsv or .jsonl), to be filled in"
     ),
     column(COLUMNS, "label=language"),
     FORMAT,
@@ -207,14 +203,14 @@ def _list_units(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
     for_others = adjudication.for_others(task, annotator)
     warnings = [f"Another adjudicator must decide {many(for_others, noun)} that {annotator} has already judged."]
     if out:
-        write_waiting(rows, list(_heads(task)), out)
+        write_pending(rows, list(_heads(task)), out)
         sentence += (
             f" They were written to {out}. Fill in the columns label (or {DISCARD}) and reason, and run adjudicate "
             "with the file."
         )
         sentences = [sentence]
     else:
-        # Omit the votes, which are too wide for a terminal. The column `candidates` summarizes them.
+        # The votes are too wide for a terminal. The column `candidates` summarizes them.
         shown_heads = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
         heads = [Column(head, head) for head in shown_heads]
         sentences = [as_lines(table(noun, heads, rows)), sentence] if rows else [sentence]
@@ -250,14 +246,14 @@ def _import_decisions(values: Values, progress: Progress) -> Outcome:
     rejects: Rejects = {}
     rows = list(read_decisions(file, values["columns"], values["format"], rejects, task.labels))
     decisions = [row for row in rows if row.label]
-    units = _units(task, {row.key for row in decisions})
+    units = _find_units(task, {row.key for row in decisions})
     earlier_ids = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))
     first_rows: dict[int, Decision] = {}
     decided: list[Judgment] = []
     progress.begin(len(decisions), task.kind.noun)
     for row in decisions:
         try:
-            unit = _unit(task, row, units)
+            unit = _find_unit(task, row, units)
             if first_rows.setdefault(unit.pk, row) is row:
                 decided.append(_decide(task, annotator, row, unit))
             elif decision_of(row) != decision_of(first_rows[unit.pk]):
@@ -266,7 +262,7 @@ def _import_decisions(values: Values, progress: Progress) -> Outcome:
                     "the two lines."
                 )
         except Paused:
-            raise  # the adjudicator is paused, so all further rows would be refused too
+            raise  # all further rows would be refused too
         except Refusal as refusal:
             asks = " In the file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
             rejects[row.line] = f"{refusal}{asks}"
@@ -277,24 +273,21 @@ def _import_decisions(values: Values, progress: Progress) -> Outcome:
 decision_of = attrgetter("label", "reason", "comment")
 
 
-def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
-    """Return the units for some items as a nested mapping: item key -> language asked about -> unit.
-
-    keys: keys of the items
-    """
+def _find_units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
+    """Return the units of these items as a nested mapping: item key -> language asked about -> unit."""
     units: dict[str, dict[str, Unit]] = {}
     sorted_keys = sorted(keys)
-    for start in range(0, len(sorted_keys), ASKED):
-        for unit in task.units.filter(item__key__in=sorted_keys[start : start + ASKED]).select_related("item"):
+    for start in range(0, len(sorted_keys), BATCH):
+        for unit in task.units.filter(item__key__in=sorted_keys[start : start + BATCH]).select_related("item"):
             units.setdefault(unit.item.key, {})[unit.asked] = unit
     return units
 
 
-def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
+def _find_unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
     """Return the unit that a row decides.
 
-    Raise Refusal if the task has no such unit, or if the task asks about several languages of the item and the row does
-    not name one of them.
+    Raise Refusal if the task has no such unit, or if it asks about several languages of the item and the row names
+    none of them.
     """
     by_language = units.get(row.key, {})
     if row.asked in by_language:
@@ -326,7 +319,7 @@ def _import_outcome(
     decided: list[Judgment],
     earlier_ids: set[int],
     rejects: Rejects,
-    left: int,
+    undecided: int,
 ) -> Outcome:
     listed_file = rejects_file("decisions", task.name, file)
     list_rejects(rejects, file, listed_file)
@@ -337,11 +330,11 @@ def _import_outcome(
         "settled": sum(judgment.kind == Judgment.SETTLE for judgment in new),
         "discarded": sum(judgment.kind == Judgment.DISCARD for judgment in new),
         "already": len(decided) - len(new),
-        "open": left,
+        "open": undecided,
     }
     summary = (
         f"Task {task.name}: {annotator} settled {counts['settled']:,} and discarded {counts['discarded']:,}; "
-        f"{are(counts['already'], 'was', 'were')} decided already, {are(left, 'has', 'have')} no label yet, "
+        f"{are(counts['already'], 'was', 'were')} decided already, {are(undecided, 'has', 'have')} no label yet, "
         f"{are(len(rejects), 'was', 'were')} rejected"
     )
     if rejects and not decided:

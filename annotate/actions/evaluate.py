@@ -1,4 +1,4 @@
-"""The actions `evaluate`, which measures predictions on gold sets, and `baseline`, which measures plain baselines."""
+"""The actions `evaluate`, which measures predictions on gold sets, and `baseline`, which trains simple baselines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from corpora.core.records import RecordError
 from corpora.predictions.prediction_rows import FIELDS
 
 PRINTED = {"text": report_renderer.as_text, "markdown": report_renderer.as_markdown, "latex": report_renderer.as_latex}
-# Options that `run` handles itself. It passes all others on to `evaluate` unchanged.
+# Options that `evaluate_action` handles itself. It passes all others on to `evaluate` unchanged.
 OF_COMMAND = ("predictions", "runs", "gold", "against", "out", "format")
 PREDICTOR, OTHER, JUDGE, SETS, REPORT, MEASURED, RANKED = (
     "The measured predictor",
@@ -48,7 +48,7 @@ OF_POSTS = (
         "placed",
         Path,
         shown="FILE",
-        help="ids of posts with a place, or with any other field, one per line: a third sample for the check of recall",
+        help="ids of posts with a location, or with any other field, one per line: a third sample to check recall on",
         group=SETS,
     ),
     Option("allow_erased", flag, False, help="accept sets from which rows were erased", group=SETS),
@@ -85,7 +85,7 @@ OF_ALL = (
         "columns id and label (an empty label means a refusal), or id and a column of scores per label. Also "
         "accepted: published files, such as XGLUE's QADSM/en.prediction or de-en.prediction for balanced sets; a TREC "
         "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for message-reply "
-        "pairs. A folder may have several of these folders, named after training settings such as zero-shot",
+        "pairs. A folder may contain several such folders, named after training settings such as zero-shot",
         group=PREDICTOR,
     ),
     Option(
@@ -93,9 +93,9 @@ OF_ALL = (
         argument=True,
         several=True,
         default=(),
-        help="predictions of further training runs of the same system. The report has means over the runs, and is on "
-        f"the run that is best on the split {DEV}. The files have predictions for {DEV} and {TEST}; a folder has those "
-        f"for {DEV} in its subfolder {DEV}",
+        help="predictions of further training runs of the same system. The report shows means over the runs, and "
+        f"otherwise the run that is best on the split {DEV}. The files have predictions for {DEV} and {TEST}; a folder "
+        f"has those for {DEV} in its subfolder {DEV}",
         group=PREDICTOR,
     ),
     Option(
@@ -103,7 +103,7 @@ OF_ALL = (
         default="",
         shown="PREDICTIONS",
         help="instead of predictions: a file or predictor with the judge's labels for every item of the corpus. The "
-        "report shows whether the judge can replace people",
+        "report shows whether the judge can replace annotators",
         group=JUDGE,
     ),
     Option(
@@ -118,8 +118,8 @@ OF_ALL = (
     Option(
         "epsilon",
         share,
-        help="how much worse than a person the judge may be in the alternative annotator test, by default 0.15. The "
-        "article uses 0.2 for experts and 0.1 for crowd workers",
+        help="how much worse than an annotator the judge may be in the alternative annotator test, by default 0.15. "
+        "The article uses 0.2 for experts and 0.1 for crowd workers",
         group=JUDGE,
         most=0.5,
     ),
@@ -208,7 +208,7 @@ def _arguments(values: Values) -> dict[str, Any]:
     """Return the arguments of `evaluate`."""
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
     return {
-        # Of several settings, the first shows whether the options fit.
+        # If there are several training settings, check the options on the first of them.
         "predictions": next(iter(settings_in(values["predictions"]).values()), values["predictions"]),
         "gold": values["gold"],
         "against": values["against"] or "",
@@ -233,9 +233,9 @@ def check(values: Values) -> None:
 @action(
     "evaluate",
     "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same items. For posts: "
-    "accuracy, recall and precision by language, corrected for unread posts. For records: accuracy, F1, kappa and "
-    "MCC by label, language, field and annotator agreement; for grades also their distance; for published formats "
-    "the measures from the articles that introduced them.",
+    "accuracy, recall and precision by language, corrected for posts that nobody has read. For records: accuracy, F1, "
+    "kappa and MCC by label, language, field and annotator agreement; for grades also their distance; for published "
+    "formats the measures from the articles that introduced them.",
     *OF_ALL,
     *OF_POSTS,
     *OF_RANKED,
@@ -254,7 +254,7 @@ def evaluate_action(values: Values, progress: Progress) -> Outcome:
     out = values["out"]
     if out:
         write_report(report, out)
-    # If the action runs as a job, the report is stored in the database, so keep only the errors that are listed.
+    # A job stores the report in the database, so keep only the errors that the report lists.
     if "errors" in report:
         report["errors"] = report["errors"][:LISTED]
     return Outcome([PRINTED[values["format"]](report)], [f"Report written to {out}."] if out else [], report)
@@ -274,7 +274,7 @@ def check_baseline(values: Values) -> None:
 
 @action(
     "baseline",
-    "Train plain baselines on a gold set and measure them: the most frequent label, labels drawn by their frequency, "
+    "Train simple baselines on a gold set and measure them: the most frequent label, labels drawn by their frequency, "
     "logistic regression on TF-IDF weights, the nearest text for sets of replies and questions, and the detectors for "
     "languages. The predictions and a table on the dataset card are added to the set.",
     Option(
@@ -306,7 +306,7 @@ def baseline_action(values: Values, progress: Progress) -> Outcome:
     options = {name: values[name] for name in ("seed", "unfinished")}
     result = add_baselines(folder, out, fields=values["fields"] or (), say=progress.say, **options)
     lines = [*result["told"], *map(as_lines, tables(result)), *notes(result)]
-    written = f"The set in {out} has the predictions, the figures and a table on its card."
-    # If the action runs as a job, the result is stored in the database, so keep only the main figures.
+    written = f"The predictions, the results and a table on the dataset card were added to the set in {out}."
+    # A job stores the result in the database, so keep only the main figures.
     systems = [{name: system[name] for name in SUMMARY} for system in result["systems"]]
     return Outcome([*lines, written], data={**result, "systems": systems})

@@ -1,4 +1,4 @@
-"""The actions that write, import, hydrate and verify gold sets."""
+"""The actions that export, import, hydrate, verify, document and publish gold sets."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from annotate.actions.action import (
     action,
     column,
 )
-from annotate.actions.opening_summary import lacking
+from annotate.actions.opening_summary import reader_warnings
 from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
 from annotate.core.draws.committed_draws import PURPOSES
@@ -122,11 +122,11 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warnings = []
     if unfinished := counts["unfinished"]:
-        items = f"{many(unfinished, task.kind.noun)} still {'waits' if unfinished == 1 else 'wait'}"
-        warnings = [f"The set is unfinished: {items} for people. The file names say so."]
+        items = f"{many(unfinished, task.kind.noun)} still {'needs' if unfinished == 1 else 'need'}"
+        warnings = [f"The set is unfinished: {items} answers or decisions. The file names say so."]
         if any(row["contested"] for row in (manifest.get("audit") or {}).get("languages", ())):
             warnings.append(overview_report.contested(contested_waiting().get(task.pk, {})))
-        warnings += lacking(task)
+        warnings += reader_warnings(task)
     if counts["by_stage"].get(stages.ADJUDICATION):
         warnings.append(overview_report.undecidable(task_overview.undecidable(task)))
     if not manifest["corpus"]["text_may_leave"]:
@@ -145,7 +145,7 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
 # --- A published file
 
 FREQUENT = 100  # minimum number of posts for a language to count as frequent, as in the article
-SHOWN = 20  # maximum number of labels shown after texts were downloaded
+SHOWN = 20  # maximum number of labels shown by `hydrate`
 SPELLINGS = 10  # maximum number of spellings shown; manifest.json lists all of them
 CARD = "The dataset card"
 
@@ -292,9 +292,10 @@ def verify_lots_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "project",
-    "State what the program cannot know about a project. Exported sets then contain it in croissant.json (Croissant "
-    "with the Responsible-AI fields), DATA_STATEMENT.md and METHODS.tex. What is not stated is marked as missing. "
-    f"The statements are stored in {PROJECT} in the data folder. Options that are not given stay as they are.",
+    "State facts about a project that the program cannot know. Exported sets then contain them in croissant.json "
+    "(Croissant with the Responsible-AI fields), DATA_STATEMENT.md and METHODS.tex; facts that are not stated are "
+    f"marked as missing. The statements are stored in {PROJECT} in the data folder. Options that are not set keep "
+    "their earlier values.",
     *(Option(name, default="", help=question) for name, question in PERSONAL.items()),
     on_files=True,
 )
@@ -321,7 +322,7 @@ def _check_publish(values: Values) -> Values:
     if repo and not re.fullmatch(r"[\w.-]+/[\w.-]+", repo, re.ASCII):
         raise ActionError(f"--repo {repo}: name a repository as OWNER/NAME.", option="repo")
     if values["private"] and not repo:
-        raise ActionError("--private belongs to --repo.", option="private")
+        raise ActionError("--private requires --repo.", option="private")
     if archive:
         suffix_of(archive)
     if repo and not values["dry_run"]:
@@ -332,8 +333,8 @@ def _check_publish(values: Values) -> Values:
 @action(
     "publish",
     "Send the folder of a gold set to a dataset repository on the Hugging Face Hub, in one commit, or pack it into an "
-    "archive. Files that are not part of the set stay here. A set is refused if its files were changed after the "
-    "export, or if the licence of its texts is unknown or forbids publication.",
+    "archive. Files that are not part of the set are not published. A set is refused if its files were changed after "
+    "the export, or if the licence of its texts is unknown or forbids publication.",
     Option("folder", Path, required=True, argument=True, help="the folder of an exported or imported gold set"),
     Option(
         "repo",
@@ -354,7 +355,7 @@ def publish_action(values: Values, progress: Progress) -> Outcome:
     repo, archive = values["repo"], values["archive"]
     files = [{"name": name, "bytes": size} for name, size in parcel.files.items()]
     data = {"name": parcel.name, "files": files, "not_published": parcel.others}
-    notes = [*parcel.notes, *(f"Not part of the set, so it stays here: {name}." for name in parcel.others)]
+    notes = [*parcel.notes, *(f"Not part of the set, so not published: {name}." for name in parcel.others)]
     whole = f"{many(len(files), 'file')} with {parcel.size:,} bytes"
     if values["dry_run"]:
         where = f" to {repo or archive}" if repo or archive else ""
@@ -366,5 +367,5 @@ def publish_action(values: Values, progress: Progress) -> Outcome:
     progress.begin(parcel.size, "B")
     sent = send(parcel, repo, private=values["private"], advance=progress.advance)
     if sent["left"]:
-        notes.append(f"The repository also has files that are not of this set: {', '.join(sent['left'])}.")
+        notes.append(f"The repository also has files that do not belong to this set: {', '.join(sent['left'])}.")
     return Outcome([f"{whole} published at {sent['url']}."], notes, data | sent)

@@ -33,7 +33,7 @@ from corpora.storage import bucket
 from corpora.storage.intake import too_many
 from corpora.storage.layout import check_spelling, corpus_dir, read_manifest
 
-_RATIO = "{} cannot be read, which exceeds --max-rejects {}. Correct the file, or set a higher share."
+_TOO_MANY = "{} cannot be read, which exceeds --max-rejects {}. Correct the file, or set a higher share."
 
 
 def _check(values: Values) -> None:
@@ -47,8 +47,8 @@ def _check(values: Values) -> None:
     "import",
     "Import a gold set of Assay, or an export of another annotation tool: "
     f"{', '.join(tool.name for tool in TOOLS[1:])}. The tool is recognized. The items become a corpus and the question "
-    "a kind. The answers of people and the predictions of models are kept, and what cannot be kept is listed. The task "
-    "is open afterwards, so that people can go on with it.",
+    "a kind. Annotators' answers and models' predictions are kept, and anything that cannot be kept is listed. The new "
+    "task is open, so that annotators can continue the work.",
     Option("name", required=True, argument=True, help="the name of the new corpus and task"),
     Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="the files of the export"),
     LICENCE,
@@ -86,10 +86,10 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
             raise
         raise ProjectError(f"{error} Unreadable lines: {len(faults):,}, the first: {faults[0]}") from error
     if too_many(len(faults), len(project.records) + len(faults), values["max_rejects"]):
-        raise ProjectError(f"{faults[0]} {_RATIO.format(many(len(faults), 'line'), values['max_rejects'])}")
+        raise ProjectError(f"{faults[0]} {_TOO_MANY.format(many(len(faults), 'line'), values['max_rejects'])}")
     project.not_kept[f"unreadable lines, the first: {faults[0] if faults else ''}"] = len(faults)
-    outcomes = _imported(project, name, values, progress)
-    for reason in _reasons(outcomes[-1].data.get("rejects_file")):
+    outcomes = _import(project, name, values, progress)
+    for reason in _rejection_reasons(outcomes[-1].data.get("rejects_file")):
         is_copy = "has the same text as another item" in reason
         project.not_kept["answers to an item with the same text as another" if is_copy else f"answers: {reason}"] += 1
     sentences = [f"{project.tool}: {many(len(project.records), 'item')}, {many(len(project.judgments), 'answer')}."]
@@ -101,17 +101,17 @@ def import_project_action(values: Values, progress: Progress) -> Outcome:
     return Outcome(sentences, warned, {"tool": project.tool, "task": name, "form": project.form, **counts})
 
 
-def _reasons(listed: Path | None) -> list[str]:
-    """Return the reasons for which answers were rejected.
+def _rejection_reasons(rejects_file: Path | None) -> list[str]:
+    """Return the reason for each rejected answer, without its period.
 
-    listed: the file that lists them, or None if there is none
+    rejects_file: list of rejected answers; None if there are none
     """
-    lines = listed.read_text(encoding="utf-8").splitlines() if listed else ()
+    lines = rejects_file.read_text(encoding="utf-8").splitlines() if rejects_file else ()
     return [json.loads(line)["reason"].rstrip(".") for line in lines]
 
 
-def _imported(project: Project, name: str, values: Values, progress: Progress) -> list[Outcome]:
-    """Write the project as files and import them. If this fails, nothing but a list of rejected rows remains."""
+def _import(project: Project, name: str, values: Values, progress: Progress) -> list[Outcome]:
+    """Write the project as files and import them. If the import fails, keep only the list of rejected rows."""
     rejects = settings.DATA_DIR / "exchange" / name
     shutil.rmtree(rejects, ignore_errors=True)
     (settings.DATA_DIR / "tmp").mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ def _imported(project: Project, name: str, values: Values, progress: Progress) -
                     for action, inputs in _steps(project, folder, name, values)
                 ]
         except BaseException as error:
-            # The files of the corpus are written before its task is opened, and must not remain without it.
+            # The corpus's files are written before the task is opened. Without the task, they must not remain.
             listed = corpus_dir(name) / "rejects"
             if listed.is_dir():
                 shutil.copytree(listed, rejects)
@@ -139,7 +139,7 @@ def _imported(project: Project, name: str, values: Values, progress: Progress) -
 
 
 def _steps(project: Project, folder: Path, name: str, values: Values) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the actions that import the written files, each with its inputs."""
+    """Return the names of the actions that import the files, each with its inputs."""
     terms = {option: values[option] for option in ("licence", "text_may_leave", "source", "max_rejects")}
     terms["source"] = terms["source"] or f"a project of {project.tool}"
     fields = {"fields": list(project.fields), "files": [folder / RECORDS]}

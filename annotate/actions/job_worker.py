@@ -1,8 +1,8 @@
 """The worker that runs jobs, and functions that start the job watcher.
 
-Each job runs in its own process, so that a crash does not affect anything else and the memory of the job is freed. The
-process writes the progress and the outcome to the job's folder instead of the database, because the database may be
-unavailable or locked by the action. work/job_store.py reads them from the folder.
+Each job runs in its own process, so that a crash affects nothing else and the job's memory is freed. The process writes
+its progress and outcome to the job's folder, because the database may be unavailable or locked by the action.
+work/job_store.py reads them from there.
 """
 
 import fcntl
@@ -32,16 +32,16 @@ from annotate.work.webhook_outbox import flag_file
 from corpora.storage.layout import write_whole
 
 PROGRAM = "from annotate.actions.registry import main; main()"
-LOOK = 0.2  # seconds between two checks for a cancelled job or for the end of another worker's job
-TELL = 0.25  # minimum time between two writes of the progress, in seconds
+POLL_SECONDS = 0.2  # between two checks for a cancelled job, or for the end of another worker's job
+WRITE_SECONDS = 0.25  # minimum time between two writes of the progress
 # Actions that write an output folder.
 WRITES = ("export_corpus", "export_gold", "export_pairs", "import_gold", "baseline", "evaluate")
-AWAY = 2.0  # seconds between two attempts to reach an unavailable database
+RETRY_SECONDS = 2.0  # between two attempts to reach an unavailable database
 TRIES = 5  # number of attempts to reach the database before the worker gives up
 
 
-def ourselves(*words: str) -> list[str]:
-    """Return the command line that runs an Assay command. It works from any folder.
+def assay_command(*words: str) -> list[str]:
+    """Return the command line that runs an Assay command from any folder.
 
     words: name and arguments of the command
     """
@@ -49,37 +49,34 @@ def ourselves(*words: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables that the command line of `ourselves` needs."""
+    """Return the environment variables that the command line of `assay_command` needs."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ASSAY_DATA_DIR": str(settings.DATA_DIR)}
 
 
 # --- Start a job
 
 
-def ask(name: str, inputs: Values, by: User | None = None) -> Job:
-    """Start an action as a job and return the job.
+def start(name: str, inputs: Values, by: User | None = None) -> Job:
+    """Queue an action as a job and return the job.
 
-    Raise ActionError if the action refuses the options before it does any work. The job reports all later errors.
+    Raise ActionError if the action refuses the options before any work. The job itself reports later errors.
 
     name: name of the action
-    inputs: values of options in the form in which a page sends them (texts, lists of texts, booleans)
+    inputs: option values as a page sends them (strings, lists of strings, booleans)
     """
-    # A form also sends empty fields, so omit these.
+    # Drop empty fields, which a form also sends.
     entered = {option: value for option, value in inputs.items() if value not in (None, "", [], ())}
     values = by_name()[name].check(_with_out(name, entered, Path("out")))
     return job_store.begin(name, entered, corpus=_corpus_of(values), by=by)
 
 
 def _with_out(name: str, inputs: Values, folder: Path) -> dict[str, Any]:
-    """Return the options of an action. If the action writes to an output folder and none is set, use `folder`."""
+    """Return the inputs. If the action writes an output folder and none is set, the folder is `folder`."""
     return {**({"out": str(folder)} if name in WRITES else {}), **inputs}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the corpus in the options or, if they contain a task, of that task's corpus.
-
-    Return an empty string if there is no such corpus.
-    """
+    """Return the name of the corpus in the options, or else of the task's corpus; "" if there is none."""
     if corpus := values.get("corpus"):
         return str(corpus)
     named = values.get("task") or values.get("name")
@@ -88,7 +85,7 @@ def _corpus_of(values: Mapping[str, Any]) -> str:
 
 
 def command_of(action: Action, inputs: Values) -> str:
-    """Return the shell command that does the same as an action with these options."""
+    """Return the shell command that is equivalent to an action with these options."""
     words = ["assay", action.name]
     for option in sorted(action.options, key=lambda item: not item.argument):
         words += _words_of(option, inputs.get(option.name))
@@ -113,8 +110,8 @@ def _words_of(option: Option, value: Any) -> list[str]:
 # --- Run jobs
 
 
-def work_off() -> None:
-    """Run jobs one after another until no job is waiting or running.
+def run_all() -> None:
+    """Run jobs one after another until none is queued or running.
 
     Also record the outcome of jobs that a killed worker left unfinished. Raise OperationalError or InterfaceError if
     the database stays unavailable, so that the watcher tries again later.
@@ -124,7 +121,7 @@ def work_off() -> None:
         try:
             close_old_connections()
             if Webhook.objects.exists():
-                flag_file().touch()  # it is missing if the data folder was restored without the jobs
+                flag_file().touch()  # missing if the data folder was restored without the jobs
             job_store.settle()
             closure.delete_interrupted()
             claimed = job_store.claim()
@@ -137,13 +134,14 @@ def work_off() -> None:
             if failures == 1:
                 reason = " ".join(str(error).split())
                 print(
-                    f"The database is unavailable ({reason}). Waiting up to {AWAY * (TRIES - 1):g} s.", file=sys.stderr
+                    f"The database is unavailable ({reason}). Waiting up to {RETRY_SECONDS * (TRIES - 1):g} s.",
+                    file=sys.stderr,
                 )
-            time.sleep(AWAY)
+            time.sleep(RETRY_SECONDS)
             continue
         failures = 0
         if claimed is None:
-            time.sleep(LOOK)  # another worker is running the job
+            time.sleep(POLL_SECONDS)  # another worker is running the job
         else:
             _run_in_child(*claimed)
 
@@ -151,11 +149,11 @@ def work_off() -> None:
 def _run_in_child(job: Job, lock: TextIO) -> None:
     """Run a job in a child process. If the worker is stopped, stop the child too.
 
-    lock: the lock of the job, which the child inherits
+    lock: the job's lock, which the child inherits
     """
     with lock, (job_store.folder(job) / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - runs this program
-            ourselves("work", "--job", str(job.pk)),
+            assay_command("work", "--job", str(job.pk)),
             env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -173,30 +171,30 @@ def _run_in_child(job: Job, lock: TextIO) -> None:
         raise
 
 
-def do(number: int) -> None:
-    """Run a job in the current process, which must have inherited the lock of the job.
+def run(number: int) -> None:
+    """Run a job in the current process, which must hold the job's lock.
 
     number: primary key of the job
     """
     job = Job.objects.get(pk=number)
     folder = job_store.folder(job)
     (folder / "pid").write_text(str(os.getpid()))
-    threading.Thread(target=_end_where_cancelled, args=[folder / "cancel"], daemon=True).start()
+    threading.Thread(target=_exit_if_cancelled, args=[folder / "cancel"], daemon=True).start()
     try:
         inputs = _with_out(job.action, job.given, folder / "out")
-        outcome = by_name()[job.action].perform(inputs, Telling(folder))
+        outcome = by_name()[job.action].perform(inputs, JobProgress(folder))
     except ActionError as error:
         _write(folder / "ended.json", {"state": Job.FAILED, "warned": [str(error)]})
     else:
-        _write(folder / "ended.json", _ended(outcome))
+        _write(folder / "ended.json", _result(outcome))
 
 
-def _ended(outcome: Outcome) -> dict[str, Any]:
+def _result(outcome: Outcome) -> dict[str, Any]:
     fields = {"said": outcome.said, "warned": outcome.warned, "data": outcome.complete().data}
     return {"state": Job.FAILED if outcome.status else Job.DONE, **fields}
 
 
-def _end_where_cancelled(cancel_file: Path) -> None:
+def _exit_if_cancelled(cancel_file: Path) -> None:
     """Wait until the job is cancelled, then send SIGTERM to the current process.
 
     The signal makes the action clean up as it does after Ctrl-C.
@@ -204,35 +202,35 @@ def _end_where_cancelled(cancel_file: Path) -> None:
     cancel_file: file that exists once the job is cancelled
     """
     while not cancel_file.exists():
-        time.sleep(LOOK)
+        time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-class Telling(Progress):
-    """Writes the progress of a job to a file that the pages read."""
+class JobProgress(Progress):
+    """Writes a job's progress to a file, from which the pages show it."""
 
     def __init__(self, folder: Path) -> None:
-        self._file, self._last = folder / "progress.json", 0.0
-        self._told: dict[str, Any] = {"total": None, "unit": "", "done": 0, "said": [], "began": time.time()}
+        self._file, self._last_write = folder / "progress.json", 0.0
+        self._state: dict[str, Any] = {"total": None, "unit": "", "done": 0, "said": [], "began": time.time()}
 
     def begin(self, total: int | None, unit: str) -> None:
-        self._told |= {"total": total, "unit": unit, "done": 0, "began": time.time()}
-        self._tell()
+        self._state |= {"total": total, "unit": unit, "done": 0, "began": time.time()}
+        self._write_state()
 
     def advance(self, count: int = 0) -> None:
-        self._told["done"] += count
-        if time.monotonic() - self._last >= TELL:
-            self._tell()
+        self._state["done"] += count
+        if time.monotonic() - self._last_write >= WRITE_SECONDS:
+            self._write_state()
 
     def say(self, sentence: str) -> None:
-        self._told["said"].append(sentence)
-        self._tell()
+        self._state["said"].append(sentence)
+        self._write_state()
 
-    def _tell(self) -> None:
-        self._last = time.monotonic()
+    def _write_state(self) -> None:
+        self._last_write = time.monotonic()
         # Ignore a full disk here, because the action itself reports it.
         with suppress(OSError):
-            _write(self._file, self._told | {"at": time.time()})
+            _write(self._file, self._state | {"at": time.time()})
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
@@ -240,25 +238,25 @@ def _write(path: Path, data: Mapping[str, Any]) -> None:
     write_whole(path, json.dumps(data, cls=Encoder, ensure_ascii=False))
 
 
-def watch(mode: str) -> list[str]:
+def watcher_command(mode: str) -> list[str]:
     """Return the command line of the job watcher.
 
     mode: "alone", or "beside" if a server holds the other end of the watcher's standard input
     """
     folder = job_store.jobs_folder()
-    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), mode, *ourselves("work")]
+    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), mode, *assay_command("work")]
 
 
 # --- Servers that use the data folder, and the job watcher that runs alongside them (annotate/job_watcher.py)
 #
 # Each server process holds a lock until it exits, even if the master process has died.
 
-READY = "SERVER_READY"  # environment variable with the sentence that a server prints once it listens
-BESIDE = "SERVES_JOBS"  # environment variable of a server that runs jobs
-CHECK_EVERY = 5.0  # seconds between two checks of the watcher
+READY = "SERVER_READY"  # environment variable with the message that a server prints once it is listening
+SERVES_JOBS = "SERVES_JOBS"  # environment variable set in servers that also run jobs
+CHECK_SECONDS = 5.0  # between two checks of the watcher
 
 
-def hold() -> TextIO | None:
+def lock_serving_file() -> TextIO | None:
     """Open and lock the file that a server process keeps open until it exits. Return None if the disk is full."""
     with suppress(OSError):
         lock = (job_store.jobs_folder() / "serving").open("a+")
@@ -270,11 +268,8 @@ def hold() -> TextIO | None:
     return None
 
 
-def is_ending() -> bool:
-    """Return whether a server was killed and some of its processes are still running.
-
-    Such processes exit by themselves within seconds.
-    """
+def is_exiting() -> bool:
+    """Return whether a server was killed and some of its processes are still running. They exit within seconds."""
     if not (Path(settings.DATA_DIR) / "jobs" / "serving").exists():
         return False
     with (job_store.jobs_folder() / "serving").open("a+") as lock:
@@ -300,13 +295,13 @@ def _is_running(process: int) -> bool:
 def start_watcher() -> tuple[subprocess.Popen[bytes], int]:
     """Start the watcher. Return its process and a file descriptor; closing the descriptor makes the watcher exit."""
     theirs, ours = os.pipe()
-    watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - runs our watcher
+    watcher = subprocess.Popen(watcher_command("beside"), stdin=theirs, env=environment())  # noqa: S603 - our watcher
     os.close(theirs)
     return watcher, ours
 
 
 def is_watched() -> bool:
-    """Return whether a watcher is running, which is the case if it holds its lock."""
+    """Return whether a watcher is running. A running watcher holds a lock."""
     try:
         with (Path(settings.DATA_DIR) / "jobs" / "watching").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -317,23 +312,23 @@ def is_watched() -> bool:
     return False
 
 
-class Keeper:
+class WatcherKeeper:
     """Restarts the job watcher if it was killed.
 
-    Each server process has a keeper. A lock ensures that only one of the keepers restarts the watcher.
+    Each server process has a keeper. A lock ensures that only one of them restarts the watcher.
     """
 
     def __init__(self) -> None:
-        self._due = time.monotonic() + CHECK_EVERY
+        self._due = time.monotonic() + CHECK_SECONDS
         self._lock: TextIO | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
-    def look(self) -> None:
+    def check(self) -> None:
         now = time.monotonic()
-        if BESIDE not in os.environ or now < self._due:
+        if SERVES_JOBS not in os.environ or now < self._due:
             return
-        self._due = now + CHECK_EVERY
+        self._due = now + CHECK_SECONDS
         with suppress(OSError):  # on a full disk, locking fails, so the next check tries again
             self._start_if_missing()
 

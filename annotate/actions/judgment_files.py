@@ -1,6 +1,6 @@
-"""The action `import_judgments`: import a file of judgments that were made elsewhere into a task.
+"""The action `import_judgments`, which imports judgments that were made outside Assay into a task.
 
-The file is imported completely or not at all. work/judgment_import.py stores the judgments, and work/routing.py decides
+A file is imported completely or not at all. work/judgment_import.py stores the judgments, and work/routing.py decides
 which label or stage each unit gets. This module also reads files of true labels.
 """
 
@@ -63,7 +63,7 @@ FIRST, SECOND = "A", "B"
 LONGEST_SET = 10_000  # maximum total length of an item's true labels, in characters
 
 Advance = Callable[[int], object]
-Made = TypeVar("Made")
+T = TypeVar("T")
 
 
 class JudgmentFileError(Exception):
@@ -78,14 +78,14 @@ def rows_in(
     format: str | None,
     columns: Mapping[str, str],
     fields: tuple[Sequence[str], tuple[str, ...]],
-    make: Callable[[int, Mapping[str, Any]], Made],
+    make: Callable[[int, Mapping[str, Any]], T],
     rejects: Rejects,
     progress: Advance | None = None,
-) -> Iterator[Made]:
-    """Yield the result of `make` for each row. If it raises RecordError, add the row to `rejects` instead.
+) -> Iterator[T]:
+    """Yield the result of `make` for each row of a file. If it raises RecordError, add the row to `rejects` instead.
 
     columns: mapping from field to column of the file
-    fields: tuple of the allowed fields and the required fields
+    fields: the allowed fields, and those of them that are required
     make: function that is called with the line number and a mapping from field to value
     rejects: mapping from line number to the reason for the rejection
     progress: called with the number of bytes read
@@ -102,9 +102,9 @@ def rows_in(
 
 
 def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] = ()) -> dict[str, str]:
-    """Read a file of true labels, which has the columns task and label. Return a mapping from item key to label.
+    """Read a file of true labels with the columns task and label. Return a mapping from item key to label.
 
-    Several labels of an item are written as a list or separated by spaces. Raise JudgmentFileError if a row is invalid,
+    An item's labels, if it has several, are a list or separated by spaces. Raise JudgmentFileError if a row is invalid,
     and CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
@@ -151,11 +151,11 @@ def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()
     return text
 
 
-def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
+def _convert_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
     """Convert the rows of a file that compares systems, and add invalid rows to `rejects`.
 
-    In the file, the label is A, B or tie. In a converted row, the label is the name of the preferred system, or tie,
-    and the item key contains the names of the two systems in alphabetical order.
+    In the file, the label is A, B or tie. In a converted row, the label is tie or the preferred system's name, and the
+    item key contains the names of the two systems in alphabetical order.
     """
     for row in rows:
         try:
@@ -169,7 +169,7 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
             yield row._replace(task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE))
 
 
-def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
+def _check_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
     """Yield the rows that have one of these labels, and add all other rows to `rejects`."""
     known_labels = set(labels)
     for row in rows:
@@ -179,8 +179,8 @@ def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iter
             rejects[row.line] = f"The label {row.label!r} is not one of the task's labels: {' '.join(labels)}."
 
 
-def _of_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]:
-    """Yield the rows with the canonical texts of their labels, which are sets, and add invalid rows to `rejects`."""
+def _convert_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]:
+    """Convert rows whose labels are sets to the sets' canonical form, and add invalid rows to `rejects`."""
     if not rows:
         return
     kind = task.kind
@@ -199,7 +199,7 @@ def _of_sets(rows: Sequence[Row], task: Task, rejects: Rejects) -> Iterator[Row]
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
-    """Write the list of rejected rows. If no row was rejected, remove the list of an earlier run if there is one.
+    """Write the list of rejected rows. If no row was rejected, remove any list of an earlier run.
 
     rejects: mapping from line number to reason
     path: the file that was read
@@ -232,7 +232,7 @@ def import_judgments(
     max_rejects: float = 1.0,
     progress: Advance = lambda count: None,
 ) -> Imported:
-    """Add the judgments in a file to the units of a task. If there is no such task, create a closed one.
+    """Add the judgments in a file to the units of a task. If the task does not exist, create a closed one.
 
     Raise JudgmentFileError or TaskError if the options or the task do not allow the import. Raise CorpusError if the
     file cannot be read or too many rows are rejected.
@@ -241,7 +241,7 @@ def import_judgments(
     labels: labels of a new task, the best grade first; if empty, the labels in the file
     pairs: whether each item compares two systems; for an existing task, its kind determines this
     columns: mapping from field to column of the file
-    keep_repeats: whether to keep a worker's repeated answers to an item for analysis instead of rejecting them
+    keep_repeats: whether to keep a worker's further answers on an item for analysis instead of rejecting them
     max_rejects: maximum share of rejected rows, not counting repeated answers
     progress: called with the number of bytes read
     """
@@ -253,30 +253,30 @@ def import_judgments(
     are_sets = bool(task and task.kind.form.several)
     longest = LONGEST_SET if are_sets else LONGEST["label"]
     read = partial(rows_in, path, format, columns or {}, (COLUMNS, NEEDED), rejects=rejects, progress=progress)
-    rows = list(_judgments(read, known_labels, longest, corrected))
+    rows = list(_read_judgments(read, known_labels, longest, corrected))
     list_path, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
-        rows = list(_of_pairs(rows, rejects))
+        rows = list(_convert_pairs(rows, rejects))
     known_labels = known_labels or (values_of(task) if task else _new_labels(rows, pairs))
-    rows = list(_of_sets(rows, task, rejects) if task and are_sets else _of_labels(rows, known_labels, rejects))
+    rows = list(_convert_sets(rows, task, rejects) if task and are_sets else _check_labels(rows, known_labels, rejects))
     with transaction.atomic():
-        task_to_fill = task or Task()  # if there are no rows, `_attach` raises an error before it needs the task
+        task_to_fill = task or Task()  # a placeholder: without rows, `_add` raises an error before it uses the task
         if rows and not task:
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
         notes = [*corrected["label"].sentences("label"), *corrected["worker"].sentences("worker")]
-        notes += [*corrected["language"].sentences("language", "converted"), *_alike_workers(rows)]
+        notes += [*corrected["language"].sentences("language", "converted"), *_worker_notes(rows)]
         imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
         file = RejectLog(path, format or format_of(path) or "", list_path, rows=total)
-        _attach(imported, rows, file, keep_repeats, max_rejects, progress)
+        _add(imported, rows, file, keep_repeats, max_rejects, progress)
     return imported
 
 
-def _judgments(
+def _read_judgments(
     read: Callable[..., Iterator[Row]], labels: Collection[str], longest: int, corrected: Mapping[str, Respelled]
 ) -> Iterator[Row]:
     """Yield the valid rows of a file.
 
-    read: calls a function for each row, see `rows_in`
+    read: `rows_in` with all arguments except `make`
     labels: labels of the task; empty if it has none yet, or if answers are sets
     longest: maximum length of a label, in characters
     corrected: collects the labels, workers and languages whose spelling was changed
@@ -309,8 +309,8 @@ def _answer_time(written: object) -> datetime | None:
     return moment
 
 
-def _alike_workers(rows: Iterable[Row]) -> list[str]:
-    """Return a sentence for each group of workers whose names differ only in case."""
+def _worker_notes(rows: Iterable[Row]) -> list[str]:
+    """Return a note for each group of workers whose names differ only in case."""
     return [
         f"The workers {' and '.join(group)} differ only in case, but count as different people. If they are the same, "
         "write them identically in the file and import it under another name."
@@ -319,7 +319,7 @@ def _alike_workers(rows: Iterable[Row]) -> list[str]:
 
 
 def _language(value: object) -> str:
-    # `nan` usually means a missing value, but it is a language if a language file has added it.
+    # `nan` usually means a missing value, but a language file may have added it as a language code.
     return "" if is_missing(value) and value not in KNOWN else read_language(value)
 
 
@@ -328,10 +328,7 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
 
 
 def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
-    """Return the labels of a new task, sorted with numbers first.
-
-    They are the labels in the file or, if the file compares systems, the names of the systems and tie.
-    """
+    """Return the labels of a new task: those in the file, numbers first, or the compared systems' names and tie."""
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
     labels = {row.label for row in rows}
@@ -339,7 +336,7 @@ def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
 
 
 def _task_and_pairs(name: str, labels: Sequence[str], *, pairs: bool) -> tuple[Task | None, bool]:
-    """Return the task, None if there is none, and whether its items compare systems.
+    """Return the task (None if it does not exist), and whether its items compare systems.
 
     Raise JudgmentFileError if the options contradict each other or do not fit the task.
     """
@@ -378,7 +375,7 @@ def _new_task(
 ) -> Task:
     """Create a task from the items in the file.
 
-    If a row contradicts an earlier row about the language of an item, add it to `rejects`.
+    Rows that contradict an earlier row about an item's language are added to `rejects`.
     """
     items: dict[str, str] = {}
     for row in rows:
@@ -388,7 +385,7 @@ def _new_task(
     return imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest, pairs=pairs)
 
 
-def _attach(
+def _add(
     imported: Imported, rows: list[Row], file: RejectLog, keep_repeats: bool, max_rejects: float, progress: Advance
 ) -> None:
     """Add the judgments to the task and list the rejected rows.
@@ -399,7 +396,7 @@ def _attach(
     rejects = imported.rejects
     if rows:
         accepted = [row for row in rows if row.line not in rejects]
-        # All bytes have been reported. `progress` is now called only so that the user can cancel.
+        # All bytes have been reported by now. `progress` is called only so that the user can cancel.
         add_judgments(imported, accepted, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
     list_rejects(rejects, file.path, file.listed)
     imported.rejects_file = file.listed if rejects else None
@@ -453,7 +450,7 @@ def _check(values: Values) -> None:
         "keep_repeats",
         flag,
         False,
-        help="keep a worker's further answers on an item, only for analysis",
+        help="keep a worker's further answers on an item for analysis instead of rejecting them",
         group=JUDGMENTS,
     ),
     LANGUAGES,

@@ -1,4 +1,4 @@
-"""The actions that give a corpus labels: detectors' votes, predictions, and a vocabulary whose labels are suggested."""
+"""The actions that add labels to a corpus: detectors' votes, predictions, and suggestions from a vocabulary."""
 
 import re
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ from pathlib import Path
 from annotate.actions.action import (
     CORPUS,
     FILE,
+    FILE_GROUP,
     FORMAT,
     LANGUAGES,
     MAP,
-    THE_FILE,
     ActionError,
     Outcome,
     Progress,
@@ -92,7 +92,7 @@ def prelabel_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _min_scores(pairs: Iterable[str]) -> dict[str, float]:
-    """Return the minimum scores in options such as langid=0.5. Raise ActionError if one of them is not valid."""
+    """Parse minimum scores such as langid=0.5, as a mapping by detector. Raise ActionError if one is invalid."""
     scores = {}
     for name, _, written in (pair.partition("=") for pair in pairs):
         try:
@@ -101,8 +101,8 @@ def _min_scores(pairs: Iterable[str]) -> dict[str, float]:
                 raise OptionError
         except OptionError:
             raise ActionError(
-                f"--min-score {name}={written}: write one of the detectors {', '.join(VOTERS)} and a score from 0 "
-                "to 1, such as langid=0.6.",
+                f"--min-score {name}={written} is not valid. Write one of the detectors {', '.join(VOTERS)} and a "
+                "score from 0 to 1, such as langid=0.6.",
                 option="min_score",
             ) from None
     return scores
@@ -132,7 +132,7 @@ def _check_predictions(values: Values) -> None:
     if is_ranked:
         check_records(corpus, manifest)
     named_columns(values["column"], FIELDS)
-    # A file of languages may add labels, which are valid only after the file has been read.
+    # A language file may add labels. They are valid only after the file has been read.
     if not values["languages"]:
         read_map(values["map"])
 
@@ -224,7 +224,7 @@ NOT_KEPT = "This was a dry run: nothing was stored."
         help="the language of the labels that annotators see. Concepts without a label in this language are counted",
     ),
     Option("dry_run", flag, False, help="only show what would change; nothing is stored"),
-    Option("format", choices=FORMATS, help="the format, if the file name does not show it", group=THE_FILE),
+    Option("format", choices=FORMATS, help="the format, if the file name does not show it", group=FILE_GROUP),
     checks=lambda values: _check_vocabulary(values),
 )
 def vocabulary_action(values: Values, progress: Progress) -> Outcome:
@@ -272,7 +272,7 @@ def _vocabulary_summary(name: str, imported: Imported, dry_run: bool) -> str:
 
 
 def _changes(imported: Imported) -> list[str]:
-    """Return lines about the concepts that were removed, added or renamed since the previous version.
+    """Return one line each about the concepts removed, added and renamed since the previous version.
 
     Each line lists the ids and labels of the first few concepts.
     """
@@ -324,11 +324,12 @@ def _vocabulary_notes(imported: Imported, language: str) -> list[str]:
             )
     if oddities.untagged:
         notes.append(
-            f"Note: {many(oddities.untagged, 'label')} without a language code, which readers of every language find."
+            f"Note: {are(oddities.untagged, 'label has', 'labels have')} no language code, so annotators of every "
+            "language can find them."
         )
     if oddities.unknown_tags:
         unknown = listed(oddities.unknown_tags, len(oddities.unknown_tags), "language code")
-        notes.append(f"Note: not in the registry of languages, so readers of no language find their labels: {unknown}.")
+        notes.append(f"Note: not in the registry of languages, so annotators cannot find their labels: {unknown}.")
     if oddities.rejected:
         left_out = listed(oddities.rejected, len(oddities.rejected), "label")
         notes.append(f"Note: not imported: {left_out.replace('., ', '; ')}")
@@ -365,7 +366,7 @@ def _vocabulary_notes(imported: Imported, language: str) -> list[str]:
 def suggest_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]
     manifest = manifest_of(corpus)
-    # Records that came with labels are read a second time, to compare the suggestions with these labels.
+    # Records with declared labels are read a second time, to compare the suggestions with these labels.
     progress.begin(manifest.rows * (2 if manifest.declared else 1), "record")
     options = {name: values[name] for name in ("learn_from", "apart", "depth")}
     suggested = suggest(corpus, values["vocabulary"], **options, progress=progress.advance)
@@ -394,7 +395,7 @@ def _check_suggest(values: Values) -> None:
 
 
 def _notes(suggested: Suggested) -> list[str]:
-    """Return notes about a predictor that could not be created, and about labels that are not in the vocabulary."""
+    """Return notes on a predictor that could not be created, and on the records' labels outside the vocabulary."""
     notes = []
     if NEAREST not in {predictor.name for predictor in suggested.predictors}:
         notes.append(f"Note: {NEAREST} was not created, because no record has a label of the vocabulary.")

@@ -51,7 +51,7 @@ def _check_threads(values: Values) -> Values:
 
 
 def _days(option: str, texts: list[str]) -> dict[str, str]:
-    """Return a mapping from language to day, for texts such as en=2018-01-01. The language is "" if there is none."""
+    """Parse texts such as en=2018-01-01 or 2018-01-01. Return a mapping from language, which may be "", to day."""
     days = {}
     for text in texts:
         language, _, day = text.rpartition("=")
@@ -327,7 +327,7 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
             "The licence does not allow publishing the text, so the files contain only ids, languages and scores, "
             "and there is no response set."
         )
-    for option, file, consequence in (
+    for option, list_name, consequence in (
         ("strike", "struck", "would not have been in the response set anyway,"),
         (
             "add",
@@ -335,7 +335,7 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
             "cannot be added: already in the response set, removed, or in a language that is not exported;",
         ),
     ):
-        if unseen := manifest["response_set"]["unseen"][file]:
+        if unseen := manifest["response_set"]["unseen"][list_name]:
             replies_text, example = "1 reply" if len(unseen) == 1 else f"{len(unseen):,} replies", unseen[0]
             warnings.append(
                 f"Note: {replies_text} in {values[option]} {consequence} for example in line {example['line']:,}: "
@@ -347,7 +347,7 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _plan(values: Values) -> Plan:
-    """Return the plan of the splits. Raise ActionError if the shares are invalid, and CorpusError without any pairs."""
+    """Return the plan of the splits. Raise ActionError if the shares are invalid, CorpusError if there are no pairs."""
     check_pairs(values["corpus"], manifest_of(values["corpus"]))
     shares = tuple(values["splits"]) or SHARES
     if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):

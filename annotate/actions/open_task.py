@@ -1,6 +1,6 @@
 """The action `open_task`, which draws items from a corpus and opens a task that asks about them, and `extend_task`.
 
-opening_summary.py builds the summary that is printed afterwards.
+opening_summary.py builds the summary that both print.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,10 +42,10 @@ SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values(
 SIZELESS = ", ".join(design.name for design in DESIGNS.values() if design.size is None)
 
 
-def drawn_by(option: Option) -> Option:
-    """Return an option of draws as an option of the action.
+def as_draw_option(option: Option) -> Option:
+    """Return an option of draws without its default, because each design has its own.
 
-    It has no default, because each design has its own. The help text lists the designs that support the option.
+    The help text lists the designs that support the option.
     """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
     design_list = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
@@ -54,11 +54,8 @@ def drawn_by(option: Option) -> Option:
     )
 
 
-def of_task(option: Option) -> Option:
-    """Return an option of tasks as an option of the action.
-
-    It has no default, because each kind has its own. The help text lists the defaults of the kinds.
-    """
+def as_task_option(option: Option) -> Option:
+    """Return an option of tasks without its default, because each kind has its own. The help text lists them."""
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
     kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
     differing = {
@@ -69,12 +66,16 @@ def of_task(option: Option) -> Option:
     return replace(option, default=None, help=option.help_text(differing))
 
 
-QUESTION, KNOWN = "What people are asked", "Answers that are known already"
+QUESTION, KNOWN = "The question", "Known answers"
 DRY_RUN = Option(
-    "dry_run", flag, False, help="only show the work it would create and who could do it; nothing is stored", group=DRAW
+    "dry_run",
+    flag,
+    False,
+    help="only show the work that would be created and who could do it; nothing is stored",
+    group=DRAW,
 )
 OPTIONS = (
-    Option("name", required=True, argument=True, help="the task's name in addresses and commands"),
+    Option("name", required=True, argument=True, help="the task's name in URLs and commands"),
     Option("corpus", help="the corpus to draw from", group=DRAW),
     Option(
         "kind",
@@ -98,8 +99,8 @@ OPTIONS = (
     ),
     Option(
         "seed",
-        help="any word or number; the same seed draws the same items. Draws for quality control (audits, overlaps, "
-        "decoys) use the task's secret instead",
+        help="any word or number; the same seed draws the same items. Random draws for quality control (audits, "
+        "overlaps, decoys) use the task's secret instead",
         group=DRAW,
     ),
     Option("title", default="", help="the task's name as annotators see it", group=QUESTION),
@@ -114,9 +115,9 @@ OPTIONS = (
         "labels",
         labels,
         default=(),
-        help="the possible answers. uniform: language codes, instead of all 70 languages; balanced: the declared "
-        'labels that count, such as "CCAT ECAT GCAT MCAT" or "world news; sports". Documents with none or '
-        "several of these labels are never drawn",
+        help="the possible answers. uniform: language codes, instead of all 70 languages; balanced: declared labels, "
+        'such as "CCAT ECAT GCAT MCAT" or "world news; sports". Documents with none or several of these labels are '
+        "never drawn",
         group=QUESTION,
     ),
     DRY_RUN,
@@ -146,7 +147,7 @@ OPTIONS = (
         "reuse",
         flag,
         False,
-        help="reuse existing labels and ask people only about the other items. For recall, precision and triggers, "
+        help="reuse existing labels and ask annotators only about the other items. For recall, precision and triggers, "
         "these are labels from other tasks; for concepts, the labels that came with the documents",
         group=KNOWN,
     ),
@@ -155,15 +156,15 @@ OPTIONS = (
         default=(),
         several=True,
         shown="PREDICTOR",
-        help="imported predictions whose labels people see beside the answers, such as mine@2; not for questions about "
-        f"languages, spans and texts. For concepts, the first {DEPTH} labels of one or more ranked predictors",
+        help="imported predictions whose labels annotators see beside the answers, such as mine@2; not for questions "
+        f"about languages, spans and texts. For concepts, the first {DEPTH} labels of one or more ranked predictors",
         group=SUGGESTIONS,
     ),
     Option(
         "blind_share",
         share,
-        help="the share of the combinations of person and item for which the suggestion is hidden, so "
-        f"that answers can be compared; by default {BLIND_SHARE}",
+        help="the share of the combinations of annotator and item for which the suggestion is hidden, so that answers "
+        f"can be compared; by default {BLIND_SHARE}",
         group=SUGGESTIONS,
         most=1,
     ),
@@ -172,9 +173,9 @@ OPTIONS = (
         words,
         default=(),
         shown='"NAME NAME"',
-        help="two to seven machines that vote on each item: detectors, and imported predictions such as mine@1. Where "
-        f"they agree, their label stands, and people audit a share; by default {' '.join(DEFAULT.voters)} for the "
-        "language of posts, and none for records",
+        help="two to seven machines that vote on each item: detectors, and imported predictions such as mine@1. If "
+        "they agree, the item gets their label, and annotators audit a share of such items; by default "
+        f"{' '.join(DEFAULT.voters)} for the language of posts, and none for records",
         group=AGREEMENT,
     ),
     Option(
@@ -185,13 +186,13 @@ OPTIONS = (
         help="how many voters must agree, more than half; by default all",
         group=AGREEMENT,
     ),
-    *map(drawn_by, DRAW_OPTIONS.values()),
-    *map(of_task, TASK_OPTIONS.values()),
+    *map(as_draw_option, DRAW_OPTIONS.values()),
+    *map(as_task_option, TASK_OPTIONS.values()),
 )
 
 
-class _Undone(Exception):
-    """The error that undoes a dry run."""
+class _DryRun(Exception):
+    """Raised to roll back the transaction of a dry run."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__()
@@ -199,20 +200,20 @@ class _Undone(Exception):
 
 
 def run(values: Values, progress: Progress) -> Outcome:
-    """Open or extend a task, or only summarize what this would do."""
+    """Open or extend a task. In a dry run, only summarize what would be done."""
     progress.begin(None, "item")
     size, is_dry_run, extended = values["size"], values["dry_run"], values["extended"]
 
     def undo(opened: Opened) -> None:
-        # The task is complete now, so summarize it before everything is undone.
-        raise _Undone(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
+        # Summarize the complete task before it is rolled back.
+        raise _DryRun(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
 
     try:
         opened = values["operation"](progress=progress.advance, then=undo if is_dry_run else lambda opened: None)
-    except _Undone as undone:
-        outcome = undone.outcome
+    except _DryRun as dry_run:
+        outcome = dry_run.outcome
     else:
-        # Summarize a task that is kept after the transaction, because this takes a while and would block other writers.
+        # The summary takes a while. Inside the transaction, it would block other writers.
         outcome = opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *values["notes"]])
 
@@ -221,7 +222,7 @@ def run(values: Values, progress: Progress) -> Outcome:
 
 
 def check_new(values: Values) -> dict[str, Any]:
-    """Return the operation that opens the task, and notes about the draw. Raise all errors known before drawing."""
+    """Return the operation that opens the task, and notes on the draw. Raise every error that needs no drawing."""
     name, kind = values["name"], kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     if values["voters"] and takes_panel(kind):
@@ -261,7 +262,7 @@ def check_new(values: Values) -> dict[str, Any]:
 
 
 def chosen_panel(corpus: str, kind: Kind, values: Values) -> Panel | None:
-    """Return the panel that a manager chose, or None for the default panel of posts and for none of records."""
+    """Return the panel the manager chose. None means the default panel for posts, and no panel for records."""
     names, agree = values["voters"], values["agree"]
     if agree and not names and not kind.audits_agreement:
         raise ActionError("--agree has no effect without voters. Set --voters, or remove it.", option="agree")
@@ -270,18 +271,17 @@ def chosen_panel(corpus: str, kind: Kind, values: Values) -> Panel | None:
 
 
 def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
-    """Return the labels that a manager entered. Languages may be separated by commas; their codes are normalized."""
+    """Return the labels the manager entered. Languages may be separated by commas, and their codes are normalized."""
     return meant(chain(*map(codes, labels)), kind.knows) if kind.routing.is_routed else labels
 
 
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
-    """Return the languages that `all` stands for in a draw by a predictor's labels, and a note about the others.
+    """Return the languages that `all` stands for in a draw by a predictor's labels, and a note on excluded languages.
 
-    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. Therefore, `all`
-    stands for the predicted languages that are on the article's label list or that an annotator reads.
+    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. So `all` includes
+    only predicted languages that are on the article's label list or that an annotator reads.
 
-    corpus: name of the corpus
-    predictor: name of the predictor
+    corpus, predictor: names
     """
     counts = triggers(corpus, find_predictor(corpus, predictor))
     listed = {*ARTICLE_LABELS, *AnnotatorLanguage.objects.filter(level__gt=0).values_list("language", flat=True)}
@@ -315,7 +315,7 @@ def kind_named(name_or_path: str | None, design: str | None) -> Kind:
     if name_or_path in ASKED_HERE:
         return KINDS[name_or_path]
     if name_or_path.endswith(".toml"):
-        learn_languages()  # so that the file cannot rename an existing language code
+        learn_languages()  # so that the file can't rename an existing language code
         kind = read_kind(Path(name_or_path))
         if kind.answered_here:
             return kind
@@ -329,7 +329,7 @@ def kind_named(name_or_path: str | None, design: str | None) -> Kind:
 
 
 def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
-    """Return a mapping from language to the text of its guidelines in Markdown.
+    """Read guidelines in Markdown. Return a mapping from language to text.
 
     A file name such as guide.de.md contains the language. Otherwise, the language is English.
     """
@@ -349,10 +349,10 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def check_design(kind: Kind, design: Design, values: Values) -> None:
-    """Check that a kind, a design and the options fit together.
+    """Check that a kind, a design and the options are compatible.
 
     Raise ActionError if the kind does not support the design, if a required option is missing, or if an option is set
-    that belongs neither to the kind nor to the design.
+    that neither the kind nor the design has.
     """
     by_design = f"by the {design.spelled} design"
     if design.name not in kind.designs:
@@ -369,9 +369,9 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
         raise ActionError(f"{empty_options[0]} is empty. Specify a value or remove the option.")
     if values["blind_share"] is not None and not values["suggest"]:
         raise ActionError("--blind-share has no effect without suggestions. Set --suggest, or remove it.")
-    absent = not_had(kind, design)
+    unsupported = unsupported_options(kind, design)
     if inapplicable := [
-        option.spelled for option in OPTIONS if option.name in absent and values[option.name] != option.default
+        option.spelled for option in OPTIONS if option.name in unsupported and values[option.name] != option.default
     ]:
         are_labels = "--languages" in inapplicable and kind.routing.is_routed
         hint = " To choose the languages that annotators can answer, use --labels." if are_labels else ""
@@ -380,12 +380,12 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
         )
 
 
-def not_had(kind: Kind, design: Design) -> set[str]:
-    """Return the names of the options that belong neither to the kind nor to the design."""
+def unsupported_options(kind: Kind, design: Design) -> set[str]:
+    """Return the names of the options that neither the kind nor the design has."""
     inputs = {name for control in kind.quality_controls for name in control.inputs}
     if kind.labels_are_languages:
-        inputs -= {"suggest", "blind_share"}  # what people say of machines' labels must not depend on a machine
-    has = {
+        inputs -= {"suggest", "blind_share"}  # the answers judge machines' labels, so no machine may influence them
+    is_supported = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
         **(dict.fromkeys(OF_AUDIT, False) if design.asks_all else {}),
@@ -396,7 +396,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         **dict.fromkeys(("voters", "agree"), design.takes_panel and takes_panel(kind)),
         **{name: name in inputs for name in ("gold", "gold_column", "suggest", "blind_share")},
     }
-    return {name for name, is_had in has.items() if not is_had}
+    return {name for name, supported in is_supported.items() if not supported}
 
 
 # --- The actions
@@ -411,15 +411,14 @@ def _check_extension(values: Values) -> dict[str, Any]:
 open_task_action = action(
     "open_task",
     "Draw items from a corpus, open a task that asks a kind of question about them, and queue the items that machines "
-    "cannot decide for people. --corpus and --seed are required, and for the uniform design also --size.",
+    "cannot decide for annotators. --corpus and --seed are required, and for the uniform design also --size.",
     *OPTIONS,
     refuses=(TaskError, GoldAnswerError, KindError),
     checks=check_new,
 )(run)
 extend_task_action = action(
     "extend_task",
-    "Enlarge a task to a larger total size by drawing more items from the same corpus with the same seed. All other "
-    "settings stay the same.",
+    "Enlarge a task by drawing more items from the same corpus with the same seed. All other settings stay the same.",
     replace(TASK, name="name"),
     Option("size", whole_number, required=True, least=1, help="the new total of items, not the number to add"),
     DRY_RUN,

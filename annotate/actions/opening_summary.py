@@ -1,4 +1,4 @@
-"""The summary printed after a task was opened or enlarged: the stages of its units, and what needs attention."""
+"""The summary printed when a task is opened or extended: the stages of its units, and what needs attention."""
 
 from collections import Counter
 from collections.abc import Sized
@@ -34,15 +34,15 @@ from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, total
 from corpora.storage.inventory import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was stored. Run the command without --dry-run to do the same."
-ROUNDED = 0.03  # relative tolerance for shares, so that 0.33 counts as one in three
+TOLERANCE = 0.03  # relative difference up to which shares count as equal, so that 0.33 is one in three
 
 
 def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
-    """Return the summary of a task that was opened or enlarged.
+    """Return the summary of a task that was opened or extended.
 
-    size: number of items that the manager requested, None if they did not specify a number
-    extended: whether the task was enlarged
-    is_dry_run: whether nothing is stored; if so, the summary also describes the expected work
+    size: number of items the manager requested, None for the design's default
+    extended: whether the task was extended
+    is_dry_run: whether nothing is stored; the summary then also shows the expected work
     """
     task = opened.task
     design = DESIGNS[opened.samples[0].design]
@@ -52,7 +52,7 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
         outcome = Outcome(*summarize(opened, size, extended=extended))
     else:
         outcome = _records_summary(opened)
-    # Only --json shows the expected work of a stored task, except for the work that quality controls have drawn.
+    # For a stored task, only --json shows the expected work, except for the checks drawn by quality controls.
     work = expected(task) if is_dry_run or task.hooks["expected"] else {}
     if is_dry_run:
         forecast, interval_widths = forecast_of(task), _interval_widths(task)
@@ -63,7 +63,7 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         lines.insert(0, _contrast_summary(opened))
     # In a dry run, the table of the expected work already shows which queues lack readers.
-    warnings = [*([] if is_dry_run else lacking(task)), *outcome.warned]
+    warnings = [*([] if is_dry_run else reader_warnings(task)), *outcome.warned]
     if extended and not task.is_open:
         warnings.append(f"Task {task.name} is closed, so annotators do not receive the items. {how_to_go_on(task)}")
     draws = [
@@ -101,25 +101,25 @@ def _interval_widths(task: Task) -> dict[str, Any] | None:
 def _width_lines(interval_widths: dict[str, Any] | None) -> list[str]:
     if interval_widths is None:
         return []
-    tables = (plan_report.language_table, plan_report.curve_table, plan_report.next_table)
-    made = [of(interval_widths) for of in tables]
-    languages, curve, more = (as_lines(table) if table.rows else "" for table in made)
+    builders = (plan_report.language_table, plan_report.curve_table, plan_report.next_table)
+    tables = [build(interval_widths) for build in builders]
+    languages, curve, more = (as_lines(table) if table.rows else "" for table in tables)
     sentence, next_sentence = plan_report.width_words(interval_widths), plan_report.next_words(interval_widths)
     below = [next_sentence, more, ""] if next_sentence else []
     return ["", *([languages, ""] if languages else []), sentence, "", curve, "", *below]
 
 
-def lacking(task: Task) -> list[str]:
-    """Return warnings about queues in which too few people may work, with advice on how to find more people."""
+def reader_warnings(task: Task) -> list[str]:
+    """Return warnings about queues that have too few annotators, with advice on how to find more."""
     lacking = Counter(lacking_readers(task, Routes.load(task).readers()).values())
     warnings, exhausted = [], Counter[str]()
-    # If there are no annotators at all, nothing keeps readers from working, so do not compute the queue states.
+    # Without any annotators, there are no readers who could be blocked, so skip the queue states.
     if lacking and Annotator.objects.exists():
         needed = at_first(task.redundancy, stop_early=task.stop_early)
         for row in queue_states(task)["queues"]:
             if row["queue"] not in lacking or row["readers"] < needed:
                 continue
-            # The queue has enough readers. Either something keeps them from working, or they have seen the units.
+            # The queue has enough readers. Either something blocks them, or they have already seen the units.
             if reason := _blocking_reason(task, row, needed):
                 warnings.append(f"Warning: {reason}")
                 del lacking[row["queue"]]
@@ -136,7 +136,7 @@ def lacking(task: Task) -> list[str]:
     move = ", or reroute the items to other queues"
     advice = tested if task.kind.routing.waits else move
     if task.kind.sensitive:
-        advice += "; before reading, they must agree on the task's page to work with distressing content"
+        advice += "; before they start, they must agree on the task's page to work with distressing content"
     return [*warnings, f"Warning: items in these queues lack readers: {_largest_first(lacking)}. Invite some{advice}."]
 
 
@@ -146,10 +146,10 @@ def _largest_first(queues: Counter[str]) -> str:
 
 
 def _blocking_reason(task: Task, row: dict[str, Any], needed: int) -> str:
-    """Return a sentence about what keeps readers from working in a queue, or an empty string if nothing does.
+    """Return a sentence about what blocks the readers of a queue, or "" if nothing does.
 
     row: state of the queue, as in queue_states
-    needed: number of people that are initially asked about each unit
+    needed: number of annotators who are initially asked about each unit
     """
     if row["state"] in (UNTESTED, NOT_AGREED, PAUSED):
         return str(row["said"])
@@ -162,7 +162,7 @@ def _blocking_reason(task: Task, row: dict[str, Any], needed: int) -> str:
 
 
 def _contrast_summary(opened: Opened) -> str:
-    """Return a sentence about how many units two systems label differently, and how many of these were drawn."""
+    """Return a sentence about how many items two systems label differently, and how many of those were drawn."""
     first_parameters, *_ = draws = [sample.parameters for sample in opened.samples]
     corpus_counts, noun = totals(first_parameters[FRAME]), opened.task.kind.noun
     drawn = totals({str(number): parameters[DRAWN] for number, parameters in enumerate(draws)})
@@ -194,7 +194,7 @@ def _balanced_summary(opened: Opened, size: int | None) -> Outcome:
         + ".",
     ]
     if audited := opened.stages[stages.QUEUED]:
-        sentences.append(f"{many(audited, 'document')} of these, drawn at random, go to people to audit the labels.")
+        sentences.append(f"Of these, {many(audited, 'random document')} go to annotators, who audit the labels.")
     warnings = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
     warnings += _missing_answer_note(opened) if audited else []
     return Outcome(sentences, [*warnings, *_case_notes(opened.task)])
@@ -211,14 +211,14 @@ def _labelling_summary(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:
     drawn = sum(len(sample.rows) for sample in opened.samples)
     needed = rows[0]["needed"]
     summary = (
-        f"Task {opened.task.name}: {many(drawn, 'document')} in {many(len(opened.samples), 'language')} for people to "
-        f"label, {needed:,} of each class as predicted by {opened.task.draw.predictor}. If people find fewer, more "
-        "are drawn automatically."
+        f"Task {opened.task.name}: {many(drawn, 'document')} in {many(len(opened.samples), 'language')} for annotators "
+        f"to label, {needed:,} of each class as predicted by {opened.task.draw.predictor}. If annotators find fewer, "
+        "more are drawn automatically."
     )
     incomplete = [row for row in rows if row["drawn"] < needed]
     notes = [
         f"Note: {row['language']}, {row['class']}: {many(row['drawn'], 'document')} predicted, but {needed:,} needed. "
-        "The class stays incomplete unless people find more among the other documents."
+        "The class stays incomplete unless annotators find more among the other documents."
         for row in incomplete
     ]
     return Outcome([summary], [*notes, *_missing_answer_note(opened)])
@@ -229,7 +229,7 @@ def _missing_answer_note(opened: Opened) -> list[str]:
         return []
     return [
         f"Note: the kind {opened.task.kind_slug} has no answer for documents that belong to none of the classes, so "
-        "people can only skip them. Add an answer under [[answers]] in its file."
+        "annotators can only skip them. Add an answer under [[answers]] in its file."
     ]
 
 
@@ -256,7 +256,7 @@ def _records_summary(opened: Opened) -> Outcome:
 
 
 def _preference_summary(opened: Opened, size: int | None) -> Outcome:
-    """Return the summary of a task that compares systems, with notes about unusable rows in the systems' files."""
+    """Return the summary of a task that compares systems, with notes on unusable rows in the systems' files."""
     task, draws = opened.task, opened.samples
     drawn = {sample.language: sample.parameters["groups"] for sample in draws}
     drawn_list = ", ".join(f"{language} {messages:,}" for language, messages in drawn.items())
@@ -297,29 +297,31 @@ FAULTS_OF_SYSTEMS = {
 
 
 def _unlabelled_notes(task: Task) -> list[str]:
-    """Return notes about documents that people must label although the task keeps declared concepts.
+    """Return notes on documents that annotators must label although the task keeps declared concepts.
 
-    Such a document came without a concept, or with a concept that is not in the vocabulary.
+    Such a document was declared with no concept, or with a concept that is not in the vocabulary.
     """
     if not task.keep_declared:
         return []
     queued = task.units.queued().work().exported().select_related("item")
-    bare: list[tuple[str, list[str]]] = []
-    strange: list[tuple[str, list[str]]] = []
+    without_concept: list[str] = []
+    with_unknown: list[tuple[str, str]] = []
     for unit in queued.order_by("position").iterator():
-        unknown = concept_kind.unknown_concepts(unit.item, task)
-        (strange if unknown else bare).append((unit.item.key, unknown))
+        if unknown := concept_kind.unknown_concepts(unit.item, task):
+            with_unknown.append((unit.item.key, unknown[0]))
+        else:
+            without_concept.append(unit.item.key)
     notes = []
-    if strange:
-        key, unknown = strange[0]
+    if with_unknown:
+        key, concept = with_unknown[0]
         notes.append(
-            f"Note: {are(len(strange), 'document has', 'documents have')} a concept that {task.vocabulary} does not "
-            f"contain, such as {unknown[0]} in {key}. People label {_them(strange)}."
+            f"Note: {are(len(with_unknown), 'document has', 'documents have')} a concept that {task.vocabulary} does "
+            f"not contain, such as {concept} in {key}. Annotators label {_them(with_unknown)}."
         )
-    if bare:
+    if without_concept:
         notes.append(
-            f"Note: {are(len(bare), 'document has', 'documents have')} no concept, such as {bare[0][0]}. People label "
-            f"{_them(bare)}."
+            f"Note: {are(len(without_concept), 'document has', 'documents have')} no concept, such as "
+            f"{without_concept[0]}. Annotators label {_them(without_concept)}."
         )
     return notes
 
@@ -329,13 +331,13 @@ def _them(several: Sized) -> str:
 
 
 def _gold_answer_notes(task: Task) -> list[str]:
-    """Return notes about gold answers that are hidden among the units.
+    """Return notes on the gold answers hidden among the units.
 
-    They state whether the share of these answers differs from the share that the manager requested, and in which
-    languages there are too few of them to monitor annotators.
+    They report whether the share of gold answers was rounded, and the languages that have too few of them to monitor
+    annotators.
     """
     notes = []
-    if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
+    if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > TOLERANCE:
         notes.append(
             f"Note: --gold-share {task.gold_share:g} is rounded to {1 / size:.3g}, which is one in {size} items."
         )
@@ -347,7 +349,7 @@ def _gold_answer_notes(task: Task) -> list[str]:
     for language, (pool, units) in honeypots.too_few(task).items():
         notes.append(
             f"Warning: the {many(pool, 'gold answer')} hidden in {language} {'runs' if pool == 1 else 'run'} out for "
-            f"people who label more than {units:,} items there; after that, their work is not checked. Add gold "
+            f"annotators who label more than {units:,} items there; after that, their work is not checked. Add gold "
             "answers with the purpose queue, or set --gold-share lower."
         )
     return notes

@@ -1,7 +1,7 @@
-"""The actions to run before a task is opened.
+"""The actions that plan a task before it is opened.
 
-`plan` computes how many posts to draw and how many of them people must read. `panel` shows what panels of voters agree
-on, what people would read, and the expected errors.
+`plan` computes how many posts to draw, and how many of them annotators must label. `panel` shows how often panels of
+voters agree, what is left to annotators, and the expected errors.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ from corpora.predictions.prediction_rows import EVERY_LABEL, read_predictions
 from corpora.storage.layout import check_posts, manifest_of
 
 BOTH = ("precision", "recall")
-WISHED, EXPECTED, PEOPLE = "Target", "Assumptions", "People"
+TARGET, ASSUMPTIONS, PEOPLE = "Target", "Assumptions", "People"
 
 
 OPTIONS = (
@@ -47,7 +47,7 @@ OPTIONS = (
         least=0.1,
         most=100,
         help="the full width of the 95% interval, in percentage points",
-        group=WISHED,
+        group=TARGET,
     ),
     Option(
         "measure",
@@ -55,9 +55,9 @@ OPTIONS = (
         default=(),
         several=True,
         help="the measures to plan for; by default precision and recall",
-        group=WISHED,
+        group=TARGET,
     ),
-    Option("languages", codes, default=(), help="the languages to plan for; by default all", group=WISHED),
+    Option("languages", codes, default=(), help="the languages to plan for; by default all", group=TARGET),
     Option(
         "size",
         whole_number,
@@ -65,17 +65,19 @@ OPTIONS = (
         least=1,
         help="show the interval widths of a draw of N posts by the share of audits, and the share that gives the "
         "desired width. Without --size, plan shows the draw that gives this width",
-        group=WISHED,
+        group=TARGET,
     ),
-    replace(OPTIONS_OF_TASKS["audit_share"], help="the share of audits in this draw", group=WISHED),
-    Option("accuracy", share, 0.95, least=0.01, most=1, help="the expected accuracy of the predictor", group=EXPECTED),
+    replace(OPTIONS_OF_TASKS["audit_share"], help="the share of audits in this draw", group=TARGET),
+    Option(
+        "accuracy", share, 0.95, least=0.01, most=1, help="the expected accuracy of the predictor", group=ASSUMPTIONS
+    ),
     Option(
         "wrong",
         share,
         0.01,
         most=1,
-        help="the share of wrong labels among those on which the detectors agree",
-        group=EXPECTED,
+        help="the share of wrong labels among the labels on which the detectors agree",
+        group=ASSUMPTIONS,
     ),
     Option(
         "others",
@@ -83,10 +85,12 @@ OPTIONS = (
         OTHERS,
         most=0.95,
         help="the share of posts in other languages in a recall-oriented draw",
-        group=EXPECTED,
+        group=ASSUMPTIONS,
     ),
-    Option("false_yes", share, 0.0, most=0.5, help="the share of decoys that readers answer with Yes", group=EXPECTED),
-    Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
+    Option(
+        "false_yes", share, 0.0, most=0.5, help="the share of decoys that readers answer with Yes", group=ASSUMPTIONS
+    ),
+    Option("voted", flag, False, help="the predictor is one of the detectors", group=ASSUMPTIONS),
     Option("seconds", whole_number, Kind.seconds, help="seconds per post", group=PEOPLE, least=1, most=3600),
     Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours per week", group=PEOPLE),
 )
@@ -94,8 +98,8 @@ OPTIONS = (
 
 @action(
     "plan",
-    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them people must read, to "
-    "get intervals of a given width.",
+    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them annotators must label, "
+    "to get intervals of a given width.",
     *OPTIONS,
 )
 def plan_action(values: Values, progress: Progress) -> Outcome:
@@ -103,7 +107,7 @@ def plan_action(values: Values, progress: Progress) -> Outcome:
     check_posts(
         name,
         manifest_of(name),
-        "To see how much people would have to read of these records, run "
+        "To see how many of these records annotators would have to label, run "
         f"`assay open_task TASK --corpus {name} … --dry-run`.",
     )
     task = draw_plan.usual_task(audit_share=values["audit_share"])
@@ -181,8 +185,8 @@ DECLARED = "declared"
 
 @action(
     "panel",
-    "Show, before a task is opened, on how much of a corpus panels of voters agree, what is left to people, how often "
-    "two voters agree and err together, and how often agreement is wrong.",
+    "Show, before a task is opened, on how much of a corpus panels of voters agree, what is left to annotators, how "
+    "often two voters agree and err together, and how often the agreed label is wrong.",
     CORPUS,
     Option(
         "voters",
@@ -207,7 +211,6 @@ DECLARED = "declared"
     refuses=(GoldSetError, KindError, TaskError),
 )
 def panel_action(values: Values, progress: Progress) -> Outcome:
-    """The voters of each panel are read in one query."""
     corpus = values["corpus"]
     of_posts = not manifest_of(corpus).fields
     names = values["voters"] or ([DEFAULT.voters] if of_posts else [])
@@ -234,7 +237,7 @@ def panel_action(values: Values, progress: Progress) -> Outcome:
 def _panel_notes(forecasts: list[dict[str, Any]], kind: Kind | None, size: int | None) -> list[str]:
     notes = list(dict.fromkeys(note for forecast in forecasts for note in invalid_notes(forecast["invalid"])))
     if kind is None:
-        notes.append("Note: the hours are for one reader per item, because --kind is not set.")
+        notes.append("Note: the hours are for one annotator per item, because --kind is not set.")
     if size and size > (items := forecasts[0]["items"]):
         notes.append(f"Note: the corpus contains only {many(items, 'item')}, so all of them are drawn.")
     return notes
@@ -271,13 +274,13 @@ def _panel_lines(forecasts: list[dict[str, Any]]) -> list[str]:
     for forecast in forecasts:
         lines += ["", f"{panel_report.name_of(forecast)}:"]
         lines += [wrapped(" ".join(panel_report.sentences(forecast)))]
-        for made in (
+        for table in (
             panel_report.voters_table(forecast),
             panel_report.pairs_table(forecast),
             panel_report.labels_table(forecast, panel_report.ROWS),
             panel_report.queues_table(forecast, panel_report.ROWS),
         ):
-            lines += ["", as_lines(made)]
+            lines += ["", as_lines(table)]
     if not any(forecast["known"] or forecast["earlier"] for forecast in forecasts):
         lines += ["", "To measure errors, set --truth."]
     if any(max(len(forecast["labels"]), len(forecast["queues"])) > panel_report.ROWS for forecast in forecasts):
@@ -286,7 +289,7 @@ def _panel_lines(forecasts: list[dict[str, Any]]) -> list[str]:
 
 
 def _truth(source: str, *, of_posts: bool) -> dict[str, str] | None:
-    """Return the true label of items by id, or None for the labels that came with records."""
+    """Return a mapping from item id to true label, or None for the labels declared in the corpus."""
     if source == DECLARED:
         return None
     path = Path(source)
@@ -295,12 +298,14 @@ def _truth(source: str, *, of_posts: bool) -> dict[str, str] | None:
         return labels
     gold = path / "gold.jsonl"
     if not gold.exists():
-        raise CorpusError(f"{path} is no gold set: there is no file {gold.name}. Write one with export_gold.", "truth")
+        raise CorpusError(
+            f"{path} is not a gold set: it has no file {gold.name}. Write a set with export_gold.", "truth"
+        )
     rows = [raw for _, raw in objects_in(gold)]
-    # If only the voters gave a label, it does not show whether they were right.
+    # A label that comes only from voters can't show whether they were right.
     return {row["id"]: _label(row["label"]) for row in rows if row.get("decided_by") != DETECTORS}
 
 
 def _label(label: Any) -> str:
-    """Return a label in its canonical form. Sets of labels are lists."""
+    """Return the canonical form of a label. A set of labels is a list in the file."""
     return " ".join(sorted(label)) if isinstance(label, list) else str(label)

@@ -1,7 +1,7 @@
-"""The actions that report on the answers in a task: `audit`, `agreement` and `preferences`.
+"""The actions that report on a task's answers: `audit`, `agreement` and `preferences`.
 
-`audit` shows the results of agreement audits, decoys and checks of single annotators. It can also add audits or checks,
-and send the agreed items of languages that failed the audit to people.
+`audit` shows the results of agreement audits, of decoys, and of checks of items that a single annotator decided. It can
+also add audits or checks, and send the agreed items of languages that failed the audit to annotators.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from django.db import transaction
 
 from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, column
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
-from annotate.actions.opening_summary import NOT_KEPT, lacking
+from annotate.actions.opening_summary import NOT_KEPT, reader_warnings
 from annotate.controls import audit_report
 from annotate.controls.agreement_audit import contest_all
 from annotate.controls.audited_units import add_audits
@@ -32,11 +32,14 @@ from corpora.sources.readers import named_columns
 
 NOTHING = "its kind of question has no audits, decoys or checks, so there is nothing to show."
 CONTEST = Option(
-    "contest", flag, False, help="send the agreed items of languages with errors above the task's limit to people"
+    "contest", flag, False, help="send the agreed items of languages with errors above the task's limit to annotators"
 )
-ADD = Option("add", whole_number, least=1, shown="N", help="send N more agreed items to people")
+ADD = Option("add", whole_number, least=1, shown="N", help="send N more agreed items to annotators")
 CHECKS = Option(
-    "checks", flag, False, help="with --add: instead have adjudicators check N more items that a single reader decided"
+    "checks",
+    flag,
+    False,
+    help="with --add: instead have adjudicators check N more items that a single annotator decided",
 )
 LANGUAGES = Option(
     "languages",
@@ -60,8 +63,8 @@ DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many it
 @action(
     "audit",
     "Show the results of a task's audits, checks and decoys, and which further work would narrow the interval of "
-    "accuracy most. --contest and --add send more agreed items to people; --add with --checks has adjudicators check "
-    "more items that a single reader decided.",
+    "accuracy most. --contest and --add send more agreed items to annotators; --add with --checks has adjudicators "
+    "check more items that a single annotator decided.",
     TASK,
     WIDTH,
     CONTEST,
@@ -91,8 +94,8 @@ def check(values: Values) -> None:
     add, contest, checks, audited = values["add"], values["contest"], values["checks"], task.kind.audits_agreement
     if add and contest:
         raise ActionError(
-            "--add and --contest cannot be used together. Add the items, wait until people have read them, and then "
-            "run --contest."
+            "--add and --contest cannot be used together. Add the items, wait until annotators have labelled them, and "
+            "then run --contest."
         )
     if values["width"] and (add or contest):
         raise ActionError("--width applies only to the report, which --add and --contest do not show. Remove it.")
@@ -118,9 +121,9 @@ def _add(task: Task, values: Values) -> Outcome:
     add, control = (add_checks, "checks") if values["checks"] else (add_audits, "audit")
     with transaction.atomic():
         added = add(task, values["add"], meant(values["languages"], task.labels.__contains__))
-        warnings = lacking(task)
+        warnings = reader_warnings(task)
         if values["dry_run"]:
-            # Add everything before rolling back, so that a dry run shows exactly what would be added.
+            # A dry run adds the items too, so that it shows exactly what would be added.
             transaction.set_rollback(True)
     sentences = [
         audit_report.added(added, values["add"], control, task.kind.noun),
@@ -142,12 +145,12 @@ def _results(task: Task) -> Outcome | None:
     return Outcome(lines, data=data) if lines else None
 
 
-def _with_further_work(task: Task, outcome: Outcome, wished_width: float | None) -> Outcome:
-    """Return the report together with a list of the work that would narrow the accuracy intervals most.
+def _with_further_work(task: Task, outcome: Outcome, width: float | None) -> Outcome:
+    """Add a list of the work that would narrow the interval of accuracy most to the report.
 
-    wished_width: the desired width of the interval; None for the default
+    width: desired width of the interval; None for the default
     """
-    further = further_work(task, wished_width)
+    further = further_work(task, width)
     if further is None:
         return outcome
     lines = [*outcome.said, "", wrapped(plan_report.further_words(further))]
@@ -211,11 +214,10 @@ def agreement_action(values: Values, progress: Progress) -> Outcome:
 def _no_agreement_reason(task: Task) -> str:
     if task.redundancy == 1 and not task.overlap_share:
         return (
-            "only one person reads each item, so there is no agreement to measure. Open a task with --redundancy 1.1 "
-            "so that a second person reads some of the items, or with --redundancy 2 so that a second person reads "
-            "all of them."
+            "each item has only one annotator, so there is no agreement to measure. Open a task with --redundancy 1.1 "
+            "so that some of the items have a second annotator, or with --redundancy 2 so that all of them have one."
         )
-    return "no valid answers yet. An item counts only if two people have read it."
+    return "no valid answers yet. An item counts only if two annotators have labelled it."
 
 
 def _report_lines(report: dict[str, Any]) -> list[str]:
@@ -237,7 +239,7 @@ def _report_lines(report: dict[str, Any]) -> list[str]:
 def _lines(tables: list[Table], longest: int, sentences: list[str]) -> list[str]:
     """Return the tables as text, followed by the sentences.
 
-    longest: number of rows in the longest table before any rows were cut off
+    longest: number of rows in the longest table before it was cut off
     """
     note = [f"Each table shows only the first {SHOWN} rows; --json prints all of them.", ""] if longest > SHOWN else []
     return [*(line for table in tables for line in (as_lines(table), "")), *note, *sentences]
@@ -248,8 +250,8 @@ def _lines(tables: list[Table], longest: int, sentences: list[str]) -> list[str]
 
 @action(
     "preferences",
-    "Show which of two systems people prefer: shares of judgments and majorities with ties counted separately, the "
-    "sign test, agreement, and how often each person chose the side shown first, overall and by language. For three "
+    "Show which of two systems annotators prefer: shares of judgments and majorities with ties counted separately, the "
+    "sign test, agreement, and how often each annotator chose the side shown first, overall and by language. For three "
     "or more systems, show each pair, and the ranking by Bradley and Terry's model. All intervals are 95% intervals "
     "over messages.",
     TASK,

@@ -1,6 +1,6 @@
 """The program `assay` and its commands, listed in the order in which users need them.
 
-The module of an action is imported only when the action is needed.
+An action's module is imported only when the action is needed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from corpora.system import IN_CHECKOUT, VERSION, private
 if TYPE_CHECKING:
     from annotate.actions.action import Action
 
-# Group -> command -> (module of the action, one-line description). The package is omitted for modules in actions/. A
-# command without a module is in management/commands/.
+# Group -> command -> (module of the action, one-line description). Modules without a package are in actions/. Commands
+# without a module are in management/commands/.
 COMMANDS = {
     "Set up": {
         "serve": ("", "Prepare the database and serve the pages; --demo also creates small tasks."),
@@ -51,8 +51,8 @@ COMMANDS = {
         "vocabularies": ("status", "List the vocabularies and their versions."),
     },
     "Tasks": {
-        "plan": ("plan", "Show how many posts to draw and read for a given interval width."),
-        "panel": ("plan", "Show how panels of voters agree and err, and what is left to people."),
+        "plan": ("plan", "Show how many posts to draw and label for a given interval width."),
+        "panel": ("plan", "Show how often panels of voters agree and err, and what is left to annotators."),
         "open_task": ("open_task", "Draw items from a corpus and open a task for annotators."),
         "extend_task": ("open_task", "Draw more items for a task."),
         "tasks": ("status", "List the tasks with their progress."),
@@ -60,7 +60,7 @@ COMMANDS = {
         "close": ("task_management", "Close a task, so that annotators no longer receive its items."),
         "reopen": ("task_management", "Reopen a closed task."),
         "delete": ("task_management", "Delete an unused task, corpus or predictor."),
-        "check_kind": ("annotate.pages.kind_preview", "Show what annotators will see of your own kind of question."),
+        "check_kind": ("annotate.pages.kind_preview", "Preview your own kind of question as annotators will see it."),
         "import_judgments": ("judgment_files", "Import judgments that were made outside Assay."),
     },
     "People": {
@@ -79,9 +79,9 @@ COMMANDS = {
         "project": ("gold_sets", "State who publishes a project's gold sets, and for what."),
         "publish": ("gold_sets", "Send a gold set to the Hugging Face Hub, or pack it into an archive."),
         "import_gold": ("gold_sets", "Import a published gold set."),
-        "hydrate": ("gold_sets", "Write the ids of a published set, or join it with texts downloaded anew."),
+        "hydrate": ("gold_sets", "Write the ids of a published set, or join it with downloaded texts."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
-        "baseline": ("evaluate", "Measure plain baselines on a gold set, and add them to its card."),
+        "baseline": ("evaluate", "Measure simple baselines on a gold set, and add them to its card."),
         "verify_lots": ("gold_sets", "Repeat the random draws of a gold set, and report differences."),
     },
 }
@@ -112,7 +112,7 @@ def by_name() -> dict[str, Action]:
 
 
 def command_named(name: str) -> BaseCommand:
-    """Return the command with this name: that of an action, a command in management/commands/, or Django's own.
+    """Return a command by name: an action's, one in management/commands/, or one of Django's.
 
     Raise CommandError if there is no such command.
     """
@@ -125,22 +125,22 @@ def command_named(name: str) -> BaseCommand:
 
 
 def call_command(name: str, /, *words: Any, **options: Any) -> Any:
-    """Call a command by name, with the arguments and the result of Django's `call_command`."""
+    """Call a command by name. The arguments and the result are as in Django's `call_command`."""
     return management.call_command(command_named(name), *words, **options)
 
 
 # --- The program `assay`, which is also `python manage.py`; Django's own commands run as `assay django COMMAND`.
 
 HELP = {"help", "-h", "--help"}
-# Threshold of the garbage collector. Commands create and keep hundreds of thousands of rows. At Python's default
-# threshold of 700, repeated scans of these rows took a third of the time for opening a task.
-COLLECTED_EVERY = 50_000
+# Commands create and keep hundreds of thousands of rows. At Python's default threshold of 700, the garbage collector's
+# repeated scans of these rows took a third of the time for opening a task.
+GC_THRESHOLD = 50_000
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
     arguments = sys.argv[1:]
-    gc.set_threshold(COLLECTED_EVERY)
+    gc.set_threshold(GC_THRESHOLD)
     # Django's commands handle Ctrl-C themselves: a shell continues, whereas a server exits.
     with private():
         status = exit_status.run(partial(run, arguments), listens=arguments[:1] != ["django"])
@@ -164,7 +164,7 @@ def run(arguments: list[str]) -> None:
             gc.disable()
             django.setup()
             command = command_named(name)
-            gc.freeze()  # Collections skip what was loaded, because it is used until the end.
+            gc.freeze()  # exempt the loaded modules, which stay in use, from garbage collection
             gc.enable()
             command.run_from_argv(["assay", name, *rest])
         case [name, *_]:
@@ -174,7 +174,7 @@ def run(arguments: list[str]) -> None:
 def help_text() -> str:
     width = max(map(len, MODULES))
     groups = [
-        "\n".join([f"{group}:", *(f"  {name:{width}}  {does}" for name, (_, does) in commands.items())])
+        "\n".join([f"{group}:", *(f"  {name:{width}}  {summary}" for name, (_, summary) in commands.items())])
         for group, commands in COMMANDS.items()
     ]
     return "\n\n".join(

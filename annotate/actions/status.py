@@ -13,7 +13,7 @@ from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db import connection
 from django.db.models import Count, Q
 
-from annotate.actions.action import ActionError, Outcome, Progress, Values, action, assumed
+from annotate.actions.action import ActionError, Outcome, Progress, Values, action, address_note
 from annotate.actions.database import harmful_settings, missing_migrations
 from annotate.controls import replenishment
 from annotate.controls.check_report import NO_SECOND
@@ -68,9 +68,9 @@ def status_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _queue_table(overview: Standing) -> tuple[Table | None, str]:
-    """Return a table of queues, and a note about the number of queues that it omits.
+    """Return a table of queues, and a note on how many queues it omits.
 
-    The table lists stalled queues first, followed by the queues that need the most answers.
+    Stalled queues come first, followed by the queues that need the most answers.
     """
     rows = sorted(overview.waits, key=lambda row: (not row["stuck"], -row["missing"]))
     note = f"{many(len(rows) - SHOWN, 'more row')}; --json prints all of them." if len(rows) > SHOWN else ""
@@ -111,7 +111,7 @@ def _installation_lines(status: dict[str, Any]) -> str:
     vendor = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(database["vendor"], database["vendor"])
     return "\n".join(
         [
-            f"Site         {installation['site']}{assumed()}",
+            f"Site         {installation['site']}{address_note()}",
             f"Data folder  {installation['data_folder']} ({_bytes(installation['free_bytes'])} free)",
             f"Database     {vendor}, {database['name']} ({_bytes(database['bytes'])})",
             *(f"             {sentence}" for sentence in database["harmful_settings"]),
@@ -132,7 +132,7 @@ def _people() -> dict[str, int]:
     counts = Annotator.objects.aggregate(
         annotators=Count("pk", filter=active),
         adjudicators=Count("pk", filter=active & Q(adjudicates=True)),
-        # An annotator without a password has not used the invitation yet.
+        # An annotator has no password until they use the invitation.
         invited=Count("pk", filter=active & Q(user__password__startswith=UNUSABLE_PASSWORD_PREFIX)),
     )
     return {**counts, "managers": managers().count()}
@@ -148,7 +148,7 @@ def _people_line(people: dict[str, int]) -> str:
 
 
 def _next_steps(corpora: list[dict[str, Any]], overview: Standing, people: dict[str, int]) -> list[str]:
-    """Return a sentence for each next step, in the order in which the steps should be taken."""
+    """Return the next steps as sentences, in the order in which to take them."""
     sentences = []
     if not people["managers"]:
         sentences.append("Create an account for a manager: `assay add_manager NAME`.")
@@ -164,7 +164,7 @@ def _next_steps(corpora: list[dict[str, Any]], overview: Standing, people: dict[
 
 
 def _steps_for_corpora(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the next steps for corpora that have posts without votes, or from which nothing was drawn."""
+    """Return the next steps for corpora that lack votes or draws, as sentences."""
     sentences = []
     for row in rows:
         name = row["corpus"]
@@ -191,8 +191,8 @@ NOTHING = {
 }
 
 
-def _listed(key: str, rows: list[dict[str, Any]]) -> Outcome:
-    """Return a table of the rows. If there are no rows, return the step that would create the first one.
+def _list(key: str, rows: list[dict[str, Any]]) -> Outcome:
+    """Return a table of the rows, or a sentence on how to create the first row if there is none.
 
     key: a key of NOTHING
     """
@@ -202,14 +202,14 @@ def _listed(key: str, rows: list[dict[str, Any]]) -> Outcome:
 
 @action("corpora", "List the corpora, with their content, votes, licences and draws.")
 def corpora_action(values: Values, progress: Progress) -> Outcome:
-    outcome = _listed("corpora", corpus_rows())
+    outcome = _list("corpora", corpus_rows())
     todo = _steps_for_corpora(outcome.data["corpora"])
     return replace(outcome, said=[*outcome.said, *(["", *todo] if todo else [])])
 
 
 @action("vocabularies", "List the vocabularies and their versions.")
 def vocabularies_action(values: Values, progress: Progress) -> Outcome:
-    return _listed("vocabularies", vocabulary_rows())
+    return _list("vocabularies", vocabulary_rows())
 
 
 @action(
@@ -218,7 +218,7 @@ def vocabularies_action(values: Values, progress: Progress) -> Outcome:
     Option("corpus", default="", argument=True, help="the corpus's name; by default all corpora"),
 )
 def predictors_action(values: Values, progress: Progress) -> Outcome:
-    return _listed("predictors", predictor_rows(values["corpus"]))
+    return _list("predictors", predictor_rows(values["corpus"]))
 
 
 @action(
@@ -228,14 +228,14 @@ def predictors_action(values: Values, progress: Progress) -> Outcome:
 )
 def draws_action(values: Values, progress: Progress) -> Outcome:
     name = values["of"]
-    # If a corpus and a task have the same name, list the draws of the corpus, which include the draws of the task.
+    # If a corpus and a task have the same name, list the corpus's draws, which include the task's.
     if not name or Corpus.objects.filter(name=name).exists():
-        return _listed("draws", draw_rows(corpus=name))
+        return _list("draws", draw_rows(corpus=name))
     if Task.objects.filter(name=name).exists():
-        return _listed("draws", draw_rows(task=name))
+        return _list("draws", draw_rows(task=name))
     raise ActionError(f"There is no task or corpus {name!r}. `assay tasks` and `assay corpora` list their names.")
 
 
 @action("tasks", "List the tasks, with their progress and next step.")
 def tasks_action(values: Values, progress: Progress) -> Outcome:
-    return _listed("tasks", standing().tasks)
+    return _list("tasks", standing().tasks)

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, task_named
-from annotate.actions.opening_summary import lacking
+from annotate.actions.opening_summary import reader_warnings
 from annotate.core.option import Option, flag
 from annotate.figures import annotator_statistics, overview_report, people_report, task_overview
 from annotate.figures.figure_cache import forget
@@ -51,7 +51,7 @@ def close_action(values: Values, progress: Progress) -> Outcome:
 def reopen_action(values: Values, progress: Progress) -> Outcome:
     task = values["task"]
     result = closure.reopen(task)
-    return Outcome([overview_report.reopened(result)], lacking(task), result)
+    return Outcome([overview_report.reopened(result)], reader_warnings(task), result)
 
 
 # --- Reroute
@@ -72,8 +72,8 @@ def reroute_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "members",
-    "Show or change who works on a task. By default, it is everybody who reads one of the task's languages. To choose "
-    "the people yourself, open the task to members only. Without options, the command lists the members.",
+    "Show or change who works on a task. By default, everybody who reads one of its languages does. To choose the "
+    "annotators yourself, open the task to members only. Without options, the command lists the members.",
     TASK,
     Option("open_to", choices=OPEN_TO, help="who works on the task: everybody who reads its languages, or its members"),
     Option("add", default=(), several=True, in_a_row=True, shown="NAME", help="user names of people to add or change"),
@@ -91,7 +91,7 @@ def reroute_action(values: Values, progress: Progress) -> Outcome:
         "none",
     ),
     Option("remove", default=(), several=True, in_a_row=True, shown="NAME", help="user names of members to remove"),
-    checks=lambda values: _people(values),
+    checks=lambda values: _read_people(values),
 )
 def members_action(values: Values, progress: Progress) -> Outcome:
     task, added, removed, quota = (values[name] for name in ("task", "added", "removed", "most"))
@@ -114,13 +114,13 @@ def members_action(values: Values, progress: Progress) -> Outcome:
     return Outcome(list(filter(None, [*sentences, f"Task {task.name} is open to {whom}.", lines])), data=data)
 
 
-def _people(values: Values) -> dict[str, Any]:
-    """Return the people to add, the people to remove, and the quota of the added people as a number of answers.
+def _read_people(values: Values) -> dict[str, Any]:
+    """Return the annotators to add (`added`) and to remove (`removed`), and the quota of the added ones (`most`).
 
-    Raise ActionError if one of the people does not exist, or if the options contradict each other.
+    Raise ActionError if an annotator does not exist, or if the options contradict each other.
     """
     task: Task = values["task"]
-    added = _named(values["add"], "add")
+    added = _find_annotators(values["add"], "add")
     if name := values["add_group"]:
         if not membership.groups().filter(name=name).exists():
             available = ", ".join(membership.groups().values_list("name", flat=True)) or "none"
@@ -134,16 +134,16 @@ def _people(values: Values) -> dict[str, Any]:
     if (values["role"] or values["quota"] is not None) and not adds:
         raise ActionError("--role and --quota require people. Specify them with --add.", option="add")
     quota = membership.quota_of(task, values["quota"] or "")
-    return {"added": list(dict.fromkeys(added)), "removed": _named(values["remove"], "remove"), "most": quota}
+    return {"added": list(dict.fromkeys(added)), "removed": _find_annotators(values["remove"], "remove"), "most": quota}
 
 
-def _named(names: Iterable[str], option: str) -> list[Annotator]:
-    wanted = list(dict.fromkeys(names))
-    annotators = Annotator.objects.filter(user__username__in=wanted).select_related("user")
-    people = {annotator.user.username: annotator for annotator in annotators}
-    if missing := [name for name in wanted if name not in people]:
+def _find_annotators(names: Iterable[str], option: str) -> list[Annotator]:
+    unique_names = list(dict.fromkeys(names))
+    annotators = Annotator.objects.filter(user__username__in=unique_names).select_related("user")
+    by_name = {annotator.user.username: annotator for annotator in annotators}
+    if missing := [name for name in unique_names if name not in by_name]:
         raise ActionError(f"There is no annotator {', '.join(map(repr, missing))}. Nothing was changed.", option=option)
-    return [people[name] for name in wanted]
+    return [by_name[name] for name in unique_names]
 
 
 # --- Delete
@@ -175,9 +175,9 @@ def delete_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _operations(values: Values) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return two functions for the task, corpus or predictor: `delete`, and `count`, which counts what that deletes.
+    """Return two functions: `delete` deletes the task, corpus or predictor, and `count` counts what it would delete.
 
-    Both raise an error if the task, corpus or predictor is in use and must not be deleted.
+    Both raise an error if the task, corpus or predictor is in use.
     """
     task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
     if bool(task) == bool(corpus):
@@ -196,9 +196,9 @@ def _operations(values: Values) -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def _description(deleted: dict[str, Any]) -> str:
-    """Describe what is deleted.
+    """Describe what is or would be deleted.
 
-    deleted: result of one of the functions that `_operations` returns
+    deleted: result of either function of `_operations`
     """
     if "task" in deleted:
         golds = f", {many(deleted['gold_answers'], 'gold answer')}" if deleted["gold_answers"] else ""

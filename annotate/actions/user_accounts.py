@@ -1,4 +1,4 @@
-"""The actions for accounts of annotators and managers, API tokens and locked logins, and the mail to users."""
+"""The actions for annotators' and managers' accounts, API tokens and locked logins, and mail to users."""
 
 import logging
 import smtplib
@@ -23,7 +23,7 @@ from annotate.actions.action import (
     Values,
     action,
     address,
-    assumed,
+    address_note,
     reading_note,
 )
 from annotate.core.option import Option, flag
@@ -42,12 +42,12 @@ from annotate.work.people_file import BadTable, Row, read_table
 from corpora.core.languages import add_languages
 from corpora.core.values import Respelled
 
-# --- Mail. It never contains the text of an item. Mail that cannot be sent is no loss, because the site also shows the
-# invitation link or the reply.
+# --- Mail. It never contains an item's text. Nothing depends on it, because the site also shows invitation links and
+# replies.
 
 logger = logging.getLogger(__name__)
 
-# Results of sending a mail. NONE: the site has no mail server or the user no address. SENT: the mail was sent.
+# Results of sending a mail. NONE: the site has no mail server, or the user has no address. SENT: the mail was sent.
 # FAILED: it could not be sent. REFUSED: the mail server rejected the address.
 NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
 OUTCOMES = {
@@ -76,17 +76,17 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
     return results
 
 
-def mail_summary(sent: Mapping[str, str]) -> list[str]:
+def mail_summary(results: Mapping[str, str]) -> list[str]:
     """Return sentences about the results of invitation mails. The list is empty if sending was not attempted.
 
-    sent: mapping from user name to result
+    results: mapping from user name to result
     """
-    names = {what: ", ".join(name for name, became in sent.items() if became == what) for what in OUTCOMES}
-    return [words.format(names=names[what]) for what, words in OUTCOMES.items() if names[what]]
+    names = {outcome: ", ".join(name for name, result in results.items() if result == outcome) for outcome in OUTCOMES}
+    return [sentence.format(names=names[outcome]) for outcome, sentence in OUTCOMES.items() if names[outcome]]
 
 
 def mail_reply(flag: Flag) -> str:
-    """Notify an annotator by mail that a manager has replied to their flag. Return the result, such as SENT.
+    """Tell an annotator by mail that a manager has replied to their flag. Return the result, such as SENT.
 
     The mail links to the reply instead of containing it, because the reply may quote the item.
     """
@@ -104,7 +104,7 @@ def _send(user: User, template: str, context: dict[str, Any]) -> str:
     subject = render_to_string(f"annotate/{template}_subject.txt", context).strip()
     try:
         send_mail(subject, render_to_string(f"annotate/{template}.txt", context), None, [user.email])
-    # An invalid domain raises UnicodeError, which is a ValueError, and an invalid header raises ValueError.
+    # An invalid domain raises UnicodeError, a subclass of ValueError. An invalid header raises ValueError.
     except (ValueError, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError):
         logger.exception("The mail address of %s was refused.", user.username)
         return REFUSED
@@ -148,10 +148,10 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
         converted.note(*pair)
     tokens = {annotator.user.username: token for annotator, token in accounts if token}
     updated = [annotator for annotator, token in accounts if not token]
-    waiting = without_password(updated)
+    invited = without_password(updated)
     sentences = [f"{many(len(tokens), 'annotator')} created, {len(updated):,} updated."]
     if values["again"]:
-        tokens |= {annotator.user.username: invite(annotator) for annotator in waiting}
+        tokens |= {annotator.user.username: invite(annotator) for annotator in invited}
     site = values["site"] or settings.SITE
     links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
     mail_results = mail_invitations(
@@ -173,8 +173,8 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
         [
             *reading_note(file, None),
             *converted.sentences("language", "converted"),
-            *_changed(languages_before, _languages(rows)),
-            *_about_updated(updated, waiting, links),
+            *_language_changes(languages_before, _languages(rows)),
+            *_update_notes(updated, invited, links),
         ],
         data,
     )
@@ -183,37 +183,33 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
 def _languages(rows: Iterable[Row]) -> dict[str, str]:
     """Return a mapping from user name to languages with levels, such as "de:5 en:4".
 
-    The mapping contains only those people in the rows who are already annotators.
+    It contains only the people in the rows who already are annotators.
     """
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
     people = people.select_related("user").prefetch_related("languages").order_by("user__username")
     return {person.user.username: " ".join(map(str, person.languages.all())) or "none" for person in people}
 
 
-def _changed(languages_before: Mapping[str, str], languages_after: Mapping[str, str]) -> list[str]:
-    """Return a line for each annotator with changed languages.
+def _language_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return a line for each annotator whose languages changed.
 
-    languages_before, languages_after: mappings from user name to languages, before and after the import
+    before, after: mappings from user name to languages
     """
-    return [
-        f"Languages of {name}: {old} → {languages_after[name]}."
-        for name, old in languages_before.items()
-        if languages_after[name] != old
-    ]
+    return [f"Languages of {name}: {old} → {after[name]}." for name, old in before.items() if after[name] != old]
 
 
-def _about_updated(updated: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
+def _update_notes(updated: list[Annotator], invited: list[Annotator], links: Mapping[str, str]) -> list[str]:
     """Return sentences about the annotators in the file who already had an account.
 
     updated: the annotators who already had an account
-    waiting: those among them who have not set a password yet
+    invited: those among them who have not set a password yet
     links: mapping from user name to new invitation link
     """
     groups = {
         "Names and languages updated: {}.": updated,
         "Adjudicators among the updated annotators: {}.": [annotator for annotator in updated if annotator.adjudicates],
         "No password yet: {}. To print new links, use --again.": [
-            annotator for annotator in waiting if annotator.user.username not in links
+            annotator for annotator in invited if annotator.user.username not in links
         ],
         "Passwords unchanged: {}. If somebody has lost their password, create a new link on the page People.": [
             annotator for annotator in updated if annotator.user.has_usable_password()
@@ -235,9 +231,9 @@ UNDO_HINT = (
 
 
 def _confirmation(values: Values) -> list[str]:
-    """Return sentences that the user must confirm before an existing account becomes a manager's account.
+    """Return sentences that the user must confirm before an existing account becomes a manager's.
 
-    The list is empty if the account does not exist, or if it already has a manager's rights.
+    The list is empty if the account does not exist or already has a manager's rights.
     """
     name = values["name"]
     user = User.objects.filter(username=name).first()
@@ -267,7 +263,7 @@ def add_manager_action(values: Values, progress: Progress) -> Outcome:
         ) from error
     _, password = add_manager(name)
     data = {"name": name, "password": password}
-    sentence = f"Log in at {settings.SITE}/{assumed()} with the password  {password}  (shown only here)."
+    sentence = f"Log in at {settings.SITE}/{address_note()} with the password  {password}  (shown only here)."
     if password is None:
         sentence = f"The password is unchanged; to change it, run `assay django changepassword {name}`. {UNDO_HINT}"
     return Outcome([f"{name} is a manager. {sentence}"], data=data)

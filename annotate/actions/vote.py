@@ -26,9 +26,10 @@ LABELS = "The labels"
 @action(
     "vote",
     "Ask a language model for the label of each item of a corpus, and register the answers as a predictor: to draw by "
-    "it, evaluate it, or have it vote. The endpoint is a server on this machine, such as Ollama, or any other that has "
-    "OpenAI's chat completions. Run the command again after an interruption or after adding items: nothing that was "
-    "answered is asked again. Answers that are not one of the labels are rejected and listed; such items have no vote.",
+    "it, evaluate it, or have it vote. The endpoint is a server on this machine, such as Ollama, or any other with "
+    "OpenAI's chat completions API. Run the command again after an interruption or after adding items: it asks only "
+    "about items without an answer. Answers that are not one of the labels are rejected and listed; such items have no "
+    "vote.",
     CORPUS,
     Option("model", required=True, help="the model's name at the endpoint, for example llama3.2:3b"),
     Option(
@@ -62,7 +63,7 @@ LABELS = "The labels"
         help="the endpoint's host, to confirm that texts may be sent to it; not needed for this machine",
         group=ENDPOINT,
     ),
-    Option("at_once", whole_number, 4, least=1, most=256, help="the number of requests at once", group=ENDPOINT),
+    Option("at_once", whole_number, 4, least=1, most=256, help="the number of parallel requests", group=ENDPOINT),
     Option(
         "longest_wait",
         number,
@@ -123,7 +124,7 @@ def vote_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _check(values: Values) -> dict[str, Any]:
-    """Return the question and the address of the endpoint. Raise an error if nothing can be asked."""
+    """Return the question and the endpoint's address. Raise an error if the model cannot be asked."""
     corpus, manifest = values["corpus"], manifest_of(values["corpus"])
     address: Endpoint = endpoint_at(values["endpoint"] or settings.ENDPOINT or OLLAMA, values["longest_wait"])
     check_reach(corpus, address, values["send_to"])
@@ -137,7 +138,7 @@ def _check(values: Values) -> dict[str, Any]:
 
 
 def _labels(values: Values) -> list[str]:
-    """Return the labels that the options name. Raise ActionError if they name none."""
+    """Return the labels specified by the options. Raise ActionError if there are none."""
     name = values["labels_of"]
     if bool(values["labels"]) == bool(name):
         raise ActionError("Specify the labels with either --labels or --labels-of.", option="labels")

@@ -229,9 +229,9 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
         for option_name, values in texts.lists():
             texts.setlist(option_name, [_offered(name, available[option_name], value) for value in values])
         options = {**action_forms.given_by(name, texts), **fixed}
-        if action.asks and not sure and (consequences := action.foretell(options)):
+        if action.asks and not sure and (consequences := action.describe_consequences(options)):
             raise InvalidAnswer(f"{' '.join(consequences)} Send {SURE}: true to confirm.")
-        return JobSerializer.row(job_worker.ask(name, options, by=request.user))
+        return JobSerializer.row(job_worker.start(name, options, by=request.user))
     except ActionError as error:
         raise InvalidAnswer(action_forms.as_on_page(str(error), action.options, _api_name)) from error
 
@@ -370,7 +370,7 @@ def _operation(general: dict[str, Any], name: str) -> dict[str, Any]:
         body["multipart/form-data"] = {"schema": _body(action, name, uploads=True)}
     return general | {
         "operationId": f"manage_{name}",
-        "summary": action.does.partition(". ")[0].rstrip("."),
+        "summary": action.description.partition(". ")[0].rstrip("."),
         "description": general.get("description", ""),
         "parameters": [parameter for parameter in general.get("parameters", ()) if parameter["name"] != "action"],
         "requestBody": {"content": body},

@@ -244,7 +244,7 @@ def spread(annotator: Annotator, task: Task) -> None:
 def ask(action: str, **options: Any) -> Job:
     """Return the job with these options. If there is none, start it, as if the manager had done so."""
     same = Job.objects.filter(action=action, given=options).first()
-    return same or job_worker.ask(action, options, User.objects.get(username="manager"))
+    return same or job_worker.start(action, options, User.objects.get(username="manager"))
 
 
 def work_off() -> None:
@@ -252,7 +252,7 @@ def work_off() -> None:
     while job_store.is_left():
         if claimed := job_store.claim():
             with claimed[1]:
-                job_worker.do(claimed[0].pk)
+                job_worker.run(claimed[0].pk)
         job_store.settle()
         time.sleep(0.1)
 

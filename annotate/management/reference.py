@@ -15,7 +15,7 @@ from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 
 from annotate.actions.action import address, task_named
-from annotate.actions.commands import value_of
+from annotate.actions.commands import placeholder
 from annotate.actions.registry import COMMANDS, command_named
 from annotate.controls.chosen_concepts import CHOSEN
 from annotate.core import refusals
@@ -141,7 +141,7 @@ def _entries(option: Option) -> Iterator[str]:
     match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", option.help_text(), re.DOTALL)
     assert match
     is_plain = option.argument or option.choices or option.read is flag
-    spelled = _spelled(option) if is_plain else f"{_spelled(option)} {value_of(option)}"
+    spelled = _spelled(option) if is_plain else f"{_spelled(option)} {placeholder(option)}"
     repeated = "may be repeated" if option.several else ""
     required = "required" if option.required else ""
     yield _entry(spelled, match["help"], required, _takes(option), repeated, match["default"])

@@ -434,7 +434,9 @@ def new_manager(request: UserRequest) -> HttpResponse:
         return manage_page(request, "new_manager")
     options: dict[str, Any] = {"name": User.normalize_username(request.POST.get("name", "").strip())}
     try:
-        consequences = [] if request.POST.get("sure") == options["name"] else add_manager_action.foretell(options)
+        consequences = (
+            [] if request.POST.get("sure") == options["name"] else add_manager_action.describe_consequences(options)
+        )
         if consequences:
             return manage_page(request, "new_manager", foretold=consequences, **options)
         outcome = add_manager_action.perform(options)

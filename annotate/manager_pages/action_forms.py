@@ -430,7 +430,7 @@ def given_by(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:
 
 def begin(request: UserRequest, action: str, options: Mapping[str, Any]) -> HttpResponse:
     """Start an action as a job and redirect to its page. Raise ActionError for invalid options."""
-    return redirect("manage-job", job_worker.ask(action, options, by=request.user).pk)
+    return redirect("manage-job", job_worker.start(action, options, by=request.user).pk)
 
 
 def reworded(error: Exception, options: Iterable[Option]) -> ActionError:

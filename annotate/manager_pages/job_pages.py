@@ -431,7 +431,7 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
             if corpus_setup.columns_are_open(action, options, posted):
                 return _form(request, action, task, options)
         if declared.asks and "sure" not in posted:
-            return _form(request, action, task, options, foretold=declared.foretell(options))
+            return _form(request, action, task, options, foretold=declared.describe_consequences(options))
         return action_forms.begin(request, action, options)
     except ActionError as error:
         refusal = action_forms.reworded(error, declared.options)
@@ -453,7 +453,9 @@ def _form(
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence is a summary, and the others explain it.
-    summary, _, explanation = action_forms.as_on_page(action.does, action.options).replace("`", "").partition(". ")
+    summary, _, explanation = (
+        action_forms.as_on_page(action.description, action.options).replace("`", "").partition(". ")
+    )
     context |= {"job_form": job_form, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
     context |= {"of_columns": corpus_setup.FILES.get(name, ""), "columns": corpus_setup.columns_of_form(name, filled)}

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from annotate.actions.action import ActionError
-from annotate.actions.open_task import ASKED_HERE, chosen_panel, kind_named, labels_entered, not_had
+from annotate.actions.open_task import ASKED_HERE, chosen_panel, kind_named, labels_entered, unsupported_options
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import panel_report, plan_report, progress_report
@@ -86,7 +86,7 @@ def new_task(request: UserRequest) -> HttpResponse:
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
-    hidden_options = not_had(kind, DESIGNS[design]) | {"kind", "design", "corpus"}
+    hidden_options = unsupported_options(kind, DESIGNS[design]) | {"kind", "design", "corpus"}
     context = {
         "corpus": corpus["corpus"],
         "kind": kind,

@@ -59,7 +59,7 @@ TABLE: list[Case] = [
     *(
         ("language-tags/bad.rdf", VOCABULARY, 0, r"not imported: 1 label: line 3: .*ex.org/a .* 'unibo.it'"),
         ("language-tags/none.ttl", VOCABULARY, 1, "Concept a has two preferred labels in one language"),
-        ("language-tags/notag.ttl", VOCABULARY, 0, "2 labels without a language code, which readers of every"),
+        ("language-tags/notag.ttl", VOCABULARY, 0, "2 labels have no language code, so annotators of every"),
         ("language-tags/space.ttl", VOCABULARY, 1, r"line 3: invalid Turtle .*near @en\)"),
         ("language-tags/tags.ttl", VOCABULARY, 0, "5 labels in en-GB, en-US, fr, sr-Latn, zh-Latn-pinyin"),
     ),

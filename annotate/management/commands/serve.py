@@ -102,7 +102,7 @@ class Command(commands.Command):
             try:
                 return self.check_place(host, port)
             except CommandError:
-                if time.monotonic() > until or not job_worker.is_ending():
+                if time.monotonic() > until or not job_worker.is_exiting():
                     raise
             time.sleep(0.1)
 
@@ -154,7 +154,7 @@ def serve(host: str, port: int, workers: int | None, threads: int) -> None:
         settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = path
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(path)}"
     _watcher = job_worker.start_watcher()  # all server processes keep its pipe open, so it exits after the last one
-    os.environ[job_worker.BESIDE] = "1"
+    os.environ[job_worker.SERVES_JOBS] = "1"
     os.chdir(settings.BASE_DIR)
     connections.close_all()  # processes must not share connections
     sys.argv = [

@@ -24,14 +24,14 @@ class Command(commands.Command):
     def handle(self, **inputs: Any) -> None:
         options = self.values(inputs)
         if options["job"] is not None:
-            job_worker.do(options["job"])
+            job_worker.run(options["job"])
         elif options["send"]:
             webhook_sender.run()
         elif options["until_done"]:
-            job_worker.work_off()
+            job_worker.run_all()
         else:
             prepare()
             self.stdout.write(f"Running the jobs in {settings.DATA_DIR}. Press Ctrl-C to stop.")
             self.stdout.flush()
-            program, *words = job_worker.watch("alone")
+            program, *words = job_worker.watcher_command("alone")
             os.execve(program, [program, *words], job_worker.environment())  # noqa: S606 - becomes the watcher

@@ -163,7 +163,7 @@ def test_every_action_has_a_command_whose_help_says_what_each_option_is():
         assert isinstance(command, ActionCommand)
         assert command.action is action
         shown = " ".join(command.create_parser("assay", action.name).format_help().split())
-        assert " ".join(action.does.split()) in shown.replace("- ", "-"), action.name
+        assert " ".join(action.description.split()) in shown.replace("- ", "-"), action.name
         for option in action.options:
             assert option.spelled in shown or option.shown in shown
             assert option.help or option.shown == "FILE"

@@ -179,7 +179,7 @@ def hasty(monkeypatch):
     few = [replace(task, work=min(task.work, 6)) for task in tasks]
     monkeypatch.setattr(demo, "contents", lambda: (tables, few))
     # Otherwise it would wait for the job to be cancelled.
-    monkeypatch.setattr(demo.job_worker, "_end_where_cancelled", lambda file: None)
+    monkeypatch.setattr(demo.job_worker, "_exit_if_cancelled", lambda file: None)
     return [task.name for task in few]
 
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
 from annotate import exit_status
-from annotate.actions.commands import reworded
+from annotate.actions.commands import reword
 from tests import running
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "/data/gold")
@@ -109,7 +109,7 @@ def test_a_signal_that_a_library_swallows_does_not_make_the_program_unstoppable(
     ],
 )
 def test_what_argparse_says_is_said_in_our_words(theirs, ours):
-    assert reworded(theirs) == ours
+    assert reword(theirs) == ours
 
 
 NONE, UNKNOWN = '{\n  "corpora": []\n}\n', "There is no command 'nosuch'. See `assay --help`.\n"

@@ -40,12 +40,14 @@ def installed(transactional_db, data_dir, monkeypatch):
 
 
 def importing(corpus="july", **options):
-    return job_worker.ask("import_corpus", {"corpus": corpus, "files": [str(POSTS)], "licence": "CC-BY-4.0", **options})
+    return job_worker.start(
+        "import_corpus", {"corpus": corpus, "files": [str(POSTS)], "licence": "CC-BY-4.0", **options}
+    )
 
 
 def worker():
     return subprocess.Popen(
-        job_worker.ourselves("work", "--until-done"), env=job_worker.environment(), stdin=subprocess.DEVNULL
+        job_worker.assay_command("work", "--until-done"), env=job_worker.environment(), stdin=subprocess.DEVNULL
     )
 
 
@@ -85,7 +87,7 @@ def running(installed, tmp_path):
 def begun_again(job):
     """The same file with fewer rows, so that the import is short."""
     long_file(Path(job.given["files"][0]).parent, rows=10)
-    again = job_worker.ask(job.action, job.given)
+    again = job_worker.start(job.action, job.given)
     assert worker().wait(HANGS) == 0
     return state(again), again.data["accepted"]
 

@@ -117,7 +117,7 @@ def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     warnings = capsys.readouterr().err
     assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 items." in warnings
     assert "labels all of en meets 8" not in warnings
-    assert "the 8 gold answers hidden in en run out for people who label more than 16 items there" in warnings
+    assert "the 8 gold answers hidden in en run out for annotators who label more than 16 items there" in warnings
     assert "hidden in de" not in warnings
 
 

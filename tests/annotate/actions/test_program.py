@@ -157,7 +157,7 @@ def test_the_many_options_of_a_task_read_in_sections(monkeypatch):
     text = help_of("open_task", monkeypatch)
     assert text.startswith("usage: assay open_task NAME [options]\n")
     headings = headings_of(text)
-    assert headings[:4] == ["Required", "The draw", "What people are asked", "Answers that are known already"]
+    assert headings[:4] == ["Required", "The draw", "The question", "Known answers"]
     assert len(headings) >= 10
 
 

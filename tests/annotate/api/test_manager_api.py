@@ -50,7 +50,7 @@ def run_next():
     """Run the waiting job in this process."""
     job, lock = job_store.claim()
     with lock:
-        job_worker.do(job.pk)
+        job_worker.run(job.pk)
     job_store.settle()
     job.refresh_from_db()
     assert job.state == Job.DONE, job.warned

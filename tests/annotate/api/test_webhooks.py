@@ -267,12 +267,14 @@ def test_the_job_watcher_sends_while_there_are_webhooks(
     monkeypatch.setenv("DATABASE_URL", database_url())
     monkeypatch.setenv("ASSAY_WEBHOOK_HOSTS", "localhost")
     task, ann = make_task([DISPUTED]), person("ann", "de")
-    watcher = subprocess.Popen(job_worker.watch("alone"), env=job_worker.environment(), stdin=subprocess.DEVNULL)
+    watcher = subprocess.Popen(
+        job_worker.watcher_command("alone"), env=job_worker.environment(), stdin=subprocess.DEVNULL
+    )
     try:
         webhook = webhook_outbox.register(receiver.url, manager)
         say(ann, task, "de")
         until(lambda: len(receiver.got) == 2)
-        job_worker.ask("close", {"task": "task"}, by=manager)
+        job_worker.start("close", {"task": "task"}, by=manager)
         until(lambda: len(receiver.got) == 3)
         events = [json.loads(body)["type"] for _, body in receiver.got]
         assert events == ["item.settled", "task.finished", "job.ended"]

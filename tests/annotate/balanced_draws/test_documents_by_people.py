@@ -83,7 +83,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     predictions, kind, readers, tmp_path
 ):
     output = opened("topics", kind, labels=CLASSES, **SETS)
-    assert "48 documents in 2 languages for people to label, 8 of each class as predicted by mine@1." in output
+    assert "48 documents in 2 languages for annotators to label, 8 of each class as predicted by mine@1." in output
     task = Task.objects.get()
     # People are asked about every document, whatever label came with it.
     assert set(task.units.values_list("stage", "label", "agreed_label")) == {("QUEUED", "", "")}

@@ -33,7 +33,7 @@ def at_work(transactional_db, data_dir, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", database_url())
     (data_dir / "jobs").mkdir()
     with subprocess.Popen(
-        job_worker.watch("alone"), env=job_worker.environment(), stdin=subprocess.DEVNULL
+        job_worker.watcher_command("alone"), env=job_worker.environment(), stdin=subprocess.DEVNULL
     ) as watching:
         yield
         watching.terminate()

@@ -238,7 +238,7 @@ def test_rows_have_who_chose_which_concept_and_what_led_to_it(readers, person, p
         disputed = choose(reader, task, key).unit
     ada = person("ada", "en", adjudicates=True)
     adjudication.settle(ada, disputed.pk, Answer(" ".join(sorted([three, four])), reason="as titled"))
-    assert "58 documents still wait for people" in exported(task, out)
+    assert "58 documents still need answers or decisions" in exported(task, out)
     rows = rows_in(out, "gold.unfinished.jsonl")
     row = rows[lease.unit.item.key]
     assert row["concepts"] == sorted([one, two])

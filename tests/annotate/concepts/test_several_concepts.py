@@ -86,10 +86,10 @@ def test_declared_concepts_are_kept_and_documents_without_one_or_with_an_unknown
     for sentence in (
         "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep their declared labels; ",
         "Note: 1 document has a concept that eurovoc, version 1 does not contain, such as c_unheard in "
-        f"{strange}. People label it.",
+        f"{strange}. Annotators label it.",
     ):
         assert sentence in output
-    pattern = rf"Note: 2 documents have no concept, such as ({'|'.join(bare)})\. People label them\."
+    pattern = rf"Note: 2 documents have no concept, such as ({'|'.join(bare)})\. Annotators label them\."
     assert re.search(pattern, output)
     task = Task.objects.get(name="changed")
     assert set(task.units.queued().values_list("item__key", flat=True)) == {strange, *bare}

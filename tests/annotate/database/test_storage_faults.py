@@ -124,20 +124,20 @@ def test_a_database_file_that_is_away_for_a_moment_is_not_made_anew_and_is_used_
 
 def test_working_off_jobs_ends_where_the_database_stays_away(ann, served, tmp_path, monkeypatch, capsys):
     path = str(django_settings.DATABASES["default"]["NAME"])
-    monkeypatch.setattr(job_worker, "AWAY", 0.01)
-    job_worker.work_off()
+    monkeypatch.setattr(job_worker, "RETRY_SECONDS", 0.01)
+    job_worker.run_all()
     connections["default"].close()
     os.rename(path, tmp_path / "away")
     try:
         with pytest.raises(OperationalError):
-            job_worker.work_off()
+            job_worker.run_all()
     finally:
         connections["default"].close()
         os.rename(tmp_path / "away", path)
     output = capsys.readouterr().err
     assert output.count("The database is unavailable") == 1
     assert "Waiting up to 0.04 s." in output
-    job_worker.work_off()
+    job_worker.run_all()
 
 
 def test_a_connection_to_a_file_that_was_replaced_is_not_used_again(ann, served, tmp_path):

@@ -117,7 +117,7 @@ def test_the_command_compares_panels_side_by_side_with_declared_labels_or_a_file
     assert any(line[:4] == ["a@1", "b@1", "c@1", "60.0%"] for line in lines)
     assert any(line[:3] == ["a@1", "b@1", "70.0%"] for line in lines)
     assert "The voters agree on 6 of 10 items." in printed
-    assert "Note: the hours are for one reader per item, because --kind is not set." in notes
+    assert "Note: the hours are for one annotator per item, because --kind is not set." in notes
 
 
 def test_a_draw_larger_than_the_corpus_is_noted(news):

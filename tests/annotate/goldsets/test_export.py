@@ -184,7 +184,7 @@ def test_an_unfinished_set_says_so_and_lists_waiting_posts_only_once_the_task_is
     call_command("export_gold", "gold", out=out)
     manifest = json.loads((out / "manifest.json").read_bytes())
     waiting = manifest["counts"]["unfinished"]
-    assert f"unfinished: {waiting:,} posts still wait" in capsys.readouterr().err
+    assert f"unfinished: {waiting:,} posts still need answers" in capsys.readouterr().err
     assert manifest["finished"] is False
     marked = {f"gold.unfinished.{ending}" for ending in ("jsonl", "parquet", "digests.txt")}
     assert set(files(out)) == {"uniformly_sampled.unfinished.tsv", "manifest.json", "README.md", *STATEMENTS} | marked

@@ -176,7 +176,7 @@ def test_a_set_that_was_changed_after_the_export_is_not_published(export):
         ({"repo": REPO, "archive": "set.zip"}, "not both"),
         ({"repo": "mood"}, "name a repository as OWNER/NAME"),
         ({"archive": "set.rar"}, r"name a file that ends in \.zip or \.tar\.gz"),
-        ({"archive": "set.zip", "private": True}, "--private belongs to --repo"),
+        ({"archive": "set.zip", "private": True}, "--private requires --repo"),
         ({"dry_run": True}, "does not exist"),
     ],
 )

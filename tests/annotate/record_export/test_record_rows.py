@@ -234,7 +234,7 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, out, capsy
     capsys.readouterr()
     call_command("export_gold", "qa_match", out=out)
     printed = capsys.readouterr()
-    assert "unfinished: 60 records still wait for people." in printed.err
+    assert "unfinished: 60 records still need answers or decisions." in printed.err
     assert printed.out == f"0 of 60 records written to {out}.\n"
     parquet = "gold.train.unfinished.parquet"
     assert set(files(out)) == {"gold.unfinished.jsonl", parquet, "manifest.json", "README.md", *STATEMENTS}

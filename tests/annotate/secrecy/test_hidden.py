@@ -7,7 +7,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.opening_summary import lacking
+from annotate.actions.opening_summary import reader_warnings
 from annotate.actions.registry import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
@@ -234,9 +234,9 @@ def test_a_manager_hears_that_the_readers_have_seen_the_items_in_another_task(ma
     for unit, other in zip(task.units.all(), earlier.units.all(), strict=True):
         Unit.objects.filter(pk=other.pk).update(item=unit.item)
     ann = person("ann", "de")
-    assert lacking(task) == []
+    assert reader_warnings(task) == []
     all_given(ann, earlier)
-    [warning] = lacking(task)
+    [warning] = reader_warnings(task)
     assert warning.startswith("Warning: too few readers of these languages have not yet seen the items")
     assert warning.endswith(": de (5). Invite others.")
 

@@ -124,7 +124,9 @@ def test_a_detector_has_no_vote_below_its_minimum_score(corpus, prelabel):
     assert made().unanimous == unanimous - 1
     assert made().versions["cld2"] == "0.42, text in NFKC"
     for wrong in ("cld2", "cld1=0.5", "cld2=2", "cld2=-1", "cld2=x"):
-        with pytest.raises(CommandError, match=r"--min-score .*: write one of the detectors langid, cld2, fast"):
+        with pytest.raises(
+            CommandError, match=r"--min-score .* is not valid\. Write one of the detectors langid, cld2, fast"
+        ):
             prelabel(min_score=[wrong], again=True)
 
 
