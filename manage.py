@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The command line for use in a checkout. An installed package provides the same as the command `assay`."""
+"""The command line for use in a checkout. An installed package provides the command `assay` instead."""
 
 from annotate.actions.registry import main
 

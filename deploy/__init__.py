@@ -1,7 +1,7 @@
-"""Code for the deployment of Assay. This module masks secrets in logs.
+"""Settings and server code for deploying Assay. This module masks secrets in logs.
 
-The paths of some links contain a secret: an invitation, a password reset, the link for the first manager, and a shared
-report. Anyone with the secret could use the link, so logs omit it.
+Some links contain a secret in their path: invitations, password resets, the first manager's link, and shared reports.
+Anyone who knows the secret can use the link, so logs omit it.
 """
 
 import logging
@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 
 
 def masked(line: str) -> str:
-    """Return a log line in which each URL is cut off before its secret. Percent-encoded URLs are recognized too."""
+    """Cut off each URL in a log line before its secret. Percent-encoded URLs are recognized too."""
     return _ADDRESS.sub(lambda match: _cut(match[0]), line)
 
 
@@ -23,18 +23,18 @@ def _cut(address: str) -> str:
     match = _SECRET_FOLLOWS.search(decoded)
     if match is None or match.end() == len(decoded):
         return address
-    # The path is quoted again, because the decoded path may contain a newline.
+    # Quote the path again, because the decoded path may contain a newline.
     return f"{quote(decoded[: match.end()], safe=string.punctuation)}..."
 
 
-class Masking(logging.Formatter):
-    """A log formatter that masks secrets.
+class MaskingFormatter(logging.Formatter):
+    """A log formatter that masks secrets in the output of another formatter.
 
-    within: the formatter that formats the record before it is masked; None for the default formatter
+    formatter: the other formatter; None for logging's default
     """
 
-    def __init__(self, within: logging.Formatter | None = None) -> None:
-        self.within = within or logging.Formatter()
+    def __init__(self, formatter: logging.Formatter | None = None) -> None:
+        self.formatter = formatter or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        return masked(self.within.format(record))
+        return masked(self.formatter.format(record))

@@ -14,11 +14,11 @@ from django.urls import get_resolver
 from gunicorn.glogging import Logger
 
 from corpora import system
-from deploy import Masking
+from deploy import MaskingFormatter
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
-SILENT = 60  # The kernel holds back a silent connection for up to this many seconds.
+SILENT_SECONDS = 60  # maximum time for which the kernel holds back a connection without data
 
 
 class MaskedLogger(Logger):
@@ -27,28 +27,27 @@ class MaskedLogger(Logger):
     def setup(self, cfg):
         super().setup(cfg)
         for handler in (*self.access_log.handlers, *self.error_log.handlers):
-            handler.setFormatter(Masking(handler.formatter))
+            handler.setFormatter(MaskingFormatter(handler.formatter))
 
 
 wsgi_app = "deploy.wsgi"
 loglevel = "warning"
 logger_class = MaskedLogger
-# The control socket is not used. It would be created in the home directory, but the user of a service may not have one.
+# The control socket isn't used. It would be created in the home directory, which the user of a service may not have.
 control_socket_disable = True
-# The program is loaded once, and the processes share its memory. The garbage collector is disabled during loading,
-# because it would find no garbage. Later it must not touch the program's objects, because the shared memory would then
-# be copied.
+# The program is loaded once, and the processes share its memory. While it is loaded, there is no garbage, so the
+# collector is off. Afterwards, the collector must not touch the program's objects, or else their memory is copied to
+# each process.
 preload_app = True
 gc.disable()
-# Each connection is closed after a request, so that any free process can take the next request. A proxy shares its
-# connections among many people. If connections were kept open, all requests on them would go to the same process and
-# could exceed its threads. In a test with two processes, one of them did all the work. Moreover, a response could be
-# lost on a connection that is about to be closed.
+# Close each connection after a request, so that any free process can take the next one. A proxy shares its connections
+# among many users. All requests on an open connection go to the same process and can exceed its threads. In a test with
+# two processes, one of them did all the work. Moreover, a response can be lost on a connection that is about to close.
 keepalive = 0
 
 
 worker_class = Worker
-# More processes than this would only compete for the processors, and each takes 40 MB of memory.
+# More processes would only compete for the processors, and each takes 40 MB of memory.
 workers = min(system.usable(), 8)
 
 
@@ -57,24 +56,23 @@ def on_starting(server):
     # Requests may wait for SQLite's single writer, so additional threads are needed. PostgreSQL permits concurrent
     # writers but limits the number of connections, and each thread has one.
     if connection.vendor == "sqlite":
-        from annotate.pages.middleware import AT_ONCE  # It can be imported only after the program is loaded.
+        from annotate.pages.middleware import AT_ONCE  # can be imported only after the program is loaded
 
         server.cfg.set("threads", server.cfg.threads + AT_ONCE)
 
 
 def when_ready(server):
     base.makes_file = False
-    _ = get_resolver().url_patterns  # This loads the pages.
+    _ = get_resolver().url_patterns  # loads the pages
     gc.freeze()
     gc.enable()
     # Requests create almost no garbage, but with the default threshold, the collector would run several times per
     # request.
     gc.set_threshold(50_000)
-    # Browsers open connections before they need them. Linux holds them back until data arrives, so that they do not
-    # occupy threads.
+    # Browsers open connections before they need them. Have Linux hold them back until data arrives.
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
-            listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
+            listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT_SECONDS)
     from annotate.actions.job_worker import READY  # as above, only after the program is loaded
 
     if sentence := os.environ.pop(READY, ""):
@@ -82,6 +80,6 @@ def when_ready(server):
 
 
 def post_fork(server, worker):
-    # Until gunicorn installs the worker's signal handlers, a new process has those of the master process. They would
-    # ignore SIGTERM and thus delay a shutdown by 30 seconds.
+    # Until gunicorn installs the worker's signal handlers, a new process has the master's, which would ignore SIGTERM
+    # and delay a shutdown by 30 seconds.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

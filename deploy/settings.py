@@ -1,7 +1,7 @@
 """Django settings. Installations differ only in environment variables, which are documented in deploy/env.example.
 
 Without any variables, the settings are safe defaults for a single machine: debug mode is off, the database is SQLite,
-all data is in one folder, and only localhost can connect.
+all data is in one folder, and only requests to localhost are accepted.
 """
 
 import os
@@ -23,8 +23,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 def data_dir() -> Path:
     """Return the data folder, which contains the corpora, the SQLite database and the installation's keys.
 
-    In a checkout, the folder is inside the checkout. If Assay was installed with pip, it is in the user's data
-    directory, so that commands find it from any working directory.
+    In a checkout, it is inside the checkout. If Assay was installed with pip, it is in the user's data directory, so
+    that commands find it from any working directory.
     """
     if chosen := os.environ.get("ASSAY_DATA_DIR"):
         return Path(chosen).resolve()
@@ -42,10 +42,7 @@ DATA_DIR = data_dir()
 
 
 def installation_key(name: str) -> str:
-    """Return a key from the environment or from the data folder.
-
-    If there is no such key, generate one and store it in the data folder (mode 0600).
-    """
+    """Return a key from the environment or the data folder, or generate one and store it there (mode 0600)."""
     if value := os.environ.get(f"ASSAY_{name}"):
         return value
     path = DATA_DIR / name.lower()
@@ -60,7 +57,7 @@ def installation_key(name: str) -> str:
 def _stored_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(FOLDER, parents=True, exist_ok=True)
-        # Write a draft and link it into place. If two processes start at the same time, both then read the same key.
+        # Write a draft and link it into place, so that two processes that start at the same time get the same key.
         draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(50))
@@ -74,7 +71,7 @@ def _stored_key(path: Path) -> str:
 
 
 def served_address() -> str:
-    """Return the URL at which `assay serve` was last started, which it stores in the data folder."""
+    """Return the URL at which `assay serve` last listened, as stored in the data folder."""
     try:
         return (DATA_DIR / "address").read_text()
     except OSError:
@@ -88,15 +85,16 @@ def flag(name: str) -> bool:
     return value in ("1", "true")
 
 
-def whole_number(name: str, otherwise: int = 0) -> int:
-    value = os.environ.get(name) or str(otherwise)
+def whole_number(name: str, default: int = 0) -> int:
+    value = os.environ.get(name) or str(default)
     if not (value.isascii() and value.isdigit()):
         raise ImproperlyConfigured(f"{name} is {value!r}. It must be a whole number, such as 1.")
     return int(value)
 
 
 SECRET_KEY = installation_key("SECRET_KEY")
-# Author ids are hashed with this key. Without it, nobody can identify an author by hashing the ids of known accounts.
+# Author ids are hashed with this key, so that nobody without it can identify authors by hashing the ids of known
+# accounts.
 AUTHOR_KEY = installation_key("AUTHOR_KEY")
 
 # The engine that runs queries on corpora (corpora/engines): DuckDB on this machine, or Spark.
@@ -106,18 +104,18 @@ if ENGINE not in ("duckdb", "spark"):
 SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
 # Object storage in which several servers share corpora (corpora/storage/bucket.py).
 CORPORA = os.environ.get("ASSAY_CORPORA", "").rstrip("/")
-# The endpoint that `vote` asks, and its key, which is only in the environment and never stored.
+# The endpoint of `vote`, and its key, which is never stored.
 ENDPOINT = os.environ.get("ASSAY_ENDPOINT", "")
 ENDPOINT_KEY = os.environ.get("ASSAY_ENDPOINT_KEY", "").strip()
 
-# Hosts of webhooks that may be in a private network, and may be notified without HTTPS.
+# Webhook hosts that may be in a private network or without HTTPS.
 WEBHOOK_HOSTS = [host for host in os.environ.get("ASSAY_WEBHOOK_HOSTS", "").replace(" ", "").lower().split(",") if host]
 
 DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()
 HTTPS = flag("ASSAY_HTTPS")
-# The number of proxies. Each proxy appends its client's address to X-Forwarded-For. All earlier addresses in this
+# The number of proxies. Each of them appends its client's address to X-Forwarded-For. All earlier addresses in this
 # header may be forged.
 PROXIES = whole_number("ASSAY_PROXIES")
 # The site's URL, for links that are created outside of requests.
@@ -201,9 +199,8 @@ def database() -> dict[str, Any]:
         options = config.setdefault("OPTIONS", {})
         # Allow prepared statements, which Django disables by default (corpora/database/statements.py).
         options.setdefault("prepare_threshold", 5)
-        # PostgreSQL's JIT compiler takes seconds for statements that it expects to be expensive, although the
-        # statements that save an answer take only milliseconds. Options from the URL come last, so they take
-        # precedence.
+        # PostgreSQL's JIT compiler takes seconds for statements that it expects to be expensive, although saving an
+        # answer takes only milliseconds. Options from the URL come last, so they take precedence.
         options["options"] = f"-c jit=off {options.get('options', '')}".strip()
     if url.startswith("sqlite"):
         # Writers queue for a file lock (deploy/sqlite/base.py). In WAL mode, readers never wait.
@@ -227,8 +224,8 @@ CACHES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The pages, the admin and `assay django changepassword` use these validators. The last one accepts every password, but
-# it revokes the account's API tokens and invitations when the password changes.
+# The pages, the admin and `assay django changepassword` use these validators. The last of them accepts every password,
+# but revokes the account's API tokens and invitations when the password changes.
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -238,18 +235,18 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.access"
-# After failed attempts, a username is locked out only at the address from which they came. An attacker therefore cannot
-# lock out a person at a different address.
+# After failed attempts, a username is locked out only at the address they came from, so that an attacker can't lock out
+# a user at a different address.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=30)
-# Further attempts do not extend the lockout, because the page states how long it lasts.
+# Further attempts don't extend the lockout, because the page states how long it lasts.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "annotate.pages.api_access.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
-# For privacy, failed attempts are deleted after half an hour. The passwords that were typed are never stored, because
-# they may be valid on other sites.
+# For privacy, failed attempts are deleted after half an hour. The submitted passwords are never stored, because they
+# may be valid on other sites.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -260,15 +257,15 @@ AXES_SENSITIVE_PARAMETERS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-PASSWORD_RESET_TIMEOUT = 3600  # A password-reset link is valid for this many seconds.
+PASSWORD_RESET_TIMEOUT = 3600  # validity of a password-reset link, in seconds
 CSRF_FAILURE_VIEW = "annotate.pages.error_responses.csrf_failure"
 
-# For each scheme of ASSAY_MAIL: the port, whether the connection uses TLS, and whether it uses STARTTLS.
+# Scheme of ASSAY_MAIL -> (default port, whether to use TLS, whether to use STARTTLS).
 MAIL_SCHEMES = {"smtps": (465, True, False), "smtp+starttls": (587, False, True), "smtp": (25, False, False)}
 
 
 def mail_server(address: str) -> tuple[str, int, str, str, bool, bool]:
-    """Return the host, port, user, password, and whether to use TLS or STARTTLS, from a mail URL.
+    """Parse a mail URL. Return the host, port, user, password, whether to use TLS, and whether to use STARTTLS.
 
     Raise ImproperlyConfigured if the URL is invalid.
     """
@@ -280,7 +277,7 @@ def mail_server(address: str) -> tuple[str, int, str, str, bool, bool]:
             return url.hostname, url.port or port, user, password, tls, starttls
     except (KeyError, ValueError):
         pass
-    # The message does not repeat the value, because it may contain a password.
+    # Don't repeat the value in the message, because it may contain a password.
     raise ImproperlyConfigured(
         "ASSAY_MAIL is not valid. Expected a URL such as smtp+starttls://user:password@mail.example.org:587 that "
         f"begins with one of {', '.join(f'{scheme}://' for scheme in MAIL_SCHEMES)}. Characters such as / and @ in the "
@@ -318,12 +315,12 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         f"ASSAY_TIME_ZONE is {TIME_ZONE!r}. It must be the name of a time zone, such as Europe/Berlin."
     ) from error
 
-# Managers' uploads are written directly to the data folder.
+# Managers' uploads go directly to the data folder.
 FILE_UPLOAD_HANDLERS = ["annotate.manager_pages.inbox.ToInbox"]
 UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # maximum size of a file (bytes)
 
 STATIC_URL = "static/"
-# Static files are served directly from the packages, so that nobody needs to run collectstatic.
+# Serve static files directly from the packages, so that nobody needs to run collectstatic.
 WHITENOISE_USE_FINDERS = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -354,8 +351,8 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "annotate.pages.error_responses.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
-# The maximum number of requests per minute. A client that requests and answers one unit at a time stays below it: in
-# tests, a request took 24 ms, so such a client can make 2,500 requests per minute.
+# The maximum number of requests per minute. A client that answers one unit at a time stays below it: in tests, a
+# request took 24 ms, so such a client can make 2,500 requests per minute.
 API_RATE = whole_number("ASSAY_API_RATE", 6000)
 API_RATE_UNKNOWN = whole_number("ASSAY_API_RATE_UNKNOWN", 300)
 REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
@@ -372,7 +369,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # Two models have a field `kind`, so each needs a name for its values.
+    # Two models have a field `kind`, so each of the two enumerations needs a name.
     "ENUM_NAME_OVERRIDES": {
         "KindEnum": "annotate.models.work.Judgment.KINDS",
         "FlagKindEnum": "annotate.models.quality.Flag.KINDS",
@@ -382,7 +379,7 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"masked": {"()": "deploy.Masking"}},
+    "formatters": {"masked": {"()": "deploy.MaskingFormatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "masked"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

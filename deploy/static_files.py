@@ -1,7 +1,7 @@
-"""Static files. They are served from the packages, and browsers may cache them for a year.
+"""Serve static files from the packages, compressed and cached by browsers for a year. No build step is needed.
 
 Each URL contains a hash of the file's content, so a changed file has a new URL. Files are compressed when they are
-first requested, the style sheets and scripts of this project without comments and indentation. No build step is needed.
+first requested. Comments and indentation are removed from this project's own style sheets and scripts.
 """
 
 import gzip
@@ -27,8 +27,8 @@ def _digest(path: str, changed: int) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:DIGITS]
 
 
-# Comments and indentation, which are a quarter of the bytes. Our scripts have no strings of several lines and no "/*"
-# outside of comments; a test checks this.
+# Comments and indentation are a quarter of the bytes. Our scripts have no multi-line strings and no "/*" outside of
+# comments; a test checks this.
 _COMMENTS = re.compile(rb"/\*.*?\*/|^\s*//[^\n]*", re.DOTALL | re.MULTILINE)
 _INDENTATION = re.compile(rb"^\s+", re.MULTILINE)
 
@@ -64,7 +64,7 @@ class Middleware(WhiteNoiseMiddleware):
         file = self.find_file(plain) if self.autorefresh else self.files.get(plain)
         if file is None:
             return self.get_response(request)
-        response = self._served(file, request, _find(plain.removeprefix(self.static_prefix)))
+        response = self._serve(file, request, _find(plain.removeprefix(self.static_prefix)))
         if plain != address:
             response.headers["Cache-Control"] = YEAR
         return response
@@ -78,12 +78,12 @@ class Middleware(WhiteNoiseMiddleware):
         plain = str(pure.with_name(stem + pure.suffix))
         return plain if staticfiles_storage.url(plain.removeprefix(self.static_prefix)) == address else address
 
-    def _served(self, file, request, path):
+    def _serve(self, file, request, path):
         response = self.serve(file, request)
         if not path or Path(path).suffix not in COMPRESSED:
             return response
         patch_vary_headers(response, ["Accept-Encoding"])
-        # A range request refers to the uncompressed file, so its response is not compressed.
+        # A range request refers to the uncompressed file, so don't compress its response.
         if response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", ""):
             return response
         smaller = compressed(path, os.stat(path).st_mtime_ns)
@@ -91,6 +91,6 @@ class Middleware(WhiteNoiseMiddleware):
             response.streaming_content = [smaller]
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Length"] = str(len(smaller))
-        # The ETag identifies the uncompressed file, so it is removed.
+        # The ETag identifies the uncompressed file.
         response.headers.pop("ETag", None)
         return response

@@ -1,7 +1,7 @@
 """The demo: small tasks on real texts and invented records, with invented annotators who have started to label.
 
-fixtures/demo.toml lists the tasks. They are made while the server runs, by the actions that managers use. The login
-page lists those that are ready, and what to try in them.
+fixtures/demo.toml lists the tasks. They are created while the server runs, by the actions that managers use. The login
+page lists the finished tasks, and what to try in them.
 """
 
 import json
@@ -45,22 +45,22 @@ from corpora.system import IN_CHECKOUT
 
 PASSWORD = "demo_password"  # noqa: S105 - the name of a file
 PEOPLE = ("annotators.csv", "crowd_annotators.csv")
-VISITORS = ("anna", "yusuf")  # accounts for visitors to the demo, who have not started to label
+VISITORS = ("anna", "yusuf")  # accounts for visitors to the demo, which have not started to label
 LOTS = hash_order.by_seed("2014")
-SKIPS = 0.04  # share of units that annotators skip
-SYSTEM_SLIPS = 0.15  # share of wrong answers of the simulated system that is measured
+SKIP_SHARE = 0.04  # share of units that annotators skip
+SYSTEM_SLIPS = 0.15  # share of wrong answers of the simulated system
 CARELESS = "max"  # user name of an annotator who passes the tests and then answers mostly wrong
-CARELESS_WORK, CARELESS_SLIPS = 40, 0.9  # number of units that this annotator judges, and their share of wrong answers
+CARELESS_WORK, CARELESS_SLIPS = 40, 0.9  # number of units this annotator judges, and their share of wrong answers
 
 
-def material() -> Path:
-    """Return the folder with the demo's files: the fixtures, or what pyproject.toml copies of them into a package."""
+def demo_folder() -> Path:
+    """Return the folder with the demo's files: the fixtures, or the copy of them in an installed package."""
     return settings.BASE_DIR / "fixtures" if IN_CHECKOUT else Path(__file__).parents[1] / "demo"
 
 
 @dataclass(frozen=True)
 class DemoTask:
-    """A task of the demo. demo.toml explains its keys."""
+    """A task of the demo. demo.toml explains the fields."""
 
     name: str
     steps: list[dict[str, Any]]
@@ -74,7 +74,7 @@ class DemoTask:
 
     @cached_property
     def true_answers(self) -> dict[str, str]:
-        """Id -> true answer. Several labels are one answer, separated by spaces."""
+        """Mapping from item id to true answer. An answer of several labels has them sorted and separated by spaces."""
         lines = [line for path in self.truth["files"] for line in Path(path).read_text(encoding="utf-8").splitlines()]
         if self.truth["files"][0].endswith(".tsv"):
             return dict(line.split("\t") for line in lines)
@@ -86,8 +86,11 @@ class DemoTask:
         units = Task.objects.get(name=self.name).units
         return list(units.order_by("item__key").values_list("item__key", flat=True).distinct())
 
-    def simulated(self, name: str, key: str, slips: float) -> str:
-        """Return the answer of a simulated person or system to an item."""
+    def simulate_answer(self, name: str, key: str, slips: float) -> str:
+        """Return the answer of a simulated annotator or system to an item.
+
+        slips: share of wrong answers
+        """
         truth = self.true_answers[key]
         if not hash_order.is_drawn(slips, lots=LOTS, purpose="slip", key=f"{name} {key}"):
             return truth
@@ -95,10 +98,10 @@ class DemoTask:
         return hash_order.draw_sample(others, 1, lots=LOTS, purpose=f"{name} {key}")[0]
 
 
-def contents() -> tuple[dict[str, Any], list[DemoTask]]:
+def read_config() -> tuple[dict[str, Any], list[DemoTask]]:
     """Return the content of demo.toml with absolute paths, and its tasks."""
-    text = (material() / "demo.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text.replace('"./', f"{json.dumps(str(material()))[:-1]}/"))
+    text = (demo_folder() / "demo.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text.replace('"./', f"{json.dumps(str(demo_folder()))[:-1]}/"))
     return tables, [DemoTask(**table) for table in tables["tasks"]]
 
 
@@ -106,21 +109,21 @@ def contents() -> tuple[dict[str, Any], list[DemoTask]]:
 
 
 def prepare(port: int) -> str:
-    """Create the accounts, and return instructions for logging in. If the demo already exists, it is kept."""
-    check_place()
-    accounts(password := shared_password())
-    welcome([])
-    lines = [f"  {name:8} {description}\n" for name, description in contents()[0]["accounts"].items()]
+    """Create the accounts, and return instructions for logging in. An existing demo is kept."""
+    check_folder()
+    create_accounts(password := shared_password())
+    write_welcome([])
+    lines = [f"  {name:8} {description}\n" for name, description in read_config()[0]["accounts"].items()]
     return f"""
 Open http://localhost:{port}/ and log in with the password  {password}  as
 {"".join(lines)}\
 All people are invented. The tasks appear within a minute, and the page lists what to try in them."""
 
 
-def check_place() -> None:
-    """Raise CommandError if the installation has real people or texts, which must not be mixed with invented ones."""
-    begun = (settings.DATA_DIR / PASSWORD).exists()
-    if not begun and any(model.objects.exists() for model in (User, Task, Corpus)):
+def check_folder() -> None:
+    """Raise CommandError if the installation has real accounts or texts, which must not be mixed with the demo's."""
+    is_demo = (settings.DATA_DIR / PASSWORD).exists()
+    if not is_demo and any(model.objects.exists() for model in (User, Task, Corpus)):
         raise CommandError(
             f"{settings.DATA_DIR} already contains accounts, corpora or tasks that do not belong to a demo. Use a "
             "separate folder for the demo, for example `ASSAY_DATA_DIR=demo-data assay serve --demo`. Nothing was "
@@ -129,7 +132,7 @@ def check_place() -> None:
 
 
 def shared_password() -> str:
-    """Return the password of all accounts, generated on the first call. Its file also marks the folder as a demo."""
+    """Return the password of all accounts, generated on the first call. Its file marks the data folder as a demo's."""
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -137,24 +140,24 @@ def shared_password() -> str:
     return path.read_text()
 
 
-def accounts(password: str) -> None:
-    """Create the accounts of the demo. Passwords that users have set themselves are kept."""
-    rows = [row for table in PEOPLE for row in read_table(material() / table)]
+def create_accounts(password: str) -> None:
+    """Create the demo's accounts. Passwords that users have set themselves are kept."""
+    rows = [row for table in PEOPLE for row in read_table(demo_folder() / table)]
     add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
     ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
     Annotator.objects.update_or_create(user=ada, defaults={"adjudicates": True})
     User.objects.get_or_create(username="manager", defaults={"is_staff": True, "is_superuser": True})
     users = User.objects.filter(username__in=[row.username for row in rows] + ["ada", "manager"])
-    without = [user.pk for user in users if not (user.password and user.has_usable_password())]
+    new = [user.pk for user in users if not (user.password and user.has_usable_password())]
     # Hash the password once for all accounts, because hashing is slow on purpose.
-    User.objects.filter(pk__in=without).update(password=make_password(password))
+    User.objects.filter(pk__in=new).update(password=make_password(password))
 
 
 # --- While the server runs
 
 
-def build_beside() -> None:
-    """Create the tasks in a process of their own, which ends after the current task if this process has ended."""
+def fork_build() -> None:
+    """Create the tasks in a child process. If this process exits, the child stops after the current task."""
     server = os.getpid()
     connections.close_all()
     if not os.fork():
@@ -163,39 +166,41 @@ def build_beside() -> None:
 
 
 def build(is_wanted: Callable[[], bool] = lambda: True) -> None:
-    """Create missing tasks, export their gold sets and measure on them. Stop once `is_wanted` returns False."""
-    tasks = contents()[1]
+    """Create missing tasks, export their gold sets and evaluate on them. Stop once `is_wanted` returns False."""
+    tasks = read_config()[1]
     for number, demo in enumerate(tasks):
         if not is_wanted():
             return
-        welcome(tasks[:number])
+        write_welcome(tasks[:number])
         create(demo)
-    exports = [ask("export_gold", task=demo.name) for demo in tasks]
-    work_off()
+    exports = [find_or_start("export_gold", task=demo.name) for demo in tasks]
+    run_jobs()
     sets = [{"gold": [str(job_store.folder(job) / "out")], "unfinished": "yes"} for job in exports]
-    reports = [ask("evaluate", **gold, **measured(demo)) for demo, gold in zip(tasks, sets, strict=True)]
-    work_off()
-    welcome(tasks, exports, reports)
+    reports = [
+        find_or_start("evaluate", **gold, **report_options(demo)) for demo, gold in zip(tasks, sets, strict=True)
+    ]
+    run_jobs()
+    write_welcome(tasks, exports, reports)
 
 
 def create(demo: DemoTask) -> None:
-    """Create a task, and let its annotators judge some units."""
+    """Create a task, and have its annotators judge some units."""
     if not Task.objects.filter(name=demo.name).exists():
         for step in demo.steps:
             by_name()[step["action"]].perform({name: value for name, value in step.items() if name != "action"})
     task = Task.objects.get(name=demo.name)
-    begun = Annotator.objects.exclude(user__username__in=VISITORS).filter(adjudicates=False)
+    annotators = Annotator.objects.exclude(user__username__in=VISITORS).filter(adjudicates=False)
     if demo.people:
-        begun = begun.filter(user__username__in=demo.people)
-    # The careless annotator comes first, because then there are enough units.
-    for annotator in sorted(begun, key=lambda person: (person.user.username != CARELESS, person.pk)):
+        annotators = annotators.filter(user__username__in=demo.people)
+    # The careless annotator comes first, while there are enough units.
+    for annotator in sorted(annotators, key=lambda person: (person.user.username != CARELESS, person.pk)):
         if not (annotator.judgments.filter(unit__task=task) or annotator.trials.filter(task=task)):
             work(annotator, demo, task)
 
 
-@transaction.atomic  # one wait for the disk rather than one for each answer
+@transaction.atomic  # a single commit is faster than one per answer
 def work(annotator: Annotator, demo: DemoTask, task: Task) -> None:
-    """Let an annotator take the tests and judge some units."""
+    """Have an annotator take the tests and judge some units."""
     if task.test_items:
         qualify(annotator, demo, task)
     is_careless = annotator.user.username == CARELESS
@@ -204,7 +209,7 @@ def work(annotator: Annotator, demo: DemoTask, task: Task) -> None:
         if not (lease := take(annotator, task)):
             break
         judge(annotator, lease.pk, answer_of(annotator, demo, lease.unit, slips))
-    spread(annotator, task)
+    spread_times(annotator, task)
 
 
 def qualify(annotator: Annotator, demo: DemoTask, task: Task) -> None:
@@ -217,21 +222,21 @@ def qualify(annotator: Annotator, demo: DemoTask, task: Task) -> None:
 
 
 def answer_of(annotator: Annotator, demo: DemoTask, unit: Unit, slips: float) -> Answer | None:
-    """Return a simulated answer, None to skip the unit."""
+    """Return an annotator's simulated answer, or None to skip the unit."""
     name, key, task = annotator.user.username, unit.item.key, unit.task
-    label = demo.simulated(name, key, slips)
+    label = demo.simulate_answer(name, key, slips)
     if unit.asked:
         label = unit.asked if label == unit.asked else negative(unit.asked)
     elif task.kind.noun == "post" and not annotator.languages.filter(language=label).exists():
         return None
     is_possible = unit.asked or not task.labels or label in task.labels
-    if not is_possible or hash_order.is_drawn(SKIPS, lots=LOTS, purpose="skip", key=f"{name} {key}"):
+    if not is_possible or hash_order.is_drawn(SKIP_SHARE, lots=LOTS, purpose="skip", key=f"{name} {key}"):
         return None
     return Answer(seen(annotator, [(unit, label)])[0], is_sure=True)
 
 
-def spread(annotator: Annotator, task: Task) -> None:
-    """Spread the times of a person's answers over the last hours, because all were given within seconds."""
+def spread_times(annotator: Annotator, task: Task) -> None:
+    """Backdate an annotator's answers over the last hours, because all were created within seconds."""
     answered = timezone.now() - timedelta(hours=4 * hash_order.uniform_number(LOTS, task.name, annotator.user.username))
     for judgment in annotator.judgments.filter(unit__task=task).order_by("-pk"):
         seconds = task.kind.seconds * (0.4 + hash_order.uniform_number(LOTS, "seconds", str(judgment.pk)))
@@ -241,14 +246,14 @@ def spread(annotator: Annotator, task: Task) -> None:
         Lease.objects.filter(judgment=judgment).update(opened_at=opened, closed_at=answered)
 
 
-def ask(action: str, **options: Any) -> Job:
-    """Return the job with these options. If there is none, start it, as if the manager had done so."""
-    same = Job.objects.filter(action=action, given=options).first()
-    return same or job_worker.start(action, options, User.objects.get(username="manager"))
+def find_or_start(action: str, **options: Any) -> Job:
+    """Return the job with these options. If there is none, start it on behalf of the manager."""
+    existing = Job.objects.filter(action=action, given=options).first()
+    return existing or job_worker.start(action, options, User.objects.get(username="manager"))
 
 
-def work_off() -> None:
-    """Run jobs until none is left. The server's worker may take some of them."""
+def run_jobs() -> None:
+    """Run jobs until none is left. The server's worker may run some of them."""
     while job_store.is_left():
         if claimed := job_store.claim():
             with claimed[1]:
@@ -257,19 +262,22 @@ def work_off() -> None:
         time.sleep(0.1)
 
 
-def measured(demo: DemoTask) -> dict[str, Any]:
-    """Return the options of a report. If they name no system, write a file of what a simulated one predicts."""
+def report_options(demo: DemoTask) -> dict[str, Any]:
+    """Write a simulated system's predictions. Return the options of a report on it, or on the task's own system."""
     path = settings.DATA_DIR / "demo" / demo.name / "simulated.tsv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = (f"{key}\t{demo.simulated('system', key, SYSTEM_SLIPS)}\n" for key in demo.keys)
+    rows = (f"{key}\t{demo.simulate_answer('system', key, SYSTEM_SLIPS)}\n" for key in demo.keys)
     path.write_text("id\tlabel\n" + "".join(rows), encoding="utf-8")
     return {"predictions": str(path)} | demo.report
 
 
-def welcome(tasks: Sequence[DemoTask], exports: Sequence[Job] = (), reports: Sequence[Job] = ()) -> None:
-    """Write the text of the login page on these tasks and, for each of them, the jobs of its gold set and report."""
-    tables, rest = contents()[0], len(contents()[1]) - len(tasks)
-    lines = [tables["welcome"], *([f"\n*Tasks still being made: {rest}. Reload the page.*"] if rest else ())]
+def write_welcome(tasks: Sequence[DemoTask], exports: Sequence[Job] = (), reports: Sequence[Job] = ()) -> None:
+    """Write the login page's text about the finished tasks.
+
+    exports, reports: the jobs that exported each task's gold set and evaluated on it, to link to
+    """
+    tables, rest = read_config()[0], len(read_config()[1]) - len(tasks)
+    lines = [tables["welcome"], *([f"\n*Tasks still being created: {rest}. Reload the page.*"] if rest else ())]
     for desk in tables["desks"] if tasks else ():
         lines.append(f"\n## {desk['heading']}\n")
         for demo, export, report in zip_longest(tasks, exports, reports):

@@ -1,7 +1,7 @@
-"""Functions that generate parts of the documentation from declarations in the code.
+"""Generate parts of the documentation from declarations in the code.
 
 In a Markdown file, a generated part is enclosed in `<!-- generated: NAME -->` and `<!-- end of generated -->`. The
-command write_docs updates these parts, and a test checks that the files are up to date.
+command write_docs updates these parts, and a test checks that they are up to date.
 """
 
 import re
@@ -45,9 +45,9 @@ from annotate.pages.access import status_of
 from annotate.pages.error_responses import OTHER_CODES
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
-PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)
-# Function that reads a value -> description of the type of the value.
-TAKES: Mapping[Callable[[str], Any], str] = {
+GENERATED = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)
+# Function that parses a value -> description of the value's type.
+TYPES: Mapping[Callable[[str], Any], str] = {
     whole_number: "whole number",
     people: "number of people",
     share: "share",
@@ -69,14 +69,14 @@ TAKES: Mapping[Callable[[str], Any], str] = {
 }
 
 
-def written(text: str) -> str:
-    """Update all generated parts in the text of a Markdown file, and return the new text.
+def regenerate(text: str) -> str:
+    """Return the text of a Markdown file with its generated parts updated.
 
-    Raise KeyError if a part is unknown, and ValueError if the beginning or the end of a part is missing.
+    Raise KeyError if a part is unknown, and ValueError if a part's beginning or end is missing.
     """
-    if not text.count(BEGINS) == text.count(ENDS) == len(PLACE.findall(text)):
+    if not text.count(BEGINS) == text.count(ENDS) == len(GENERATED.findall(text)):
         raise ValueError(f"expected {BEGINS}NAME --> on a separate line, followed by {ENDS}")
-    return PLACE.sub(lambda match: f"{match['begin']}{PARTS[match['name']]()}\n{match['end']}", text)
+    return GENERATED.sub(lambda match: f"{match['begin']}{PARTS[match['name']]()}\n{match['end']}", text)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -86,7 +86,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text on a single line, escaped so that it cannot form HTML or end a table cell."""
+    """Return a text on a single line, escaped so that it can't form HTML or end a table cell."""
     return re.sub(r"([<|])", r"\\\1", " ".join(text.split()))
 
 
@@ -103,10 +103,10 @@ def our_commands() -> dict[str, Any]:
     return {name: command_named(name) for group in COMMANDS.values() for name in group}
 
 
-def _takes(option: Option) -> str:
+def _value_type(option: Option) -> str:
     if option.choices:
         return f"one of {', '.join(map(code, option.choices))}"
-    description = TAKES[option.read]
+    description = TYPES[option.read]
     if option.read in (whole_number, people, share, fraction, points):
         minimum = f"{option.least or 0:g}"
         description += f", {minimum} or more" if option.most is None and option.read is whole_number else ""
@@ -125,7 +125,7 @@ def _command(name: str) -> str:
     usage += [] if all(option.required for option in others) else ["[options]"]
     parts = [f"## {name}", plain(command.help), f"```text\n{' '.join(['assay', name, *usage])}\n```"]
     for group in dict.fromkeys(option.group for option in options):
-        # Options without a group need a heading only if they come after a group with a heading.
+        # Options without a group need a heading only if they follow a group with a heading.
         if group or len(parts) > 3:
             parts.append(f"### {name}: {group or 'Other options'}")
         parts.append("\n".join(entry for option in options if option.group == group for entry in _entries(option)))
@@ -137,30 +137,30 @@ def _spelled(option: Option) -> str:
 
 
 def _entries(option: Option) -> Iterator[str]:
-    """Yield the list entry of an option and, if the option has an opposite, the entry of the opposite."""
+    """Yield an option's list entry and, if it has an opposite, the opposite's entry."""
     match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", option.help_text(), re.DOTALL)
     assert match
     is_plain = option.argument or option.choices or option.read is flag
     spelled = _spelled(option) if is_plain else f"{_spelled(option)} {placeholder(option)}"
     repeated = "may be repeated" if option.several else ""
     required = "required" if option.required else ""
-    yield _entry(spelled, match["help"], required, _takes(option), repeated, match["default"])
+    yield _entry(spelled, match["help"], required, _value_type(option), repeated, match["default"])
     if option.opposite:
         name, help = option.opposite
         yield _entry(f"--{name}", help)
 
 
 def _entry(spelled: str, help: str, *notes: str | None) -> str:
-    """Return a list entry, with an option and its type on the first line and the description below."""
-    about = " · ".join(filter(None, notes))
-    line = " ".join(filter(None, (code(spelled), about and f"*{plain(about)}*")))
+    """Return a list entry with an option and notes on the first line, and the help text below."""
+    joined_notes = " · ".join(filter(None, notes))
+    line = " ".join(filter(None, (code(spelled), joined_notes and f"*{plain(joined_notes)}*")))
     help_text = plain(help)
     return f"- {line}\\\n  {help_text[:1].upper()}{help_text[1:]}{'' if help_text.endswith(('.', '?')) else '.'}"
 
 
 def command_list() -> str:
     lists = (
-        (f"**{group}**", "\n".join(f"- [{name}](#{name}): {does}" for name, (_, does) in commands.items()))
+        (f"**{group}**", "\n".join(f"- [{name}](#{name}): {summary}" for name, (_, summary) in commands.items()))
         for group, commands in COMMANDS.items()
     )
     return "\n\n".join(part for lines in lists for part in lines)
@@ -184,16 +184,16 @@ def stages() -> str:
     return f"{diagram}\n\n{table(('stage', 'meaning', 'has a label', 'finished'), rows)}"
 
 
-def refusals_told() -> str:
-    """Return a section for each error code of the API, with the cause of the error, what to do, and the HTTP status."""
-    codes_found = {}
+def refusal_sections() -> str:
+    """Return a section for each error code of the API, with the error's cause, what to do, and the HTTP status."""
+    described = {}
     for kind in vars(refusals).values():
         if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
             condition, advice = (" ".join(part.split()) for part in (kind.__doc__ or "").split("\n\n"))
-            codes_found[kind.code] = (status_of(kind()), condition, advice)
+            described[kind.code] = (status_of(kind()), condition, advice)
     sections = (
         f"## {name}\n\n{condition}\n\nWhat to do: {advice} (HTTP {status})"
-        for name, (status, condition, advice) in sorted((codes_found | OTHER_CODES).items())
+        for name, (status, condition, advice) in sorted((described | OTHER_CODES).items())
     )
     return "\n\n".join(sections)
 
@@ -201,12 +201,12 @@ def refusals_told() -> str:
 # --- Settings
 
 
-def settings_told() -> str:
-    """Return a table of the environment variables, based on the comments in deploy/env.example."""
+def settings_table() -> str:
+    """Return a table of the environment variables, made from the comments in deploy/env.example."""
     rows, comment = dict[str, tuple[str, str, str]](), list[str]()
     for line in (Path(settings.BASE_DIR) / "deploy" / "env.example").read_text(encoding="utf-8").splitlines():
-        if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
-            rows[set_to[1]] = (code(set_to[1]), " ".join(comment), code(set_to[2]) if set_to[2] else "")
+        if variable := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
+            rows[variable[1]] = (code(variable[1]), " ".join(comment), code(variable[2]) if variable[2] else "")
             comment = []
         else:
             comment = [*comment, line.removeprefix("#").strip()] if line else []
@@ -219,7 +219,7 @@ _DEPENDENCY = r'    "(?P<name>[\w.-]+).*",  # (?P<size>[\d.]+ MB), (?P<licence>.
 
 
 def dependencies() -> str:
-    """Return a table of the packages that an installation needs, based on the comments in pyproject.toml."""
+    """Return a table of the packages that an installation needs, made from the comments in pyproject.toml."""
     rows, extra, comment = [], "", ""
     for line in (Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8").splitlines():
         if group := re.fullmatch(r"([\w-]+) = \[", line):
@@ -238,8 +238,8 @@ def columns() -> str:
     kinds = {slug: kind.publication.columns for slug, kind in KINDS.items()}
     rows = []
     for name, column in COLUMNS.items():
-        having = [slug for slug, names in kinds.items() if name in names]
-        kind_list = "all" if len(having) == len(kinds) else ", ".join(map(code, having))
+        users = [slug for slug, names in kinds.items() if name in names]
+        kind_list = "all" if len(users) == len(kinds) else ", ".join(map(code, users))
         rows.append((code(name), column.about, _type(column.type), kind_list))
     return table(("column", "meaning", "type", "kinds"), rows)
 
@@ -274,7 +274,7 @@ def _type(type: pa.DataType) -> str:
 # --- Files of kinds
 
 
-def keys_told(keys: Mapping[str, str]) -> str:
+def keys_table(keys: Mapping[str, str]) -> str:
     return table(("key", "meaning"), ((code(key), about) for key, about in keys.items()))
 
 
@@ -293,16 +293,16 @@ def api() -> str:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             status, answer = next(iter(operation["responses"].items()))
-            does = ". ".join(filter(None, (operation["summary"], operation.get("description", ""))))
+            purpose = ". ".join(filter(None, (operation["summary"], operation.get("description", ""))))
             command = path.rstrip("/").rpartition("/actions/")[2] if "/actions/" in path else ""
             options = f"[options](commands.md#{command})" if command else ""
-            sent = options or _named(operation.get("requestBody", {})) or "nothing"
-            received = _named(answer) or f"nothing ({status})"
-            rows.append((code(f"{method.upper()} {path}"), does, sent, received))
+            request = options or _body_type(operation.get("requestBody", {})) or "nothing"
+            response = _body_type(answer) or f"nothing ({status})"
+            rows.append((code(f"{method.upper()} {path}"), purpose, request, response))
     parts = [table(("request", "purpose", "request body", "response"), rows)]
     for name, definition in document["components"]["schemas"].items():
         if "properties" in definition:
-            # In the description of an enumeration, omit the list of values that the schema adds.
+            # Omit the list of values that the schema appends to the description of an enumeration.
             fields = (
                 (code(field), property.get("description", "").partition("\n\n* ")[0], _json_type(property))
                 for field, property in definition["properties"].items()
@@ -311,7 +311,7 @@ def api() -> str:
     return "\n\n".join(parts)
 
 
-def _named(body: Mapping[str, Any]) -> str:
+def _body_type(body: Mapping[str, Any]) -> str:
     """Return a link to the table that describes the body of a request or response; "" if there is no body."""
     content = body.get("content", {})
     definition = content.get("application/json", {}).get("schema", {})
@@ -346,17 +346,17 @@ PARTS: Mapping[str, Callable[[], str]] = {
         ("from", "event", "to", "meaning"),
         ((code(start), code(event), code(end), what) for start, event, end, what in MOVES),
     ),
-    "refusals": refusals_told,
-    "settings": settings_told,
+    "refusals": refusal_sections,
+    "settings": settings_table,
     "dependencies": dependencies,
     "columns": columns,
     "nested_columns": nested_columns,
-    "kind_keys": lambda: keys_told({key: files.KEY_HELP[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
-    "vocabulary_keys": lambda: keys_told(concept_kind.VOCABULARY_KEYS),
-    "spans_keys": lambda: keys_told(span_kind.SPANS_KEYS),
-    "text_keys": lambda: keys_told(text_kind.TEXT_KEYS),
-    "sensitive_keys": lambda: keys_told(files.SENSITIVE_KEYS),
-    "answer_keys": lambda: keys_told(file_sections.ANSWER_KEYS),
+    "kind_keys": lambda: keys_table({key: files.KEY_HELP[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
+    "vocabulary_keys": lambda: keys_table(concept_kind.VOCABULARY_KEYS),
+    "spans_keys": lambda: keys_table(span_kind.SPANS_KEYS),
+    "text_keys": lambda: keys_table(text_kind.TEXT_KEYS),
+    "sensitive_keys": lambda: keys_table(files.SENSITIVE_KEYS),
+    "answer_keys": lambda: keys_table(file_sections.ANSWER_KEYS),
     "styles": lambda: table(("style", "for"), ((code(style), purpose) for style, purpose in STYLES.items())),
     "api": api,
 }

@@ -1,9 +1,9 @@
 """Django's SQLite backend with a fair queue of writers.
 
-SQLite allows one writer at a time. Writers that must wait sleep and try again, so some of them may never get a turn.
-With 32 writers, "database is locked" occurred even with a timeout of 20 s. In this backend, each write first takes an
-exclusive lock on a file next to the database, and the kernel puts the waiting writers in a queue. Reads take no lock,
-and optional writes (corpora/system.py) do not wait for it.
+SQLite allows one writer at a time. Blocked writers sleep and try again, so some of them may never get a turn. With 32
+writers, "database is locked" occurred even with a timeout of 20 s. In this backend, each write first takes an exclusive
+lock on a file next to the database, and the kernel queues the waiting writers. Reads take no lock, and optional writes
+(corpora/system.py) don't wait for it.
 """
 
 import fcntl
@@ -43,15 +43,15 @@ class Cursor(base.SQLiteCursorWrapper):
         return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
-# Whether to create the database file if it is missing. With None, it is created only if no other files of an
-# installation exist. A server never creates it: if the file was only moved, the server would use an empty database.
+# Whether to create the database file if it is missing. With None, it is created only if the installation has no other
+# files. A server never creates it, because after somebody moved the file, it would serve an empty database.
 makes_file: bool | None = None
-# For each connection in this process that is waiting to write, the time at which it started to wait.
+# Connection in this process that is waiting to write -> time at which it started to wait.
 _waiting: dict[object, float] = {}
 
 
 def longest_wait() -> float:
-    """Return the longest time for which a connection in this process has been waiting to write (seconds)."""
+    """Return the longest time any connection in this process has been waiting to write (seconds)."""
     return time.monotonic() - min(list(_waiting.values()), default=time.monotonic())
 
 
@@ -61,7 +61,7 @@ _NO_LOCK = nullcontext()
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return the device and inode of a file, which do not change when it is renamed, or None if it does not exist."""
+    """Return a file's device and inode, which renaming doesn't change; None if the file does not exist."""
     try:
         status = os.stat(path)
     except OSError:
@@ -81,38 +81,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if makes_file is None:
             check_not_away(path)
         if makes_file is False or (makes_file is None and os.path.exists(path)):
-            # In the mode "rw", SQLite never creates a file.
+            # In mode "rw", SQLite never creates a file.
             conn_params = {
                 **conn_params,
                 "database": f"file:{quote(path)}?mode=rw",
                 "uri": True,
             }
         connection = super().get_new_connection(conn_params)
-        self._files = self._files_now()
+        self._files = self._current_files()
         return connection
 
-    def _files_now(self):
+    def _current_files(self):
         path = str(self.settings_dict["NAME"])
         return [_identity(path), _identity(f"{path}-wal")]
 
     def close(self):
         super().close()
-        # A process that is forked later must open the file itself, because a lock belongs to all that share the file.
+        # A process forked later must open the lock file itself, because processes that share a descriptor share its
+        # lock.
         if self._lock_file is not None and not self._lock_held:
             os.close(self._lock_file)
             self._lock_file = None
 
     def is_usable(self):
-        """Return whether the connection still uses the current database file, which may have been moved or replaced.
+        """Return whether the connection is to the current database file, which may have been moved or replaced.
 
-        Django calls this once per request. The -wal file does not change while a connection has it open.
+        Django calls this once per request. The -wal file doesn't change while a connection has it open.
         """
-        return self._files_now() == self._files and super().is_usable()
+        return self._current_files() == self._files and super().is_usable()
 
     def create_cursor(self, name=None):
         return self.connection.cursor(factory=lambda connection: Cursor(connection, self))
 
-    def _take_lock(self):
+    def _acquire_lock(self):
         if self._lock_file is None:
             path = f"{self.settings_dict['NAME']}.writers"
             try:
@@ -128,47 +129,47 @@ class DatabaseWrapper(base.DatabaseWrapper):
             del _waiting[self]
         self._lock_held = True
 
-    def _drop_lock(self):
+    def _release_lock(self):
         if self._lock_held:
             fcntl.flock(self._lock_file, fcntl.LOCK_UN)
             self._lock_held = False
 
     def lock_to_write(self, sql):
-        """Return a context in which a statement may run."""
+        """Return a context in which to run a statement. It holds the lock if the statement may write."""
         is_locked = self.in_atomic_block or self._lock_held
         return _NO_LOCK if is_locked or sql.lstrip().upper().startswith(READS) else self._lock()
 
     @contextmanager
     def _lock(self):
-        self._take_lock()
+        self._acquire_lock()
         try:
             yield
         finally:
-            self._drop_lock()
+            self._release_lock()
 
     def _start_transaction_under_autocommit(self):
-        self._take_lock()
+        self._acquire_lock()
         try:
             super()._start_transaction_under_autocommit()
         except BaseException:
-            self._drop_lock()
+            self._release_lock()
             raise
 
     def _commit(self):
         try:
             return super()._commit()
         finally:
-            self._drop_lock()
+            self._release_lock()
 
     def _rollback(self):
         try:
             return super()._rollback()
         finally:
-            self._drop_lock()
+            self._release_lock()
 
     def _close(self):
         super()._close()
-        # Closing the lock file also releases the lock, whether or not the connection held it.
+        # Closing the lock file also releases the lock, if the connection held it.
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file, self._lock_held = None, False

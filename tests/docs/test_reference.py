@@ -29,7 +29,7 @@ from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE, SENSITIVE_KEY
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.kinds.text_kind import TEXT_KEYS
-from annotate.management.reference import PARTS, PLACE, schema, written
+from annotate.management.reference import GENERATED, PARTS, regenerate, schema
 from annotate.models import Annotator
 from annotate.pages.error_responses import OTHER_CODES
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
@@ -40,11 +40,11 @@ from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, pa
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_generated_is_as_the_code_has_it(page):
     text = page_text(page)
-    assert written(text) == text, "The code has changed since: run `assay django write_docs` (manage.py write_docs)."
+    assert regenerate(text) == text, "The code has changed since: run `assay django write_docs` (manage.py write_docs)."
 
 
 def test_every_part_is_placed_on_a_page():
-    placed = {place["name"] for page in PAGES for place in PLACE.finditer(page_text(page))}
+    placed = {place["name"] for page in PAGES for place in GENERATED.finditer(page_text(page))}
     assert placed == set(PARTS)
 
 

@@ -21,11 +21,11 @@ from annotate.management import demo
 from annotate.models import Task
 from annotate.work.accounts import FIRST_MANAGER_HOURS, invite_first_manager, managers
 
-ENDING = 60  # maximum time to wait for the processes of a killed server to exit, in seconds
-# A browser on this machine reaches a server at one of these addresses as localhost. Servers at the addresses in ALONE
-# can be reached only from this machine; the wildcard addresses in ALL stand for all addresses of the machine.
-ALONE = ("localhost", "127.0.0.1", "::1")
-ALL = ("0.0.0.0", "::")  # noqa: S104 - binds nothing
+EXIT_SECONDS = 60  # maximum time to wait for the processes of a killed server to exit
+# A browser on this machine reaches a server at any of these addresses as localhost. Only this machine can reach
+# LOOPBACK. WILDCARDS stand for all addresses of the machine.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - binds nothing
 
 
 class Command(commands.Command):
@@ -56,8 +56,8 @@ class Command(commands.Command):
     def handle(self, **inputs: Any) -> None:
         options = self.values(inputs)
         host, port = options["host"], options["port"]
-        self.wait_for_place(host, port)
-        self.check_names(host)
+        self.wait_for_port(host, port)
+        self.check_hosts(host)
         prepare()
         self.check_kinds()
         for sentence in harmful_settings():
@@ -75,13 +75,13 @@ class Command(commands.Command):
         self.stdout.flush()
         os.environ[job_worker.READY] = f"Serving {address}/ with the data in {settings.DATA_DIR}. Press Ctrl-C to stop."
         if options["demo"]:
-            demo.build_beside()
+            demo.fork_build()
         serve(host, port, options["workers"], options["threads"])
 
     def check_kinds(self) -> None:
-        """Check that the kind of every task can be read.
+        """Check that every task's kind can be loaded.
 
-        A package may be missing, or the kind's file may be valid only for the version of Assay that opened the task.
+        A package may be missing, or the kind's file may be valid only for the Assay version that opened the task.
         """
         for task in Task.objects.exclude(kind_file=""):
             try:
@@ -92,21 +92,21 @@ class Command(commands.Command):
                     f"{fault} Install the package that contains the kind, or the Assay version that opened the task."
                 ) from error
 
-    def wait_for_place(self, host: str, port: int) -> None:
+    def wait_for_port(self, host: str, port: int) -> None:
         """Wait until the port is free.
 
-        If a server was killed, its processes keep the port until they notice this and exit.
+        The processes of a killed server keep the port until they notice that it was killed, and exit.
         """
-        until = time.monotonic() + ENDING
+        deadline = time.monotonic() + EXIT_SECONDS
         while True:
             try:
-                return self.check_place(host, port)
+                return self.check_port(host, port)
             except CommandError:
-                if time.monotonic() > until or not job_worker.is_exiting():
+                if time.monotonic() > deadline or not job_worker.is_exiting():
                     raise
             time.sleep(0.1)
 
-    def check_place(self, host: str, port: int) -> None:
+    def check_port(self, host: str, port: int) -> None:
         try:
             family, *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
             with socket.socket(family) as probe:
@@ -122,10 +122,10 @@ class Command(commands.Command):
                 f"Port {port} of {host} cannot be used ({error.strerror}). Choose another port, such as --port 8001."
             ) from error
 
-    def check_names(self, host: str) -> None:
-        if host in ALONE or not settings.HOSTS_ASSUMED:
+    def check_hosts(self, host: str) -> None:
+        if host in LOOPBACK or not settings.HOSTS_ASSUMED:
             return
-        example = "assay.example.org" if host in ALL else f"[{host}]" if ":" in host else host
+        example = "assay.example.org" if host in WILDCARDS else f"[{host}]" if ":" in host else host
         raise CommandError(
             f"--host {host} requires ASSAY_HOSTS, because the site otherwise accepts only requests to localhost. Set "
             "it to the names and addresses of this machine, separated by commas, for example "
@@ -134,26 +134,26 @@ class Command(commands.Command):
 
 
 def name_of(host: str) -> str:
-    """Return the host name in the URL by which this machine reaches the site.
+    """Return the host name in the site's URL on this machine.
 
-    host: address at which the server listens
+    host: address the server listens on
     """
-    if host not in ALONE + ALL:
+    if host not in LOOPBACK + WILDCARDS:
         return host
     names = settings.ALLOWED_HOSTS
     return "localhost" if {"localhost", "*"}.intersection(names) else names[0]
 
 
 def serve(host: str, port: int, workers: int | None, threads: int) -> None:
-    """Run the server in this process, which has loaded the program already, until it is stopped."""
-    # The server must run in the folder of the code, because Gunicorn would import any modules and configuration in the
-    # current folder. Therefore, make relative paths absolute before changing the folder.
+    """Run the server in this process, which has already loaded the program, until it is stopped."""
+    # Gunicorn would import any modules and configuration in the current folder, so change to the code's folder. First,
+    # make relative paths absolute.
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         path = str(Path(connection.settings_dict["NAME"]).resolve())
         settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = path
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(path)}"
-    _watcher = job_worker.start_watcher()  # all server processes keep its pipe open, so it exits after the last one
+    _watcher = job_worker.start_watcher()  # all server processes keep its pipe open, so it exits after the last of them
     os.environ[job_worker.SERVES_JOBS] = "1"
     os.chdir(settings.BASE_DIR)
     connections.close_all()  # processes must not share connections

@@ -17,7 +17,7 @@ class Command(commands.Command):
 
     options = (
         Option("until_done", flag, False, help="stop when no jobs are waiting"),
-        Option("job", whole_number),  # this and the next one are used by `assay serve` itself
+        Option("job", whole_number),  # this and the next option are used by `assay serve` itself
         Option("send", flag, False),
     )
 

@@ -1,8 +1,8 @@
 """Collect the translatable strings and rewrite the catalogs in annotate/locale/.
 
-Django's parser reads the templates, Python's parser reads the modules, and polib writes the catalogs, so developers do
-not need GNU gettext. The compiled .mo files are under version control, because neither a checkout nor a package has a
-build step to compile them.
+Django's parser reads the templates, Python's parser reads the modules, and polib writes the catalogs, so developers
+don't need GNU gettext. The compiled .mo files are under version control, because neither a checkout nor a package has a
+build step that could compile them.
 """
 
 import ast
@@ -26,9 +26,9 @@ from corpora.core.languages import LANGUAGES, LISTED
 
 HOME = Path(__file__).resolve().parents[2]
 LOCALE = HOME / "locale"
-# Name of a function that marks strings -> positions of the context, the message and the plural among its arguments.
-# None means that the function does not have this argument.
-MARKS = {
+# Name of a function that marks strings -> positions of the context, the message and the plural among its arguments. A
+# position is None if the function has no such argument.
+MARKERS = {
     **dict.fromkeys(("_", "_lazy", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
     "ngettext": (None, 0, 1),
     "Wrong": (None, 0, 1),
@@ -37,9 +37,9 @@ MARKS = {
 
 
 class Message(NamedTuple):
-    """A translatable string, which is the key of its translation.
+    """A translatable string and the key of its translation.
 
-    context: text that distinguishes equal strings with different translations; may be empty
+    context: distinguishes equal strings that have different translations; may be empty
     words: the English string
     plural: the plural of the string; may be empty
     """
@@ -50,19 +50,19 @@ class Message(NamedTuple):
 
 
 def messages() -> dict[Message, list[str]]:
-    """Return a mapping from message to the places in which it occurs, mostly as paths relative to annotate/."""
-    places_by_message: dict[Message, list[str]] = {}
-    for location, message in chain(_of_tables(), _of_templates(), _of_modules()):
-        locations = places_by_message.setdefault(message, [])
+    """Return a mapping from message to the locations where it occurs, mostly as paths relative to annotate/."""
+    locations_by_message: dict[Message, list[str]] = {}
+    for location, message in chain(_table_messages(), _template_messages(), _module_messages()):
+        locations = locations_by_message.setdefault(message, [])
         if location not in locations:
             locations.append(location)
-    return places_by_message
+    return locations_by_message
 
 
-def _of_tables() -> Iterator[tuple[str, Message]]:
+def _table_messages() -> Iterator[tuple[str, Message]]:
     """Yield strings that are not marked in the code, because pages translate them when they show them.
 
-    They are in modules that do not import Django, or are also used as keys.
+    They are in modules that don't import Django, or are also used as keys.
     """
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
@@ -79,16 +79,16 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
         yield from ((location, Message("", text)) for text in texts)
 
 
-def _of_templates() -> Iterator[tuple[str, Message]]:
+def _template_messages() -> Iterator[tuple[str, Message]]:
     for path in sorted((HOME / "templates").rglob("*")):
         if path.suffix in (".html", ".txt"):
             template = Template(path.read_text(encoding="utf-8"), engine=Engine.get_default())
             for node in template.nodelist.get_nodes_by_type(Node):
-                if isinstance(node, TranslateNode | BlockTranslateNode) and (message := _of_node(node)):
+                if isinstance(node, TranslateNode | BlockTranslateNode) and (message := _node_message(node)):
                     yield path.relative_to(HOME).as_posix(), message
 
 
-def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
+def _node_message(node: TranslateNode | BlockTranslateNode) -> Message | None:
     """Return the message of a template tag, or None if the tag translates a variable."""
     context = node.message_context.var if node.message_context else ""
     if isinstance(node, TranslateNode):
@@ -100,14 +100,14 @@ def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
     return Message(context, trim(text), trim(plural))
 
 
-def _of_modules() -> Iterator[tuple[str, Message]]:
+def _module_messages() -> Iterator[tuple[str, Message]]:
     """Yield strings that are marked in Python modules, except in the package `admin`, which is not translated."""
     for path in sorted(HOME.rglob("*.py")):
         if "admin" in path.parts:
             continue
         for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MARKS:
-                context, text, plural = (_argument(node, position) for position in MARKS[node.func.id])
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MARKERS:
+                context, text, plural = (_argument(node, position) for position in MARKERS[node.func.id])
                 if text:
                     yield path.relative_to(HOME).as_posix(), Message(context, text, plural)
 
@@ -120,7 +120,7 @@ def _argument(call: ast.Call, position: int | None) -> str:
 
 
 def languages() -> list[str]:
-    """Return the interface languages with a catalog: all except English, the language of the strings."""
+    """Return the interface languages that have a catalog: all but English, the language of the strings."""
     return [code for code, _name in settings.LANGUAGES if code != "en"]
 
 
@@ -129,9 +129,9 @@ def folder(code: str) -> Path:
 
 
 def write(code: str) -> list[str]:
-    """Rewrite the catalogs of a language. Return the strings that have no translation.
+    """Rewrite a language's catalogs. Return the strings that have no translation.
 
-    New strings are added without a translation, and strings that are no longer used are removed.
+    New strings are added without a translation. Strings that are no longer used are removed.
     """
     import polib
 

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotate.actions.commands import Command as Base
-from annotate.management.reference import written
+from annotate.management.reference import regenerate
 from annotate.manual.pages import DOCS
 
 
@@ -15,7 +15,7 @@ class Command(Base):
         for path in sorted(DOCS.rglob("*.md")):
             old = path.read_text(encoding="utf-8")
             try:
-                new = written(old)
+                new = regenerate(old)
             except KeyError as error:
                 raise CommandError(f"{path} contains a marker for the part {error}, which does not exist.") from error
             except ValueError as error:

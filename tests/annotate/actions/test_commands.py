@@ -175,9 +175,9 @@ def demo_data(prelabelled, demo_corpus):
 @pytest.fixture
 def hasty(monkeypatch):
     """A demo whose annotators judge a few units only."""
-    tables, tasks = demo.contents()
+    tables, tasks = demo.read_config()
     few = [replace(task, work=min(task.work, 6)) for task in tasks]
-    monkeypatch.setattr(demo, "contents", lambda: (tables, few))
+    monkeypatch.setattr(demo, "read_config", lambda: (tables, few))
     # Otherwise it would wait for the job to be cancelled.
     monkeypatch.setattr(demo.job_worker, "_exit_if_cancelled", lambda file: None)
     return [task.name for task in few]
@@ -186,10 +186,10 @@ def hasty(monkeypatch):
 @pytest.mark.slow
 def test_each_task_of_the_demo_has_answers_cases_a_gold_set_and_a_report(hasty, demo_data, data_dir, client, tmp_path):
     message = demo.prepare(8000)
-    assert "Tasks still being made: 8." in client.get("/login/").content.decode()
+    assert "Tasks still being created: 8." in client.get("/login/").content.decode()
     demo.build()
     page = client.get("/login/").content.decode()
-    assert "still being made" not in page
+    assert "still being created" not in page
     password = re.search(r"the password  (\S+)  as", message)[1]
     assert password not in page
     for name in ("anna", "yusuf", "ada", "oliver", "manager"):
@@ -234,8 +234,8 @@ def test_the_demo_goes_on_where_it_was_stopped_and_keeps_what_people_have_done(
     yusuf.save()
     anna.languages.filter(language="nl").delete()
 
-    tables, tasks = demo.contents()
-    monkeypatch.setattr(demo, "contents", lambda: (tables, tasks[:1]))
+    tables, tasks = demo.read_config()
+    monkeypatch.setattr(demo, "read_config", lambda: (tables, tasks[:1]))
     for _ in range(2):
         demo.prepare(8000)
         demo.build()
