@@ -1,4 +1,4 @@
-"""The class of actions, which are the operations that managers run, and the options and helpers that actions share.
+"""Actions, which are the operations that managers run, and the options and helper functions that they share.
 
 Commands (commands.py) and pages are thin layers over an action: they collect its options and show its progress and
 outcome. The action itself prints nothing.
@@ -299,7 +299,7 @@ def register_languages(values: Values) -> None:
 
 
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
-    """Return the keyword arguments for a function that imports files, and announce their size in bytes as the work.
+    """Return the keyword arguments for a function that imports files, and announce the files' size as the work.
 
     Also register the languages that the option `languages` adds.
 

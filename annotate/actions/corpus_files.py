@@ -153,7 +153,7 @@ NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter
 
 
 def _terms(values: Values) -> dict[str, Any]:
-    """Return the terms that need checking: fields, language, column of declared labels, and column mapping."""
+    """Return the terms of an import that depend on the format or on the corpus, such as its fields and columns."""
     format, manifest = values["format"], read_manifest(values["corpus"])
     fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
     _check_fields(fields if manifest is None and format not in DOCUMENTS else ())
@@ -402,7 +402,7 @@ def _sample_text(file: Recognized, column: str) -> str:
         "predictions",
         flag,
         False,
-        help="also write the labels of each imported predictor and of each detector, as import_predictions reads them",
+        help="also write the labels of each imported predictor and of each detector, in files for import_predictions",
     ),
     refuses=(ExportError,),
     checks=lambda values: _check_export(values["corpus"]),

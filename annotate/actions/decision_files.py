@@ -121,7 +121,7 @@ def _csv(rows: Rows, heads: Sequence[str]) -> str:
 
 
 def _single_line_cells(row: Mapping[str, str]) -> list[str]:
-    """Return a row's cells without line breaks and tabs, and with a prefix if a spreadsheet would run them."""
+    """Return a row's cells without line breaks and tabs. A cell that would run as a formula gets a prefix."""
     cells = (" ".join(cell.split()) for cell in row.values())
     return list(map(for_spreadsheet, cells))
 

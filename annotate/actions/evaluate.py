@@ -205,7 +205,7 @@ OF_RANKED = (
 
 
 def _arguments(values: Values) -> dict[str, Any]:
-    """Return the arguments of `evaluate`."""
+    """Return the keyword arguments for `evaluate`."""
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
     return {
         # If there are several training settings, check the options on the first of them.

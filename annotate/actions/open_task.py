@@ -55,7 +55,7 @@ def as_draw_option(option: Option) -> Option:
 
 
 def as_task_option(option: Option) -> Option:
-    """Return an option of tasks without its default, because each kind has its own. The help text lists them."""
+    """Return an option of tasks without its default, because each kind has its own (see the help text)."""
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
     kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
     differing = {
@@ -222,7 +222,7 @@ def run(values: Values, progress: Progress) -> Outcome:
 
 
 def check_new(values: Values) -> dict[str, Any]:
-    """Return the operation that opens the task, and notes on the draw. Raise every error that needs no drawing."""
+    """Return the operation that opens the task, and notes on the draw. Raise any error known before the draw."""
     name, kind = values["name"], kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     if values["voters"] and takes_panel(kind):

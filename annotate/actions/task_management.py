@@ -115,7 +115,7 @@ def members_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _read_people(values: Values) -> dict[str, Any]:
-    """Return the annotators to add (`added`) and to remove (`removed`), and the quota of the added ones (`most`).
+    """Return the annotators to add (`added`) and to remove (`removed`), and the quota for the added ones (`most`).
 
     Raise ActionError if an annotator does not exist, or if the options contradict each other.
     """
@@ -198,7 +198,7 @@ def _operations(values: Values) -> dict[str, Callable[[], dict[str, Any]]]:
 def _description(deleted: dict[str, Any]) -> str:
     """Describe what is or would be deleted.
 
-    deleted: result of either function of `_operations`
+    deleted: result of `count` or `delete`, see `_operations`
     """
     if "task" in deleted:
         golds = f", {many(deleted['gold_answers'], 'gold answer')}" if deleted["gold_answers"] else ""
