@@ -18,7 +18,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from deploy.sqlite.base import longest_wait
 
-LONG_WAIT = 1  # seconds; if a writer waits longer, another write is taking long
+LONG_WAIT = 1  # seconds; a longer wait of a writer means that another write is taking long
 HEADER_SECONDS = 15  # maximum time to receive the headers
 BODY_SECONDS = 60  # maximum time to receive a body in the main thread
 IDLE_SECONDS = 30  # maximum time without data in a thread

@@ -74,7 +74,7 @@ class DemoTask:
 
     @cached_property
     def true_answers(self) -> dict[str, str]:
-        """Mapping from item id to true answer. An answer of several labels has them sorted and separated by spaces."""
+        """Mapping from item id to true answer. Several labels are one answer: sorted and separated by spaces."""
         lines = [line for path in self.truth["files"] for line in Path(path).read_text(encoding="utf-8").splitlines()]
         if self.truth["files"][0].endswith(".tsv"):
             return dict(line.split("\t") for line in lines)
@@ -274,7 +274,7 @@ def report_options(demo: DemoTask) -> dict[str, Any]:
 def write_welcome(tasks: Sequence[DemoTask], exports: Sequence[Job] = (), reports: Sequence[Job] = ()) -> None:
     """Write the login page's text about the finished tasks.
 
-    exports, reports: the jobs that exported each task's gold set and evaluated on it, to link to
+    exports, reports: for each task, the jobs to link to: the export of its gold set and the evaluation on it
     """
     tables, rest = read_config()[0], len(read_config()[1]) - len(tasks)
     lines = [tables["welcome"], *([f"\n*Tasks still being created: {rest}. Reload the page.*"] if rest else ())]

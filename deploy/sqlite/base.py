@@ -135,7 +135,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._lock_held = False
 
     def lock_to_write(self, sql):
-        """Return a context in which to run a statement. It holds the lock if the statement may write."""
+        """Return a context in which to run a statement. It takes the lock if the statement may write and needs it."""
         is_locked = self.in_atomic_block or self._lock_held
         return _NO_LOCK if is_locked or sql.lstrip().upper().startswith(READS) else self._lock()
 

@@ -70,7 +70,7 @@ REPORTS = [
     ("audit posts --contest=yes", None, 2, "--contest does not accept a value"),
     ("reroute none", None, 1, "There is no task 'none'"),
     ("preferences none", None, 1, "There is no task 'none'"),
-    ("agreement posts", None, 0, "one person reads each item.* --redundancy 1.1"),
+    ("agreement posts", None, 0, "each item has only one annotator.* --redundancy 1.1"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nnobody\t1\n", 1, "None of the 1 item .* such as 'CF_amt"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nCF_amt-268\t9\n", 1, "9"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nx\t1\nx\t0\n", 1, "line 3: x has the label 0 here and 1 in"),

@@ -64,7 +64,7 @@ class Command(commands.Command):
             self.stderr.write(sentence)
         if options["demo"]:
             self.stdout.write(demo.prepare(port))
-        address = f"http://{name_of(host)}:{port}"
+        address = f"http://{site_host(host)}:{port}"
         (settings.DATA_DIR / "address").write_text(address)  # commands that print links read it
         if not (options["demo"] or managers().exists()):
             link = reverse("first-manager", args=[invite_first_manager()])
@@ -133,7 +133,7 @@ class Command(commands.Command):
         )
 
 
-def name_of(host: str) -> str:
+def site_host(host: str) -> str:
     """Return the host name in the site's URL on this machine.
 
     host: address the server listens on
