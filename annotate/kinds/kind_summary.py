@@ -53,20 +53,20 @@ def _question(kind: Kind) -> Iterator[str]:
 
 def _layout(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
-        yield "People do not answer this kind. Its judgments are imported."
+        yield "Judgments of this kind are imported, not made in Assay."
     elif not kind.layout:
-        yield "People see the text of a post."
+        yield "Annotators see the text of a post."
     else:
-        yield "People see, from top to bottom:"
+        yield "Annotators see, from top to bottom:"
         for block in kind.layout:
             yield f"- {', '.join(block.fields)} ({block.style}: {STYLES[block.style]})"
     if kind.sensitive:
         a_day = kind.sensitive.a_day
         languages = sorted(kind.sensitive.warnings.keys() - {ENGLISH})
         also = f" (also in {_names(languages)})" if languages else ""
-        yield f"Texts are veiled until people ask for them. First, people must accept this warning{also}:"
+        yield f"Texts are veiled until annotators ask for them. First, annotators must accept this warning{also}:"
         yield f"- {kind.sensitive.warnings[ENGLISH]}"
-        yield f"A person gets at most {a_day:,} {kind.noun}{'' if a_day == 1 else 's'} per day."
+        yield f"An annotator gets at most {a_day:,} {kind.noun}{'' if a_day == 1 else 's'} per day."
 
 
 def _answers(kind: Kind) -> Iterator[str]:
@@ -75,16 +75,16 @@ def _answers(kind: Kind) -> Iterator[str]:
     yield from kind.form.about
     if kind.answers_from_draw:
         others = ", with one of these" if kind.answers else ""
-        yield f"People answer with a class that is named when the task is opened (keys 1 to 9){others}, or skip:"
+        yield f"Annotators answer with a class that is named when the task is opened (keys 1 to 9){others}, or skip:"
     elif kind.thesaurus:
         yield from _concepts(kind.thesaurus, kind.skip_key.name)
     elif kind.answers:
         order = ", best first" if "median" in kind.form.aggregations else ""
-        yield f"People answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
+        yield f"Annotators answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
     elif kind.asks_each:
-        yield "Each question names one of the task's languages. People answer Yes (1) or No (2)."
+        yield "Each question names one of the task's languages. Annotators answer Yes (1) or No (2)."
     elif kind.labels:
-        yield f"People answer with a language: {_names(kind.labels)}."
+        yield f"Annotators answer with a language: {_names(kind.labels)}."
     if kind.filtered:
         yield (
             f"The kind audits a filter: the draw mixes items that the filter kept and dropped, and {kind.filtered} is "
@@ -104,24 +104,24 @@ def _concepts(thesaurus: Thesaurus, skip: str) -> Iterator[str]:
     least, most = thesaurus.least, thesaurus.most
     number = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
     name = thesaurus.name
-    yield f"People look up concepts of the vocabulary {name} and answer with {number} of them, or skip with {skip}."
+    yield f"Annotators look up concepts of the vocabulary {name} and answer with {number} of them, or skip with {skip}."
     yield {
         REFUSE: "An answer with both a concept and a broader one is rejected.",
-        ASK: "An answer with both a concept and a broader one is accepted only if people confirm that they mean both.",
+        ASK: "An answer with both a concept and a broader one is only accepted if the annotator confirms it.",
         ALLOW: "An answer with both a concept and a broader one is accepted.",
     }[thesaurus.beside_broader]
     yield f"An answer is correct if its F1 with the known answer is at least {thesaurus.right_from:g}."
 
 
 def _annotators(kind: Kind) -> Iterator[str]:
-    people = value(kind, "redundancy")
-    first_people = at_first(people, stop_early=value(kind, "stop_early"))
-    rest = f": first {first_people}, then the rest if these disagree" if first_people < people else ""
-    yield f"Each {kind.noun} is answered by {people} {'person' if people == 1 else 'people'}{rest}."
-    if people > 1:
+    answers = value(kind, "redundancy")
+    first_answers = at_first(answers, stop_early=value(kind, "stop_early"))
+    rest = f": first {first_answers}, then the rest if these differ" if first_answers < answers else ""
+    yield f"Each {kind.noun} gets {answers} answer{'' if answers == 1 else 's'}{rest}."
+    if answers > 1:
         conflict = "is discarded" if value(kind, "on_conflict") == "DISCARDED" else "goes to an adjudicator"
         label = (
-            "The label consists of the concepts that more than half of them choose"
+            "The label consists of the concepts that more than half of the annotators choose"
             if kind.thesaurus
             else f"The label is the {value(kind, 'aggregation')} of the answers"
         )
@@ -132,18 +132,18 @@ def _quality_control(kind: Kind) -> Iterator[str]:
     if items := value(kind, "test_items"):
         tries = value(kind, "tries")
         yield (
-            f"Before people begin, they must pass a test of {items} questions with at least "
+            f"Before they start, annotators must pass a test of {items} questions with at least "
             f"{value(kind, 'pass_mark'):.0%} correct answers. They have {tries} {'try' if tries == 1 else 'tries'}."
         )
     elif "test" in kind.controls:
         yield "There is no qualification test."
     if share := value(kind, "gold_share"):
-        yield f"If the task is opened with --gold, {share:.0%} of each person's items are gold answers."
+        yield f"If the task is opened with --gold, {share:.0%} of each annotator's items are gold answers."
     elif "gold answers" in kind.controls:
         yield "There are no hidden gold answers."
     if audit := value(kind, "audit_share"):
-        condition = "whose class is declared" if kind.answers_from_draw else "on which the detectors agree"
-        yield f"People check {audit:.0%} of the {kind.noun}s {condition}."
+        condition = "whose class is declared" if kind.answers_from_draw else "that the detectors agree on"
+        yield f"Annotators check {audit:.0%} of the {kind.noun}s {condition}."
     if "decoys" in kind.controls and (decoys := value(kind, "decoy_share")) != 0:
         number = "Enough decoys to limit false Yes answers" if decoys is None else f"{decoys:g} decoys per post"
         yield f"{number} are hidden: posts known not to be in the language."
@@ -151,7 +151,7 @@ def _quality_control(kind: Kind) -> Iterator[str]:
 
 def _pace(kind: Kind) -> Iterator[str]:
     if kind.answered_here:
-        yield f"Until people have answered, forecasts assume {kind.seconds} seconds per answer."
+        yield f"Before there are any answers, forecasts assume {kind.seconds} seconds per answer."
 
 
 def _records(kind: Kind) -> Iterator[str]:
@@ -179,11 +179,11 @@ def _guidelines(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
         return
     if not kind.guidelines:
-        yield "There are no guidelines, so people see only the question."
+        yield "There are no guidelines, so annotators see only the question."
         return
     fallback = f"English ({ENGLISH})" if ENGLISH in kind.guidelines else _name(next(iter(kind.guidelines)))
     languages = _names(sorted(kind.guidelines))
-    yield f"Guidelines in {languages}. People who work in other languages read them in {fallback}."
+    yield f"Guidelines in {languages}. Annotators of other languages read them in {fallback}."
 
 
 def _languages(kind: Kind) -> Iterator[str]:

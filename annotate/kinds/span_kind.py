@@ -65,7 +65,7 @@ class MarkedSpans(Spans):
         (format_lazy("{} Z", _lazy("Ctrl")), _lazy("undo the last mark")),
         ("N", _lazy("answer that there is nothing to mark")),
     )
-    about = ("People mark spans of a text with the mouse, by touch or with the arrow keys.",)
+    about = ("Annotators mark spans of a text with the mouse, by touch or with the arrow keys.",)
 
     def answers(self, top: Table) -> Mapping[str, Any]:
         return {} if "answers_from" in top.raw else ANSWER

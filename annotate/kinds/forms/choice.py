@@ -221,7 +221,7 @@ class Pair(Choice):
     controls = ("sides", "suggestions")
     imports = "pairs"
     fits_tools = False
-    about = ("The order of the two systems is random for each person. An answer is the preferred system, or tie.",)
+    about = ("The order of the two systems is random for each annotator. An answer is the preferred system, or tie.",)
     refuses_files = "shows two sets side by side, which a file cannot do. Decide on its pages or through the API."
 
     def from_side(self, sent: str, first: str, second: str) -> str:

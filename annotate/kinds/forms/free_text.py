@@ -65,7 +65,7 @@ class Text(Labels):
     bench = "annotate/bench_text.html"
     assets = ("annotate/text.css", "annotate/text.js")
     about = (
-        "One person writes a text. Then others accept, correct or reject it, without knowing each other's answers.",
+        "One annotator writes a text. Then others accept, correct or reject it, without knowing each other's answers.",
     )
     refuses_files = "shows versions of a text, which a file cannot do. Decide on its pages or through the API."
 

@@ -21,8 +21,8 @@ def checked(path, capsys, **options):
 def test_the_warning_the_daily_limit_and_the_audited_filter_are_described():
     summary = summary_of(KINDS["toxic_pairs"])
     others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
-    assert f"people must accept this warning (also in {others}):\n- Some of these messages" in summary
-    assert "A person gets at most 50 " in summary
+    assert f"annotators must accept this warning (also in {others}):\n- Some of these messages" in summary
+    assert "An annotator gets at most 50 " in summary
     assert "toxic is the answer for items that it should drop" in summary
     assert "hurt" not in summary_of(KINDS["topic"])
 
@@ -31,21 +31,21 @@ def test_what_people_will_see_is_said_in_english(write, capsys):
     path = write(MOOD + '[guidelines]\nen = """\nRead.\n"""\n')
     assert checked(path, capsys).splitlines() == [
         "mood: How content is the reviewer?",
-        "People see, from top to bottom:",
+        "Annotators see, from top to bottom:",
         "- product (question: a question)",
         "- review (passage: a text to read)",
-        "People answer with a button or its key, best first, or skip with the space bar:",
+        "Annotators answer with a button or its key, best first, or skip with the space bar:",
         "- Content (+, key A, in other languages Zufrieden): would buy it again",
         "- Annoyed (-, key 2)",
-        "Each record is answered by 3 people.",
+        "Each record gets 3 answers.",
         "The label is the majority of the answers. A record without a label is discarded.",
-        "Before people begin, they must pass a test of 10 questions with at least 80% correct answers. "
+        "Before they start, annotators must pass a test of 10 questions with at least 80% correct answers. "
         "They have 2 tries.",
         "There are no hidden gold answers.",
-        "Until people have answered, forecasts assume 12 seconds per answer.",
+        "Before there are any answers, forecasts assume 12 seconds per answer.",
         "Records with the same product are never in different splits.",
         "Published as JSONL and Parquet only.",
-        "Guidelines in English (en). People who work in other languages read them in English (en).",
+        "Guidelines in English (en). Annotators of other languages read them in English (en).",
         f"The page is in {path.with_suffix('.html')}.",
     ]
 
@@ -75,11 +75,12 @@ def test_a_vocabularys_number_of_answers_is_reported_and_the_page_needs_no_impor
     path = write(ACTS)
     text = checked(path, capsys)
     for sentence in (
-        "People look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
+        "Annotators look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space "
+        "bar.",
         "An answer with both a concept and a broader one is rejected.",
         "An answer is correct if its F1 with the known answer is at least 0.6.",
-        "The label consists of the concepts that more than half of them choose. A document without a label goes to an "
-        "adjudicator.",
+        "The label consists of the concepts that more than half of the annotators choose. A document without a "
+        "label goes to an adjudicator.",
         "Exported sets also contain: type.",
         "The field split contains the split of each document.",
     ):

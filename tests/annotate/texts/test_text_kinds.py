@@ -68,7 +68,7 @@ def test_a_wrong_table_is_refused_with_its_line(kind, old, new, sentence):
 def test_a_kind_is_described_and_previewed_without_a_database(kind, tmp_path):
     out = io.StringIO()
     call_command("check_kind", str(kind()), stdout=out)
-    assert "One person writes a text." in out.getvalue()
+    assert "One annotator writes a text." in out.getvalue()
     assert "language: ." not in out.getvalue()
 
 
