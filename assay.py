@@ -22,7 +22,7 @@ what is wrong, where, and what to do. If pandas is installed (pip install "assay
 from importlib import import_module
 from typing import Any
 
-from annotate.notebook.installation import AssayError, begin, use
+from annotate.notebook.installation import AssayError, set_up_django, use
 
 # Name -> module that defines it. The modules need Django, which is set up only when one of these names is first used.
 # Before that, `use` can select the installation.
@@ -42,7 +42,7 @@ __all__ = ["AssayError", "use", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"assay has no attribute {name!r}. Available: {', '.join(__all__)}.")
-    begin()
+    set_up_django()
     attribute = getattr(import_module(f"annotate.notebook.{_HOMES[name]}"), name)
     globals()[name] = attribute
     return attribute

@@ -119,7 +119,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-campaign_data.named_action = lambda name: Action("go_on", "Goes on.", (), go_on)
+campaign_data.find_action = lambda name: Action("go_on", "Goes on.", (), go_on)
 threading.Thread(target=interrupt).start()
 try:
     assay.run("go_on")

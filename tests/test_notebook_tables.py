@@ -13,7 +13,7 @@ import assay
 from annotate.actions.evaluate import evaluate_action
 from annotate.kinds import Answer
 from annotate.notebook import lazy_rows
-from annotate.notebook.lazy_rows import AssayError, of_dicts, readable_errors
+from annotate.notebook.lazy_rows import AssayError, from_dicts, readable_errors
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir, read_manifest
@@ -150,12 +150,12 @@ def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noq
 
 def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup(monkeypatch):
     rows = [{"text": "<script>alert(1)</script>"}, *[{"text": "x" * 200}] * 11]
-    shown = of_dicts(rows, ["text"], "posts")._repr_html_()
+    shown = from_dicts(rows, ["text"], "posts")._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
     assert f"{'x' * 140}…<" in shown
     assert (shown.count("<tr>"), "posts: 12 rows, first 10 shown" in shown) == (11, True)
-    table = of_dicts([{"text": "x"}], ["text"], "posts")
+    table = from_dicts([{"text": "x"}], ["text"], "posts")
     assert repr(table) == "posts: 1 row\ntext\nx"
     # Without pandas, the result is an Arrow table.
     monkeypatch.setattr(lazy_rows, "find_spec", lambda name: None)

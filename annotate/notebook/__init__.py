@@ -1,5 +1,4 @@
 """The interface for notebooks and scripts: lazy tables, gold sets and statistics.
 
-The module `assay.py` exports this interface, and other packages implement it. Only `run` changes data, because it
-performs managers' actions.
+The module `assay.py` exports it. Only `run` changes data, because it performs managers' actions.
 """

@@ -15,8 +15,8 @@ from annotate.actions.action import Action, Cancelled, Encoder, Outcome, Progres
 from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures import task_statistics
-from annotate.notebook.installation import AssayError, check_installed, own_keys
-from annotate.notebook.lazy_rows import Rows, database, of_dicts, of_files, outside_loop, readable_errors
+from annotate.notebook.installation import AssayError, check_installed, load_keys
+from annotate.notebook.lazy_rows import Rows, database, from_dicts, from_files, outside_loop, readable_errors
 from corpora.core import CorpusError
 from corpora.core.arrow import pq
 from corpora.storage.layout import (
@@ -42,12 +42,13 @@ COLUMNS = ("name", "rows", "fields", "licence", "voted", "agreed", "predictors")
 def corpora() -> Rows:
     """Return a table with one row per corpus.
 
-    Columns: name, rows (number of posts or records), fields (of records), licence, voted (posts read by the detectors),
-    agreed (posts on which all detectors agree), predictors (imported predictors as name@version).
+    Columns: name, rows (number of posts or records), fields (of records), licence, voted (number of posts that the
+        detectors voted on), agreed (number of posts on which all detectors agree), predictors (imported predictors as
+        name@version).
     """
     with readable_errors(str(corpora_dir())):
         rows = [_row(name, manifest) for name in corpora_on_disk() if (manifest := read_manifest(name))]
-    return of_dicts(rows, COLUMNS, "corpora")
+    return from_dicts(rows, COLUMNS, "corpora")
 
 
 def _row(name: str, manifest: Manifest) -> dict[str, object]:
@@ -65,7 +66,7 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
 def corpus(name: str, *, new: bool = False) -> "Corpus":
     """Return the corpus with this name. Raise AssayError if it does not exist.
 
-    new: return a corpus that may not exist yet. `add` creates it.
+    new: whether the corpus may not exist yet. `Corpus.add` creates it.
     """
     result = Corpus(name)
     assert new or result.manifest
@@ -74,7 +75,7 @@ def corpus(name: str, *, new: bool = False) -> "Corpus":
 
 @dataclass(frozen=True, repr=False)
 class Corpus:
-    """A corpus on disk. The files are read on each access, so that later imports are visible."""
+    """A corpus on disk. Its files are read on each access, so that later imports are visible."""
 
     name: str
 
@@ -92,17 +93,17 @@ class Corpus:
         """
         manifest = self.manifest
         files = [corpus_dir(self.name) / "parts" / part.name for part in manifest.parts]
-        return of_files(files, schema_of(manifest.fields), f"posts of {self.name}")
+        return from_files(files, schema_of(manifest.fields), f"posts of {self.name}")
 
     def add(self, rows: "Iterable[Mapping[str, Any]] | pa.Table | pd.DataFrame", **options: Any) -> Outcome:
         """Import rows and return the outcome, like run("import_corpus").
 
         Example: corpus("july", new=True).add([{"id": "1", "text": "Guten Morgen"}], licence="CC0-1.0").
 
-        rows: dicts, which are not kept in memory, an Arrow table, or a DataFrame; each row needs id and text.
-        options: options of `import_corpus`. Licence and origin are required only for the first rows.
+        rows: an iterable of dicts (not kept in memory), an Arrow table, or a DataFrame. Each row needs id and text.
+        options: options of `import_corpus`. Licence and origin are required only for a corpus's first rows.
 
-        Raise AssayError if the rows are refused.
+        Raise AssayError if the rows are rejected.
         """
         with readable_errors():
             manifest = read_manifest(self.name)
@@ -110,23 +111,23 @@ class Corpus:
             terms = {name: getattr(manifest, name) for name in ("licence", "text_may_leave", "source")}
             options = terms | options
         with TemporaryDirectory() as folder:
-            file = _written(rows, Path(folder))
-            # Sources are listed by their names, so each needs its own.
-            named = file.rename(file.with_stem(f"rows-{digest_of(file)[:12]}"))
-            return run("import_corpus", corpus=self.name, files=[named], **options)
+            file = _write(rows, Path(folder))
+            # The manifest lists sources by file name, so each import needs a unique name.
+            source = file.rename(file.with_stem(f"rows-{digest_of(file)[:12]}"))
+            return run("import_corpus", corpus=self.name, files=[source], **options)
 
     def export(self, out: str | Path, **options: Any) -> Outcome:
         """Write the posts or records to a folder, like run("export_corpus"). Options: as_ and predictions."""
         return run("export_corpus", corpus=self.name, out=out, **options)
 
     def votes(self) -> Rows:
-        """Return the detectors' votes on each post that has them, in the order of posts().
+        """Return the detectors' votes, for posts with votes, in the order of posts().
 
-        Columns: id, letters (number of letters in the text), and one column per detector. A detector's column is a list
-            of dicts with language and score (0 to 1), best first.
+        Columns: id, letters (number of letters in the text), and one column per detector: a list of dicts with language
+            and score (0 to 1), best first.
         """
         files = [corpus_dir(self.name) / "votes" / part.name for part in self.manifest.votes]
-        return of_files(files, votes_schema(), f"votes of {self.name}")
+        return from_files(files, votes_schema(), f"votes of {self.name}")
 
     def predictions(self, spelled: str) -> Rows:
         """Return the predictions of an imported predictor.
@@ -145,7 +146,7 @@ class Corpus:
                 available = ", ".join(map(str, self.manifest.predictions)) or "none"
                 raise CorpusError(f"Corpus {self.name} has no predictions by {spelled!r}. Available: {available}.")
         schema = RANKED_SCHEMA if entry.ranked else PREDICTIONS_SCHEMA
-        return of_files([corpus_dir(self.name) / "predictions" / entry.file], schema, f"predictions by {spelled}")
+        return from_files([corpus_dir(self.name) / "predictions" / entry.file], schema, f"predictions by {spelled}")
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -153,7 +154,7 @@ class Corpus:
         return f"Corpus {self.name}: {manifest.rows:,} {content}, {manifest.licence}"
 
 
-def _written(rows: Any, folder: Path) -> Path:
+def _write(rows: Any, folder: Path) -> Path:
     """Write rows to a file and return its path."""
     if hasattr(rows, "to_dict"):
         rows = pa.Table.from_pandas(rows, preserve_index=False)
@@ -191,11 +192,11 @@ JUDGMENTS = {
 def tasks() -> Rows:
     """Return a table with one row per task, newest first.
 
-    Columns: name, title, kind, is_open, units, done (units that are labelled or left out; copies count like their
-        original), queued, adjudication (units that wait for an adjudicator), answers_today (in the last 24 hours),
-        paused (number of paused annotators).
+    Columns: name, title, kind, is_open, units, done (units that are labelled or left out; a copy counts like its
+        original), queued, adjudication (units awaiting an adjudicator), answers_today (in the last 24 hours), paused
+        (number of paused annotators).
     """
-    return of_dicts(task_statistics.overview(), OVERVIEW, "tasks")
+    return from_dicts(task_statistics.overview(), OVERVIEW, "tasks")
 
 
 @database
@@ -209,7 +210,7 @@ def task(name: str) -> "Task":
 class Task:
     """A task of the installation.
 
-    labels: possible labels, to which und is added if the task asks for languages.
+    labels: possible labels. If the task asks for languages, und is possible too.
     """
 
     name: str
@@ -219,14 +220,14 @@ class Task:
 
     @database
     def progress(self) -> Rows:
-        """Return the progress as a table with one row per language.
+        """Return the task's progress as a table with one row per language.
 
-        Columns: language, units, done, answers (collected for unfinished units), missing (answers that are still
-            needed), waiting_copies, and the number of units at each stage.
+        Columns: language, units, done, answers (collected for unfinished units), missing (answers still needed),
+            waiting_copies, and the number of units at each stage.
         """
         languages = task_statistics.progress(task_named(self.name))["languages"]
         rows = [{name.lower(): value for name, value in row.items()} for row in languages]
-        return of_dicts(rows, PROGRESS, f"progress of {self.name}")
+        return from_dicts(rows, PROGRESS, f"progress of {self.name}")
 
     @database
     def judgments(self) -> Rows:
@@ -239,14 +240,14 @@ class Task:
         """
         judgments = models.Judgment.objects.filter(unit__task=task_named(self.name)).order_by("pk")
         rows = [dict(zip(JUDGMENTS, row, strict=True)) for row in judgments.values_list(*JUDGMENTS.values())]
-        return of_dicts(rows, tuple(JUDGMENTS), f"judgments of {self.name}")
+        return from_dicts(rows, tuple(JUDGMENTS), f"judgments of {self.name}")
 
 
 # --- Actions
 
 
 class _Stoppable(Progress):
-    """A progress report that can stop the action. After `stop`, the action ends at the next step."""
+    """A progress report that can stop the action at its next step."""
 
     stopped = False
 
@@ -259,39 +260,38 @@ class _Stoppable(Progress):
 
 
 def run(action: str, /, **options: Any) -> Outcome:
-    """Perform the action of a command and return the outcome.
+    """Perform a command's action and return the outcome.
 
     Example: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
 
-    options: options of the command, with underscores for hyphens; append an underscore to Python keywords, as in as_.
+    options: options of the command, with underscores for hyphens. Append an underscore to Python keywords, as in as_.
 
     The outcome has `said` (sentences about the result), `warned` (warnings) and `data` (the complete result as JSON
-    values). Raise AssayError with the command's message if the action is refused. If you interrupt the call, the action
-    stops at the next step, and completed steps are kept.
+    values). If you interrupt the call, the action stops at the next step, and completed steps are kept.
+
+    Raise AssayError with the command's message if the action is refused.
     """
-    command = named_action(action)
-    values = options_given(command, options)
+    command = find_action(action)
+    values = read_options(command, options)
     if not command.on_files:
         check_installed()
-        own_keys()
+        load_keys()
     progress = _Stoppable()
     with readable_errors(), private():
         return outside_loop(lambda: command.perform(values, progress).complete(), progress.stop)
 
 
-def named_action(name: str) -> Action:
+def find_action(name: str) -> Action:
     actions = by_name()
     if name not in actions:
         raise AssayError(f"The action {name!r} does not exist. Available actions: {', '.join(sorted(actions))}.")
     return actions[name]
 
 
-def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the option values for an action.
+def read_options(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the keyword arguments of `run` to an action's option values.
 
-    options: keyword arguments of `run`.
-
-    Raise AssayError if the action has no option with such a name.
+    Raise AssayError if the action does not have one of the options.
     """
     declared = {option.name: option for option in action.options}
     values = {name.removesuffix("_"): value for name, value in options.items()}
@@ -302,5 +302,5 @@ def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
         if declared[name].several and isinstance(value, str | Path):
             values[name] = [value]
         elif declared[name].read in (str, task_named) and isinstance(value, int) and not isinstance(value, bool):
-            values[name] = str(value)  # a seed can be a word or a number
+            values[name] = str(value)  # for example a seed, which may be a word or a number
     return values

@@ -1,4 +1,4 @@
-"""Functions that select the installation for a notebook and set up Django for it.
+"""Selection of the installation for a notebook, and setup of Django for it.
 
 This module must not import modules that require Django to be set up.
 """
@@ -19,7 +19,7 @@ KEYS = ("ASSAY_SECRET_KEY", "ASSAY_AUTHOR_KEY")
 
 
 class AssayError(Exception):
-    """The request failed. The message says what is wrong, where, and what to do."""
+    """The request failed. The message states what is wrong, where, and what to do."""
 
 
 def use(folder: str | os.PathLike[str]) -> None:
@@ -39,13 +39,13 @@ def use(folder: str | os.PathLike[str]) -> None:
     os.environ["ASSAY_DATA_DIR"] = str(path)
 
 
-def begin() -> None:
-    """Set up Django if it is not set up yet. Nothing is written to disk."""
+def set_up_django() -> None:
+    """Set up Django if necessary, without writing anything to disk."""
     if apps.ready:
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    # Without keys, the settings would create keys in a new data folder. However, gold sets can be read without an
-    # installation, so use temporary keys here. Code that needs the installation's keys calls `own_keys`.
+    # Without keys, the settings would create a data folder with new keys. Gold sets can be read without an
+    # installation, so use temporary keys here. Code that needs the installation's keys calls `load_keys`.
     missing = [key for key in KEYS if not os.environ.get(key)]
     os.environ |= {key: secrets.token_urlsafe(50) for key in missing}
     try:
@@ -59,8 +59,8 @@ def begin() -> None:
             del os.environ[key]
 
 
-def own_keys() -> None:
-    """Load the installation's keys as commands do. Call this before code that needs the keys."""
+def load_keys() -> None:
+    """Load the installation's keys, as commands do. Call this before code that needs the keys."""
     deployed = import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     for key in KEYS:
         name = key.removeprefix("ASSAY_")
@@ -68,7 +68,7 @@ def own_keys() -> None:
 
 
 def check_installed() -> None:
-    """Raise AssayError if the SQLite database does not exist, because connecting would create an empty one."""
+    """Raise AssayError if the SQLite database does not exist. Connecting to it would create an empty database."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith(".sqlite") and not Path(database["NAME"]).exists():
         from corpora.system import DatabaseAway, check_not_away

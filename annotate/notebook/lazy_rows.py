@@ -1,6 +1,6 @@
 """Lazy tables for notebooks, and wrappers for calls from notebooks.
 
-Database calls run outside the notebook's event loop. Every error is raised as an AssayError with a short message.
+Database calls run outside the notebook's event loop. All errors are raised as AssayError with a short message.
 """
 
 import asyncio
@@ -38,29 +38,30 @@ R = TypeVar("R")
 # Exceptions with messages for users.
 READABLE = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 
-# Jupyter runs every cell in an event loop. There, Django refuses database queries with SynchronousOnlyOperation,
-# because they would block the loop. Therefore, queries run in a second thread, as in asgiref's sync_to_async. They
-# always use the same thread, because a database connection belongs to a thread. DJANGO_ALLOW_ASYNC_UNSAFE is not an
-# alternative, because it would disable the check in the whole process.
-_APART = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
+# Jupyter runs cells in an event loop, where Django refuses database queries (SynchronousOnlyOperation) because they
+# would block the loop. Queries therefore run in a second thread, as in asgiref's sync_to_async. It is always the same
+# thread, because a database connection belongs to a thread. DJANGO_ALLOW_ASYNC_UNSAFE isn't an alternative, because it
+# would disable the check in the whole process.
+_EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 
 
 def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) -> R:
-    """Call a function directly or, inside an event loop, in the database thread. Return the result.
+    """Call a function and return its result. Inside an event loop, the call runs in the database thread.
 
-    stop: function that stops the call. If the user interrupts the call, run `stop` and wait until the call ends.
+    stop: stops the call. If the user interrupts the call, `stop` is called, and the interrupt is raised once the call
+        has ended.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return call()
-    future = _APART.submit(call)
+    future = _EXECUTOR.submit(call)
     try:
         return future.result()
     except KeyboardInterrupt:
         if stop:
             stop()
-            future.exception()  # waits
+            future.exception()  # wait until the call has ended
         raise
 
 
@@ -68,12 +69,12 @@ def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) 
 def readable_errors(what: str = "") -> Iterator[None]:
     """Convert errors to AssayError.
 
-    what: description of the data that is being read, for file errors without a file name.
+    what: description of the data being read, for file errors without a file name.
     """
     try:
         yield
     except READABLE as error:
-        # Drop the cause. The message is complete, and a notebook would show a long traceback of the cause.
+        # Drop the cause: the message is complete, and a notebook would show the cause's long traceback.
         raise AssayError(str(error)) from None
     except DatabaseError as error:
         if isinstance(error, OURS):
@@ -111,7 +112,7 @@ WORDY = 40  # length above which a value gets a minimum width, in characters
 class Rows:
     """A lazy table.
 
-    Iteration yields dicts and keeps only one batch in memory. len() counts the rows without loading them. Only
+    Iteration yields dicts and keeps only one batch in memory, and len() counts the rows without loading them. Only
     to_arrow() and to_pandas() load the whole table. To filter rows or select columns first, use `dataset`, the
     underlying pyarrow Dataset.
     """
@@ -195,7 +196,7 @@ def _cells(row: Mapping[str, Any]) -> str:
 def _style(value: Any) -> str:
     """Return the CSS for a value.
 
-    Jupyter's default style is unsuitable, because it aligns all cells to the right and makes text columns too narrow.
+    By default, Jupyter aligns all cells to the right and makes text columns too narrow.
     """
     if isinstance(value, int | float):
         return "text-align: end"
@@ -212,10 +213,12 @@ def check_pandas() -> None:
         raise AssayError("DataFrames require pandas, which is not installed. Run pip install pandas.")
 
 
-def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
-    """Return the rows of Parquet files in order.
+def from_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
+    """Return the rows of Parquet files, in order.
 
-    schema: schema of the files; required only if the list of files may be empty.
+    files: the files.
+    schema: schema of the files; required only if `files` may be empty.
+    what: description of the table, for captions and messages.
     """
     if not files and schema is not None:
         return Rows(ds.dataset(schema.empty_table()), what)
@@ -224,7 +227,7 @@ def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows
         return Rows(ds.dataset([str(file) for file in files], schema=schema, format="parquet"), what, folder)
 
 
-def of_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:
+def from_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:
     """Return a table from rows in memory."""
     table = pa.table({column: [row.get(column) for row in rows] for column in columns})
     return Rows(ds.dataset(table), what)

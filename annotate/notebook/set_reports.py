@@ -1,7 +1,4 @@
-"""Gold sets in notebooks, and the evaluation of predictions on them.
-
-The results are the same as those of the command `evaluate`.
-"""
+"""Gold sets in notebooks, and evaluation of predictions on them, with the same results as the command `evaluate`."""
 
 import json
 import os
@@ -20,44 +17,52 @@ from annotate.actions.evaluate import OF_COMMAND
 from annotate.evaluation.measurement import evaluate as measured
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import manifest_of
-from annotate.notebook.campaign_data import named_action, options_given
-from annotate.notebook.lazy_rows import READABLE, AssayError, Rows, check_pandas, of_dicts, of_files, readable_errors
+from annotate.notebook.campaign_data import find_action, read_options
+from annotate.notebook.lazy_rows import (
+    READABLE,
+    AssayError,
+    Rows,
+    check_pandas,
+    from_dicts,
+    from_files,
+    readable_errors,
+)
 from annotate.reports import report_renderer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Folder = str | os.PathLike[str]
-Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
+Source = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 COLUMNS = ("measure", "value", "low", "high", "units", "better", "p", "p_holm", "note")
 
 
-def evaluate(predictions: Given | None = None, gold: Folder | Sequence[Folder] = (), **how: Any) -> "pd.DataFrame":
+def evaluate(predictions: Source | None = None, gold: Folder | Sequence[Folder] = (), **how: Any) -> "pd.DataFrame":
     """Evaluate predictions and return the statistics as a DataFrame.
 
     predictions, gold: as in `report`.
-    how: keyword arguments of `report`, such as `against` and the options of the command.
+    how: keyword arguments of `report`, such as `against` and the command's options.
 
-    Raise AssayError if pandas is not installed, or if the evaluation is refused.
+    Raise AssayError if pandas is not installed, or if the evaluation is not possible.
     """
     check_pandas()
     return report(predictions, gold, **how).to_pandas()
 
 
 def report(
-    predictions: Given | None = None,
+    predictions: Source | None = None,
     gold: Folder | Sequence[Folder] = (),
     *,
-    against: Given | None = None,
-    judge: Given | None = None,
+    against: Source | None = None,
+    judge: Source | None = None,
     name: str = "This classifier",
     **options: Any,
 ) -> "Report":
     """Evaluate predictions on gold sets. Each statistic has a 95% interval.
 
     predictions: path of a file or folder, as in the command; a mapping from id to label; a DataFrame with the column id
-        and either the column label or a column of scores per label; or a predictor of the corpus, such as "fasttext" or
+        and either the column label or a score column per label; or a predictor of the corpus, such as "fasttext" or
         "ours@2".
     gold: folder of a set, a result of assay.gold, or a list of these.
     against: predictions of a second system, for a unit-by-unit comparison with the first.
@@ -69,32 +74,32 @@ def report(
     Raise AssayError if the evaluation is not possible.
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
-    with readable_errors(), tempfile.TemporaryDirectory(prefix="assay") as aside:
+    with readable_errors(), tempfile.TemporaryDirectory(prefix="assay") as temporary:
         try:
             if not folders:
                 raise EvaluationError("The argument 'gold' is empty. Specify a gold set folder, or a list of folders.")
             system, rival, labels = (
-                _spelled(source, Path(aside) / f"{title.replace('/', '-')}{WRITTEN}")
+                _as_name_or_path(source, Path(temporary) / f"{title.replace('/', '-')}{MEMORY_SUFFIX}")
                 for source, title in ((predictions, name), (against, "The other system"), (judge, name))
             )
             result = measured(system, folders, against=rival, **_values(options, gold=folders, judge=labels))
         except READABLE as error:
             raise AssayError(
-                OPTION.sub(lambda option: option[1].replace("-", "_"), _without(aside, str(error)))
+                OPTION.sub(lambda option: option[1].replace("-", "_"), _hide_paths(temporary, str(error)))
             ) from None
-        return Report(json.loads(_without(aside, json.dumps(result))))
+        return Report(json.loads(_hide_paths(temporary, json.dumps(result))))
 
 
-WRITTEN = ".of-memory.jsonl"
+MEMORY_SUFFIX = ".of-memory.jsonl"
 
 
-def _without(aside: str, text: str) -> str:
-    """Return the text with paths of temporary files replaced by the names of the predictions in the report."""
-    return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
+def _hide_paths(temporary: str, text: str) -> str:
+    """Replace paths of temporary files in the text by the predictions' names in the report."""
+    return text.replace(f"{temporary}{os.sep}", "").replace(MEMORY_SUFFIX, "")
 
 
 def _values(options: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
-    """Return the arguments for the evaluator.
+    """Return the keyword arguments for the evaluator.
 
     options: options of the command.
     arguments: the other arguments of `report`.
@@ -108,16 +113,16 @@ def _values(options: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
         cleaned["map"] = [f"{label}={','.join(to)}" for label, to in classes]
     if unsupported := sorted(cleaned.keys() & {"out", "format"}):
         raise EvaluationError(f"Reports in notebooks have no option {unsupported[0]}. Use assay.run to write files.")
-    action = named_action("evaluate")
-    values = action.read({**options_given(action, cleaned), **arguments})
+    action = find_action("evaluate")
+    values = action.read({**read_options(action, cleaned), **arguments})
     values |= {"vanished": frozenset(vanished)} if from_memory else {}
     return {name: value for name, value in values.items() if name not in OF_COMMAND}
 
 
-def _spelled(predictions: Given | None, path: Path) -> str:
+def _as_name_or_path(predictions: Source | None, path: Path) -> str:
     """Return the path of a file with the predictions, or the name of a predictor.
 
-    path: file for predictions in memory, which are written to disk so that the same rules apply as to files.
+    path: file to which predictions in memory are written, so that the same rules apply as to files.
     """
     if predictions is None:
         return ""
@@ -158,14 +163,14 @@ def _plain(value: Any) -> Any:
 class Report:
     """The result of an evaluation.
 
-    Notebooks show it as a table. print() shows the text output of the command.
+    Notebooks show it as a table. print() shows the command's text output.
     """
 
     def __init__(self, report: dict[str, Any]) -> None:
         self._report = report
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole report, with the content of report.json."""
+        """Return the whole report, with the same content as report.json."""
         return deepcopy(self._report)
 
     def to_pandas(self, table: str = "rows") -> "pd.DataFrame":
@@ -173,9 +178,9 @@ class Report:
 
         table: name of the table, one of the following.
 
-        rows: the statistics, with measure, one column per dimension of the slices such as label or language ("" for all
-            units), value, low and high (95% interval; shares from 0 to 1), units (number of units) and note.
-        comparison: the same columns for the comparison of two systems, and better, p and p_holm.
+        rows: the statistics, with measure, one column per slice dimension such as label or language ("" for all units),
+            value, low and high (95% interval; shares from 0 to 1), units (number of units) and note.
+        comparison: the same columns for the comparison of two systems, plus better, p and p_holm.
         errors: units whose gold label differs from the prediction.
         confusion: gold, predicted and units.
 
@@ -209,8 +214,8 @@ class Report:
 
 
 def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with a separate column for each dimension of the slices."""
-    # A field of the records can have the same name as one of the other columns.
+    """Return the rows with a separate column for each slice dimension."""
+    # A field of the records may have the same name as one of the other columns.
     columns = {name: f"{name} of the unit" if name in COLUMNS else name for row in rows for name in row["of"]}
     return [
         {"measure": row["measure"]}
@@ -224,7 +229,7 @@ def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def gold(folder: str | os.PathLike[str]) -> "Gold":
-    """Return the gold set in a folder that was created by export_gold or import_gold.
+    """Return the gold set in a folder that was written by export_gold or import_gold.
 
     Raise AssayError if the folder does not contain a gold set, or if its manifest was modified.
     """
@@ -244,7 +249,7 @@ class Gold:
 
     @property
     def name(self) -> str:
-        """The name of the task or, for an imported set, the name that was chosen at the import."""
+        """The name of the task or, for an imported set, the name chosen at import."""
         return str((self.manifest.get("imported") or self.manifest["task"])["name"])
 
     @property
@@ -267,12 +272,12 @@ class Gold:
         """
         names = [name for name in self.manifest["files"] if name.startswith("gold")]
         if files := [self.folder / name for name in names if name.endswith(".parquet")]:
-            return of_files(files, None, f"gold set {self.name}")
+            return from_files(files, None, f"gold set {self.name}")
         # Imported sets have no Parquet file.
         with readable_errors(f"gold set {self.name}"):
             (lines,) = (self.folder / name for name in names if name.endswith(".jsonl"))
             listed = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
-        return of_dicts(listed, list(listed[0]) if listed else ["id", "label"], f"gold set {self.name}")
+        return from_dicts(listed, list(listed[0]) if listed else ["id", "label"], f"gold set {self.name}")
 
     def to_arrow(self, columns: Collection[str] | None = None) -> pa.Table:
         """Return rows() as an Arrow table."""
@@ -282,11 +287,11 @@ class Gold:
         """Return rows() as a DataFrame. Raise AssayError if pandas is not installed."""
         return self.rows().to_pandas(columns)
 
-    def evaluate(self, predictions: Given | None = None, **how: Any) -> "pd.DataFrame":
+    def evaluate(self, predictions: Source | None = None, **how: Any) -> "pd.DataFrame":
         """Evaluate predictions on this set. To evaluate on several sets, use assay.evaluate."""
         return evaluate(predictions, [self.folder], **how)
 
-    def report(self, predictions: Given | None = None, **how: Any) -> Report:
+    def report(self, predictions: Source | None = None, **how: Any) -> Report:
         """Return the report on predictions for this set. See assay.report."""
         return report(predictions, [self.folder], **how)
 
