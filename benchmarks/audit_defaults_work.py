@@ -28,7 +28,7 @@ def figures(world: World, draws: int, seed: int) -> Iterator[Row]:
     wrong = float((population.agreed != population.truth)[is_agreed].mean())
     for _ in range(draws):
         drawn = draw(population, world, chance)
-        both = drawn.both.with_each(lambda key, cell: cell._replace(other=""))
+        both = drawn.both.map_cells(lambda key, cell: cell._replace(other=""))
         yield from _of_predictor("voted", both, population.first, population)
         yield from _of_predictor("did not vote", of_second(drawn.both), population.second, population)
         yield _row("error of agreement", overall_error(drawn.audits.values(), slips_of(*drawn.seconds)), wrong)

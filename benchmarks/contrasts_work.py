@@ -57,7 +57,7 @@ def all_read(corpus: Population, labels: int, chance: np.random.Generator) -> di
 
 def audited(corpus: Population, world: World, chance: np.random.Generator) -> dict[str, Interval]:
     both = draw(corpus, world, chance).both
-    answers = sum(posts for cell, posts in both.cells.items() if cell.read)
+    answers = sum(posts for cell, posts in both.cells.items() if cell.annotated)
     apart, accuracy = differences(both)["accuracy", WITH_UND], metrics.accuracy(both, with_und=True).estimate
     return {DIFFERENCE: (apart["low"], apart["high"], answers), ACCURACY: (accuracy.low, accuracy.high, answers)}
 

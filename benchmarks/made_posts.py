@@ -157,7 +157,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
     is_read, is_lost = np.full(world.drawn, world.all_read) | (agreed < 0), np.zeros(world.drawn, bool)
     label = np.where(chance.random(world.drawn) < world.slips, (truth + 2) % world.labels, truth)
     chances = np.ones(world.drawn)
-    word, first_labels = np.where(is_read, "read", "").astype(object), np.full(world.drawn, "", dtype=object)
+    sources, first_labels = np.where(is_read, "unaudited", "").astype(object), np.full(world.drawn, "", dtype=object)
     audits: dict[int, Audit] = {}
     decisions = [0, 0]
     checks = world.to_read(_sizes(label[is_read]), world.check_share, world.least_checks)
@@ -183,7 +183,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         audits[int(stratum)], label[chosen], doubted, checked = _audited(
             world, chance, truth[chosen], stratum, len(numbers), lost, decisions
         )
-        word[chosen] = np.where(doubted, "adjudicated", "audited")
+        sources[chosen] = np.where(doubted, "adjudicated", "audited")
         first_labels[chosen[checked]], chances[chosen[checked]] = str(stratum), world.recheck
     cells, missing = {}, {}
     for number in np.flatnonzero(is_lost):
@@ -193,7 +193,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         name = "" if agreed[number] < 0 else str(agreed[number])
         outcome = str(label[number]) if is_read[number] else name
         predictions = str(first[number]), str(second[number])
-        reading = (str(word[number]), first_labels[number], float(chances[number])) if world.tells_checks else ()
+        reading = (str(sources[number]), first_labels[number], float(chances[number])) if world.tells_checks else ()
         cells[str(number)] = Cell(name, name, bool(is_read[number]), outcome, *predictions, *reading)
     slips = slips_of(*decisions) if world.adjudicators or world.checked else None
     return Drawn(Uniform(cells, missing, slips), audits, (decisions[0], decisions[1]))

@@ -79,7 +79,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
         if measured.estimate.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
-        yield _row("recall within reach", metrics.recall_in(sets["x"], "x", false).estimate, of.inside)
+        yield _row("recall within reach", metrics.recall_on_recall_set(sets["x"], "x", false).estimate, of.inside)
 
 
 def _row(figure: str, estimate: Estimate, true: float) -> Row:
@@ -90,15 +90,15 @@ def _row(figure: str, estimate: Estimate, true: float) -> Row:
 
 
 def of_second(both: Uniform) -> Uniform:
-    return both.with_each(lambda key, cell: cell._replace(said=cell.other, other=""))
+    return both.map_cells(lambda key, cell: cell._replace(predicted=cell.other, other=""))
 
 
 def estimates(uniform: Uniform) -> dict[tuple[str, str], Measured]:
-    uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
+    uniform = uniform.map_cells(lambda key, cell: cell._replace(other=""))
     by_figure = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
-    for label in _tried({cell.truth for cell in uniform.cells if cell.read}, uniform):
+    for label in _tried({cell.truth for cell in uniform.cells if cell.annotated}, uniform):
         by_figure["recall", label] = metrics.recall(label, uniform, {})
-    for label in _tried({cell.said for cell in uniform.cells if cell.read}, uniform):
+    for label in _tried({cell.predicted for cell in uniform.cells if cell.annotated}, uniform):
         by_figure["precision", label] = metrics.precision(label, uniform, {}, with_und=True)
     return by_figure
 

@@ -51,7 +51,7 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
                 uniform = draw(population, drawn, chance).both
                 uniform = uniform if voted else of_second(uniform)
                 figure = measured(measure, label, uniform)
-                read.append(sum(uniform.read.values()))
+                read.append(sum(uniform.annotated.values()))
                 if figure.estimate.value is not None:
                     widths.append(width(figure.estimate))
             intervals = [value for value in widths if value < 1]
@@ -78,7 +78,7 @@ def stream_of(population: Population) -> Stream:
 
 
 def measured(measure: str, label: str, uniform: metrics.Uniform) -> metrics.Measured:
-    uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
+    uniform = uniform.map_cells(lambda key, cell: cell._replace(other=""))
     if measure == "accuracy":
         return metrics.accuracy(uniform, with_und=True)
     if measure == "recall":

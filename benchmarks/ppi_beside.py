@@ -100,7 +100,7 @@ def _row(figure: str, method: str, both: bool, value: float, low: float, high: f
 
 def posts_of(uniform: Uniform) -> Posts:
     columns = [
-        (int(cell.stratum or -1), int(cell.truth), int(cell.said), cell.read, uniform.weights[cell])
+        (int(cell.stratum or -1), int(cell.truth), int(cell.predicted), cell.annotated, uniform.weights[cell])
         for cell in uniform.posts.values()
     ]
     return Posts(*(np.array(column) for column in zip(*columns, strict=True)))

@@ -27,8 +27,8 @@ from annotate.evaluation.measures import WITH_UND  # noqa: E402
 from annotate.evaluation.posts import evaluate  # noqa: E402
 from annotate.evaluation.subjects import (  # noqa: E402
     Subject,
-    of_corpus,
     read_sets,
+    subject_of_corpus,
 )
 from annotate.goldsets.exporter import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
@@ -139,7 +139,7 @@ def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, fold
     read = sum(row.stratum != "agreed" for row in sets[0].rows)
     figures = list(of_audit(manifest["audit"], frame))
     for who, spelled in (("voted", VOTER), ("did not vote", f"{OTHER}@1")):
-        subject = of_corpus(sets[0].corpus, spelled)
+        subject = subject_of_corpus(sets[0].corpus, spelled)
         figures += of_report(evaluate(subject, sets), Truth(subject, truth), who, read)
     return {
         "seed": seed,

@@ -10,12 +10,12 @@ from annotate.core.measures.generated_texts import MissingExtra
 from annotate.core.option import Option, flag, number, points, share, whole_number, words
 from annotate.evaluation.baselines import SUMMARY, add_baselines, notes, tables
 from annotate.evaluation.joined_sets import audit_refusal
-from annotate.evaluation.measurement import checked, evaluate, write_report
+from annotate.evaluation.measurement import evaluate, validate_options, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.text_classifiers import check_installed
-from annotate.evaluation.training_runs import evaluate_runs, evaluate_settings, settings_in
+from annotate.evaluation.training_runs import evaluate_runs, evaluate_settings, find_settings
 from annotate.goldsets.exporter import ExportError, export
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.models import Task
@@ -209,7 +209,7 @@ def _arguments(values: Values) -> dict[str, Any]:
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
     return {
         # If there are several training settings, check the options on the first of them.
-        "predictions": next(iter(settings_in(values["predictions"]).values()), values["predictions"]),
+        "predictions": next(iter(find_settings(values["predictions"]).values()), values["predictions"]),
         "gold": values["gold"],
         "against": values["against"] or "",
         **options,
@@ -222,7 +222,7 @@ def check(values: Values) -> None:
             "There is nothing to measure. Select a predictor, a file of predictions, or a machine judge with --judge.",
             option="predictions",
         )
-    checked(**_arguments(values))
+    validate_options(**_arguments(values))
     systems = [("predictions", run) for run in (values["predictions"], *values["runs"])]
     for option, system in (*systems, ("against", values["against"])):
         for folder in values["gold"]:
@@ -246,7 +246,7 @@ def check(values: Values) -> None:
 def evaluate_action(values: Values, progress: Progress) -> Outcome:
     arguments = _arguments(values)
     runs = [arguments.pop("predictions"), *values["runs"]]
-    settings = {} if values["runs"] else settings_in(values["predictions"])
+    settings = {} if values["runs"] else find_settings(values["predictions"])
     if settings:
         report = evaluate_settings(settings, **arguments)
     else:

@@ -1,7 +1,7 @@
-"""Predictions of plain baselines for a gold set, in files that `evaluate` reads.
+"""Predictions of simple baselines for a gold set, in files that `evaluate` reads.
 
-A `Plan` has the baselines that suit a set, and a function that writes the predictions of one of them. Baselines learn
-from the split train. If a set has no such split, each fifth of it is predicted from the other four.
+A `Plan` contains the baselines suitable for a set, and a function that writes the predictions of one of them. Baselines
+are trained on the split train. Without such a split, each fifth of the set is predicted from the other four.
 """
 
 import csv
@@ -20,9 +20,9 @@ from annotate.evaluation.prediction_files import SUFFIX
 from annotate.evaluation.record_sets import PublishedSet, is_text, read_published_sets
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.text_classifiers import (
-    OF_LABELS,
-    OF_SEVERAL,
-    OF_TEXTS,
+    LABEL_MODELS,
+    MULTILABEL_MODELS,
+    TEXT_MODELS,
     Document,
     Model,
     Problem,
@@ -58,49 +58,49 @@ class Plan:
     """The baselines of a set.
 
     models: mapping from name to title and model.
-    write: function that writes the predictions of a model. It returns the path of the file or folder, whose name is
-        the given path without a suffix.
-    told: sentences on what the baselines learn from and what they are measured on.
+    write: writes a model's predictions to a path, to which it may add a suffix, and returns the path written.
+    notes: sentences on what the baselines are trained and measured on.
     options: options of `evaluate`.
     """
 
     models: Mapping[str, tuple[str, Model]]
     write: Callable[[Model, Path], Path]
-    told: Sequence[str]
+    notes: Sequence[str]
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def has_baselines(form: str) -> bool:
-    """Return whether there are baselines for sets whose task has a form of answers.
+    """Return whether there are baselines for sets with this form of answers.
 
-    form: name of the form; "" if there was no task
+    form: name of the form; "" if the set has no task.
     """
     return form == Text.slug or not (form in FORMS and FORMS[form].measured_by)
 
 
-def plan_of(folder: Path, fields: Sequence[str], seed: str) -> Plan:
-    """Return the baselines of a set.
+def make_plan(folder: Path, fields: Sequence[str], seed: str) -> Plan:
+    """Return the plan for a set's baselines.
 
-    fields: names of the fields with the texts of records; empty for all fields.
-    seed: seed of the folds and of the labels that are drawn.
+    folder: folder of the set.
+    fields: names of the text fields of records; empty for all fields.
+    seed: seed for the folds and for labels drawn at random.
 
-    Raise EvaluationError if there are no texts or labels to learn from.
+    Raise EvaluationError if there are no texts or labels to train on.
     """
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
-        return _of_replies(read_published_sets([folder], unfinished=True)[0])
+        return _plan_replies(read_published_sets([folder], unfinished=True)[0])
     kind = kind_of(folder, "labels.csv")
     if kind in (UNITS, OF_FORM):
         [gold] = read_published_sets([folder], unfinished=True)
-        if gold.format == XGLUE and (plan := _of_xglue(gold, seed)):
+        if gold.format == XGLUE and (plan := _plan_xglue(gold, seed)):
             return plan
     form = (manifest.get("task") or {}).get("form", "")
     if not has_baselines(form):
         raise EvaluationError(f"There are no baselines for answers of the form {form}, only for labels and texts.")
     documents = list(_documents(folder, manifest, fields))
     if kind == UNITS and (trained := _training_sets(gold, documents)):
-        return _of_languages(gold, documents, trained, seed)
-    return _of_rows(documents, kind, seed, spelled=_asks_language(manifest))
+        return _plan_language_pairs(gold, documents, trained, seed)
+    return _plan_rows(documents, kind, seed, by_character=_asks_language(manifest))
 
 
 def _asks_language(manifest: Mapping[str, Any]) -> bool:
@@ -109,23 +109,23 @@ def _asks_language(manifest: Mapping[str, Any]) -> bool:
 
 
 def _problem(train: Sequence[Document], test: Sequence[Document], **more: Any) -> Problem:
-    """Return a problem whose training documents all have a label that can be predicted.
+    """Return a problem. Training documents without a label to predict are left out.
 
-    Raise EvaluationError if there are none.
+    Raise EvaluationError if no training documents remain.
     """
-    learnt = [document for document in train if document.labels]
-    if not learnt:
+    labelled = [document for document in train if document.labels]
+    if not labelled:
         raise EvaluationError("The set has no labelled items to learn from, so no baseline can be measured.")
-    return Problem(learnt, test, **more)
+    return Problem(labelled, test, **more)
 
 
 # --- rows of a set
 
 
 def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Document]:
-    """Yield the rows of a set. A negative label of a language, such as not-es, cannot be learnt, so it is left out.
+    """Yield the rows of a set as documents. Negative language labels, such as not-es, cannot be learnt and are dropped.
 
-    Raise EvaluationError if the rows lack a field, or have no texts.
+    Raise EvaluationError if the rows lack a field or have no texts.
     """
     path = folder / f"gold{'' if manifest['finished'] else '.unfinished'}.jsonl"
     rows = [(location, row) for location, row in objects_in(path)]
@@ -145,7 +145,7 @@ def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str])
 
 
 def _texts_of_corpus(manifest: Mapping[str, Any], ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts of a set whose files omit them, from the corpus on this machine.
+    """Return the texts of a set whose files omit them, by id. They are read from the corpus.
 
     Raise EvaluationError if the corpus is not on this machine.
     """
@@ -168,9 +168,9 @@ def _texts_of_corpus(manifest: Mapping[str, Any], ids: Sequence[str]) -> dict[st
 
 
 def _folds(documents: Sequence[Document], seed: str) -> Iterator[tuple[list[Document], list[Document]]]:
-    """Yield the documents to learn from and those to predict, for each fold.
+    """Yield the training and test documents of each fold.
 
-    Documents with equal texts, or that were drawn together, are in one fold.
+    Documents with equal texts, or that were drawn together, are in the same fold.
     """
     fold_of: dict[str, int] = {}
     for component in components(splits.Row(row.id, row.language, row.apart) for row in documents):
@@ -183,7 +183,7 @@ def _folds(documents: Sequence[Document], seed: str) -> Iterator[tuple[list[Docu
             yield [document for document in documents if fold_of[document.id] != fold], test
 
 
-def _of_rows(documents: Sequence[Document], kind: str, seed: str, *, spelled: bool) -> Plan:
+def _plan_rows(documents: Sequence[Document], kind: str, seed: str, *, by_character: bool) -> Plan:
     train = [document for document in documents if document.split == TRAIN]
     tested = next((name for name in (TEST, DEV) if any(document.split == name for document in documents)), "")
     if tested and len({label for document in train for label in document.labels}) > 1:
@@ -200,8 +200,8 @@ def _of_rows(documents: Sequence[Document], kind: str, seed: str, *, spelled: bo
 
     def write(model: Model, path: Path) -> Path:
         answers: dict[str, Scores] = {}
-        for learnt, test in parts:
-            problem = _problem(learnt, test, several=kind == RANKED, spelled=spelled, seed=seed)
+        for training, test in parts:
+            problem = _problem(training, test, multilabel=kind == RANKED, by_character=by_character, seed=seed)
             answers |= {document.id: scores for document, scores in zip(test, model(problem), strict=True)}
         file = path.with_name(f"{path.name}.csv")
         if kind == RANKED:
@@ -210,14 +210,14 @@ def _of_rows(documents: Sequence[Document], kind: str, seed: str, *, spelled: bo
             _write_best(file, answers, "text" if kind == OF_FORM else "label", with_scores=kind == UNITS)
         return file
 
-    return Plan({RANKED: OF_SEVERAL, OF_FORM: OF_TEXTS}.get(kind, OF_LABELS), write, [summary], options)
+    return Plan({RANKED: MULTILABEL_MODELS, OF_FORM: TEXT_MODELS}.get(kind, LABEL_MODELS), write, [summary], options)
 
 
 def _write_best(path: Path, answers: Mapping[str, Scores], column: str, *, with_scores: bool) -> None:
-    """Write one label or text per item, and the scores of all labels if there are any."""
+    """Write the best label or text of each item, and the scores of all labels if there are any."""
     labels = sorted({label for scores in answers.values() for label in scores})
-    is_drawn = all(len(scores) == 1 for scores in answers.values())
-    scored = [] if is_drawn or not with_scores or {"id", "label"} & {*labels} else labels
+    is_single = all(len(scores) == 1 for scores in answers.values())
+    scored = [] if is_single or not with_scores or {"id", "label"} & {*labels} else labels
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["id", column, *scored])
@@ -226,7 +226,7 @@ def _write_best(path: Path, answers: Mapping[str, Scores], column: str, *, with_
 
 
 def _write_ranked(path: Path, answers: Mapping[str, Scores]) -> None:
-    """Write a row for each label of a document."""
+    """Write one row for each label of each document, best label first."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["id", "label", "score"])
@@ -235,11 +235,11 @@ def _write_ranked(path: Path, answers: Mapping[str, Scores]) -> None:
             table.writerows([key, label, f"{scores[label]:.{DIGITS}f}"] for label in order)
 
 
-# --- languages of training and of the test
+# --- pairs of a training and a test language
 
 
 def _training_sets(gold: PublishedSet, documents: Sequence[Document]) -> dict[str, list[Document]]:
-    """Return the training documents of each language, and of all languages together.
+    """Return the training documents of each language, and of all languages under the key JOINT.
 
     The result is empty unless the set is balanced or has training documents in several languages.
     """
@@ -255,39 +255,39 @@ def _training_sets(gold: PublishedSet, documents: Sequence[Document]) -> dict[st
 
 
 def _largest_list(gold: PublishedSet, language: str) -> list[str]:
-    """Return the ids of the largest training set of a balanced set in a language; none if there is no such set."""
-    start = re.escape(language_pairs.list_of(gold, language, TRAIN))
+    """Return the ids of a balanced set's largest training set in a language; none if there is no training set."""
+    start = re.escape(language_pairs.list_path(gold, language, TRAIN))
     names = [name for name in gold.files if re.fullmatch(rf"{start}\.\d+", name)]
-    return language_pairs.ids_in(gold, max(names, key=lambda name: gold.files[name])) if names else []
+    return language_pairs.read_list(gold, max(names, key=lambda name: gold.files[name])) if names else []
 
 
-def _of_languages(
+def _plan_language_pairs(
     gold: PublishedSet, documents: Sequence[Document], trained: Mapping[str, Sequence[Document]], seed: str
 ) -> Plan:
     by_id, tests = {document.id: document for document in documents}, language_pairs.read_tests(gold)
 
     def write(model: Model, path: Path) -> Path:
         path.mkdir()
-        for code, learnt in trained.items():
+        for code, training in trained.items():
             test = [by_id[key] for tested in tests.values() for key in tested.ids]
-            answers = model(_problem(learnt, test, seed=seed))
+            answers = model(_problem(training, test, seed=seed))
             labels = {document.id: best(scores) for document, scores in zip(test, answers, strict=True)}
             for language, tested in tests.items():
                 lines = "".join(f"{labels[key]}\n" for key in tested.ids)
                 (path / f"{code}-{language}{SUFFIX}").write_text(lines, encoding="utf-8")
         return path
 
-    sizes = ", ".join(f"{code} {len(learnt):,}" for code, learnt in trained.items())
+    sizes = ", ".join(f"{code} {len(training):,}" for code, training in trained.items())
     size = sum(len(tested.ids) for tested in tests.values())
     summary = f"Learnt from the largest training set of each language ({sizes}); measured on {size:,} test documents."
-    return Plan(OF_LABELS, write, [summary])
+    return Plan(LABEL_MODELS, write, [summary])
 
 
 # --- tasks of XGLUE
 
 
-def _of_xglue(gold: PublishedSet, seed: str) -> Plan | None:
-    """Return the baselines of XGLUE's tasks, or None if the set has no training or no test rows."""
+def _plan_xglue(gold: PublishedSet, seed: str) -> Plan | None:
+    """Return the plan for XGLUE's tasks, or None if the set lacks training or test rows."""
     rows = [row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl")]
     if not {TRAIN, TEST} <= {row["split"] for row in rows}:
         return None
@@ -311,7 +311,9 @@ def _of_xglue(gold: PublishedSet, seed: str) -> Plan | None:
     trained = ", ".join(sorted({row["language"] for row in rows if row["split"] == TRAIN}))
     summary = f"Learnt from the split {TRAIN} in {trained} ({sizes}); measured on the test files of all languages."
     kinds = {bool(task.target) for task, _ in tasks}
-    return Plan({**(OF_TEXTS if True in kinds else {}), **(OF_LABELS if False in kinds else {})}, write, [summary])
+    return Plan(
+        {**(TEXT_MODELS if True in kinds else {}), **(LABEL_MODELS if False in kinds else {})}, write, [summary]
+    )
 
 
 def _inputs(task: XglueTask, rows: Sequence[Mapping[str, Any]], split: str) -> list[Document]:
@@ -328,7 +330,7 @@ def _inputs(task: XglueTask, rows: Sequence[Mapping[str, Any]], split: str) -> l
 
 
 def _line(task: XglueTask, scores: Scores) -> str:
-    """Return the line of a prediction: a label or a text, or the expected grade of a page."""
+    """Return a prediction's line: a label or a text or, for a page, its expected grade."""
     if task.together:
         return f"{sum(float(label) * score for label, score in scores.items()):.{DIGITS}f}"
     return best(scores)
@@ -337,7 +339,7 @@ def _line(task: XglueTask, scores: Scores) -> str:
 # --- replies to messages
 
 
-def _of_replies(gold: PublishedSet) -> Plan:
+def _plan_replies(gold: PublishedSet) -> Plan:
     tests = suggested_replies.read_tests(gold)
     train = {language: suggested_replies.read_pairs(gold, TRAIN, language) for language in tests}
     trained = [language for language in tests if train[language]]
@@ -348,16 +350,16 @@ def _of_replies(gold: PublishedSet) -> Plan:
         path.mkdir()
         for language in trained:
             pairs = tests[language].pairs
-            learnt, test = (
+            training, test = (
                 [Document(f"{number}", language, message, (reply,)) for number, (message, reply) in enumerate(rows)]
                 for rows in (train[language], pairs)
             )
             lines = [
                 "\t".join([*pair, *sorted(scores, key=lambda reply: (-scores[reply], reply))[:3]]) + "\n"
-                for pair, scores in zip(pairs, model(_problem(learnt, test)), strict=True)
+                for pair, scores in zip(pairs, model(_problem(training, test)), strict=True)
             ]
             (path / f"{language}{OF_LANGUAGE}").write_text("".join(lines), encoding="utf-8")
         return path
 
     sizes = ", ".join(f"{language} {len(train[language]):,}" for language in trained)
-    return Plan(OF_TEXTS, write, [f"Learnt from the pairs of {TRAIN} ({sizes}); measured on {TEST}."])
+    return Plan(TEXT_MODELS, write, [f"Learnt from the pairs of {TRAIN} ({sizes}); measured on {TEST}."])

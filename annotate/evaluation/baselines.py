@@ -1,6 +1,6 @@
-"""Baselines of a gold set: predictions by plain systems, their figures, and the table on the dataset card.
+"""Baselines of a gold set: predictions by simple systems, their figures, and the table on the dataset card.
 
-The figures are those of `evaluate`. A set with baselines has these files, and its manifest has the section `baselines`:
+`evaluate` computes the figures. A set with baselines has these files, and its manifest has the section `baselines`:
 
     baselines/NAME…             predictions of a baseline, in a file or folder that `evaluate` reads
     baselines/baselines.json    all figures
@@ -18,7 +18,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from annotate.evaluation.baseline_predictions import plan_of
+from annotate.evaluation.baseline_predictions import make_plan
 from annotate.evaluation.measurement import POSTS, evaluate, kind_of
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.text_classifiers import check_installed
@@ -36,9 +36,9 @@ from corpora.storage.layout import digest_of
 
 FOLDER, FIGURES = "baselines", "baselines.json"
 DECIMALS = 6
-MOST_SLICES = 100  # maximum number of languages, or of pairs of languages, on the card
+MOST_SLICES = 100  # maximum number of languages or language pairs on the card
 HEADING = "## Baselines"
-SUMMARY = ("name", "title", "head", "note")  # what the manifest has of each baseline
+SUMMARY = ("name", "title", "head", "note")  # keys of a baseline in the manifest
 TITLE = Column("title", "")
 Say = Callable[[str], None]
 
@@ -46,17 +46,17 @@ Say = Callable[[str], None]
 def add_baselines(
     folder: Path, out: Path, *, fields: Sequence[str] = (), seed: str = "1", unfinished: bool = False, say: Say = print
 ) -> dict[str, Any]:
-    """Measure the baselines of a set, and write the set with them.
+    """Measure a set's baselines and write a copy of the set that includes them. Return the contents of baselines.json.
 
     folder: folder of the set.
-    out: folder to write, which may be the same.
-    fields: names of the fields with the texts of records; empty for all fields.
-    seed: seed of the folds and of the labels that are drawn.
+    out: folder to write; may be the same folder.
+    fields: names of the text fields of records; empty for all fields.
+    seed: seed for the folds and for labels drawn at random.
     unfinished: whether to accept an unfinished set.
-    say: function that is called when a baseline is measured.
+    say: called with a sentence after each baseline is measured.
 
-    Returns the contents of baselines.json. Raise EvaluationError or GoldSetError if the set cannot be measured,
-    MissingExtra if scikit-learn is not installed, and ExportError if the folder cannot be written.
+    Raise EvaluationError or GoldSetError if the set cannot be measured, MissingExtra if scikit-learn is not installed,
+    and ExportError if the folder cannot be written.
     """
     check_installed()
     manifest = manifest_of(folder)
@@ -65,44 +65,44 @@ def add_baselines(
         shutil.copytree(folder, new, dirs_exist_ok=True)
         shutil.rmtree(new / FOLDER, ignore_errors=True)
         (new / FOLDER).mkdir()
-        plan = plan_of(folder, fields, seed)
+        plan = make_plan(folder, fields, seed)
         systems = []
         for name, (title, model) in plan.models.items():
             path = plan.write(model, new / FOLDER / name)
-            systems.append(_measured(name, title, str(path), folder, unfinished=unfinished, **plan.options))
+            systems.append(_measure(name, title, str(path), folder, unfinished=unfinished, **plan.options))
             say(f"{title}: measured.")
         if kind_of(folder, "labels.csv") == POSTS:
             systems += _detectors(folder, new / FOLDER, unfinished)
         result = {
             "measured_on": original_digest(manifest),
             "seed": seed,
-            "told": list(plan.told),
+            "told": list(plan.notes),
             "versions": {package: version(package) for package in ("scikit-learn", "numpy", "scipy")},
             "systems": systems,
         }
         text = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
         (new / FOLDER / FIGURES).write_text(text, encoding="utf-8")
-        _sign(new, manifest, result)
+        _add_to_card(new, manifest, result)
     return result
 
 
-def _measured(name: str, title: str, predictions: str, folder: Path, **options: Any) -> dict[str, Any]:
-    """Return the figures of a baseline. Its headline figures are also listed with the names of their measures."""
+def _measure(name: str, title: str, predictions: str, folder: Path, **options: Any) -> dict[str, Any]:
+    """Return a baseline's figures. Its headline figures are also listed with their measures' names."""
     report = evaluate(predictions, [folder], **options)
-    rows = [_rounded(row) for row in report["rows"]]
-    head = [{"name": name_of(report, row), **_rounded(row)} for row in head_rows(report, report["rows"])]
+    rows = [_round(row) for row in report["rows"]]
+    head = [{"name": name_of(report, row), **_round(row)} for row in head_rows(report, report["rows"])]
     note = "" if head else " ".join(["No main figure.", *report["warnings"]])
     return {"name": name, "title": title, "head": head, "rows": rows, "note": note}
 
 
-def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+def _round(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: round(value, DECIMALS) if isinstance(value, float) else value for key, value in row.items()}
 
 
 def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, Any]]:
-    """Yield the figures of the detectors of the set's corpus, which must be on this machine, and write their labels.
+    """Write the labels of the corpus's detectors and yield their figures. The corpus must be on this machine.
 
-    The detectors are measured as predictors of the corpus, so that `evaluate` knows if they decided labels of the set.
+    The detectors are measured as predictors of the corpus, so that `evaluate` knows whether they voted in the set.
     """
     gold = read_gold_set(folder)
     for name in (name for name in VOTERS if name in gold.voted.union(DEFAULT.voters)):
@@ -111,7 +111,7 @@ def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, 
             if not gold.corpus:
                 raise EvaluationError("the set does not name a corpus")
             labels = predicted_labels(gold.corpus, find_predictor(gold.corpus, name), [row.id for row in gold.rows])
-            measured = _measured(name, voter.title, name, folder, unfinished=unfinished)
+            measured = _measure(name, voter.title, name, folder, unfinished=unfinished)
         except (EvaluationError, CorpusError) as error:
             yield {"name": name, "title": voter.title, "head": [], "rows": [], "note": f"Not measured: {error}"}
             continue
@@ -124,8 +124,8 @@ def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, 
 # --- the set's card and manifest
 
 
-def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-    """Add the baselines to the card and to the manifest of a set."""
+def _add_to_card(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """Add the baselines to a set's card and manifest."""
     card = folder / "README.md"
     context = {"told": result["told"], "tables": list(map(parts, tables(result))), "notes": notes(result)}
     section = render_to_string("annotate/_card_baselines.md", context)
@@ -141,19 +141,19 @@ def _sign(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) 
 
 
 def with_section(card: str, section: str) -> str:
-    """Return a card with the section on baselines, which replaces an earlier one and is followed by the origin."""
+    """Return the card with the section on baselines before its origin, replacing any earlier such section."""
     card = re.sub(rf"^{HEADING}\n.*?(?=^## )", "", card, flags=re.MULTILINE | re.DOTALL)
     before, origin, after = card.partition("## Origin\n")
     return f"{before}{HEADING}\n\n{section.strip()}\n\n{origin}{after}"
 
 
 def notes(result: Mapping[str, Any]) -> list[str]:
-    """Return sentences on the baselines that were not measured."""
+    """Return a sentence for each baseline that was not measured."""
     return [f"{system['title']}. {system['note']}" for system in result["systems"] if system["note"]]
 
 
 def tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of headline figures, and a table by language or by task and language if there are several."""
+    """Return the table of headline figures and, for several languages, a table by language or by task and language."""
     systems = [system for system in result["systems"] if system["head"]]
     names = dict.fromkeys(row["name"] for system in systems for row in system["head"])
     heads = [{"title": system["title"], **{row["name"]: row for row in system["head"]}} for system in systems]
@@ -177,7 +177,7 @@ def _cell(name: str, row: Mapping[str, Any]) -> Cell:
 
 
 def _is_by_language(row: Mapping[str, Any], head: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a row has the main measure of a language, of a task in a language, or of a pair of languages."""
+    """Return whether a row has the main measure for a language, a task in a language, or a language pair."""
     of, measure = row["of"], row["measure"]
     if of.keys() == {"train", "test"}:
         return bool(measure == "accuracy")

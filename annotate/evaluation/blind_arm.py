@@ -1,7 +1,7 @@
-"""The blind answers of a set in which people saw suggestions, on which a predictor that suggested is measured.
+"""Blind answers: reference labels for a predictor whose suggestions the annotators saw.
 
-People adopt suggestions, so labels made with them favour the predictor that suggested. Its reference labels are
-therefore made from the answers that were given without seeing its label.
+Annotators adopt suggestions, so labels given with suggestions favour the predictor that made them. Its reference labels
+are therefore computed from answers given without seeing its suggestion.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from annotate.evaluation.subjects import is_file
 from annotate.kinds.forms import FORMS
 from corpora.predictions.predictor_labels import find_imported
 
-# Units without a label that count here, because people disagreed about them or could not tell.
-COUNTED_TOO = ("no_majority", "skipped")
+# Units left out of the set for these reasons are measured too, because they may have blind answers.
+MEASURED_REASONS = ("no_majority", "skipped")
 
 
 class Reference(NamedTuple):
     """A reference label from blind answers.
 
-    chance: probability with which a unit with as many answers has a blind one.
+    chance: probability that a unit with this number of answers has a blind one.
     """
 
     label: str
@@ -31,25 +31,27 @@ ReferenceOf = Callable[[Mapping[str, Any]], Reference | None]
 
 
 def suggesters(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the predictors whose labels people saw, as NAME@VERSION."""
+    """Return the predictors whose labels the annotators saw, as NAME@VERSION."""
     return list((manifest.get("task") or {}).get("suggest") or ())
 
 
-def has_suggested(manifest: Mapping[str, Any], corpus: str, spelled: str, is_same: Callable[[], bool]) -> bool:
-    """Return whether a measured system suggested labels to the people who made a set.
+def has_suggested(manifest: Mapping[str, Any], corpus: str, source: str, is_same: Callable[[], bool]) -> bool:
+    """Return whether a system suggested labels to a set's annotators.
 
-    spelled: path of a file, or name of a predictor.
-    is_same: function that returns whether the labels in a file are the suggested ones.
+    manifest: the set's manifest.
+    corpus: name of the corpus.
+    source: path of a file, or name of a predictor.
+    is_same: returns whether the labels in a file are the suggested ones.
     """
     names = suggesters(manifest)
-    return bool(names) and (is_same() if is_file(spelled) else str(find_imported(corpus, spelled)) in names)
+    return bool(names) and (is_same() if is_file(source) else str(find_imported(corpus, source)) in names)
 
 
-def reference_of(manifest: Mapping[str, Any]) -> ReferenceOf:
-    """Return a function that makes a row's reference label from its blind answers; None if it has none.
+def build_reference(manifest: Mapping[str, Any]) -> ReferenceOf:
+    """Return a function that computes a row's reference label from its blind answers, or None if it has none.
 
-    Of the answers in force that were asked for at first, those without a suggestion count. Their label is aggregated as
-    in the task. If this gives none, such as for two different answers, it is that of one answer, drawn by the row's id.
+    Blind answers are those given without a suggestion, among the valid answers that were requested at first. They are
+    aggregated as in the task. If that gives no label, one of them is drawn at random, seeded with the row's id.
     """
     task = manifest["task"]
     aggregate = FORMS[task["form"]].aggregations[task.get("aggregation") or "majority"]
@@ -61,7 +63,7 @@ def reference_of(manifest: Mapping[str, Any]) -> ReferenceOf:
         if not blind:
             return None
         labels = [judgment["label"] for judgment in blind]
-        label = aggregate(labels, task["labels"], len(labels)) or _one(row["id"], blind)["label"]
+        label = aggregate(labels, task["labels"], len(labels)) or _draw_answer(row["id"], blind)["label"]
         return Reference(label, 1 - (1 - task["blind_share"]) ** len(answers))
 
     return reference
@@ -72,22 +74,22 @@ def _counts(judgment: Mapping[str, Any]) -> bool:
     return bool(is_answer and judgment["suggestions_shown"] is not None)
 
 
-def _one(key: str, answers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _draw_answer(key: str, answers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return min(answers, key=lambda answer: lot("", "blind reference", f"{key} {answer['annotator']}"))
 
 
 def statement(names: Sequence[str], units: int, noun: str) -> str:
-    """Return the sentence of a report that is measured on blind answers."""
+    """Return the sentence for a report whose figures are measured on blind answers."""
     return (
         f"{', '.join(names)} suggested labels to the people who made this set, so everything is measured on the "
-        f"{units:,} {noun}s that somebody answered without seeing a suggestion. The reference label is that of most of "
-        "these answers, or of one of them at random if none has most. Chances and weights include the probability of "
-        "such an answer."
+        f"{units:,} {noun}s that somebody answered without seeing a suggestion. The reference label is the majority of "
+        "these answers, or a random one of them if there is no majority. Chances and weights include the probability "
+        "of such an answer."
     )
 
 
 def warning(names: Sequence[str]) -> str:
-    """Return the warning of a report on another system."""
+    """Return the warning for a report on a system that made no suggestions."""
     return (
         f"People saw labels by {', '.join(names)} while they answered, so the labels of this set favour systems that "
         "resemble it."

@@ -1,6 +1,6 @@
 """Evaluation of a system on any gold set with one label per unit: overall measures, slices, comparison and errors.
 
-The report is a dict that can be written as JSON; reports/evaluation_report.py renders it.
+The report is a JSON-serializable dict; reports/evaluation_report.py renders it.
 """
 
 from collections import Counter
@@ -20,9 +20,16 @@ from annotate.core.measures.figure_rows import Row, add_holm_p_values, differenc
 from annotate.core.measures.scored_units import ScoredUnits, scored_units
 from annotate.core.measures.scores import precision_threshold, risk_coverage
 from annotate.evaluation import blind_arm
-from annotate.evaluation.judge import frame_of, judged_units, with_certificate
-from annotate.evaluation.prediction_files import REFUSED, Predictions, described, of_predictor, read_table, system_names
-from annotate.evaluation.record_sets import Units, is_text, read_units, unfinished_ones
+from annotate.evaluation.judge import add_certificate, judged_units, unit_frame
+from annotate.evaluation.prediction_files import (
+    REFUSED,
+    Predictions,
+    describe_system,
+    read_predictor,
+    read_table,
+    system_names,
+)
+from annotate.evaluation.record_sets import Units, is_text, read_units, unfinished_warnings
 from annotate.evaluation.subjects import EvaluationError, is_file
 from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import label_name
@@ -47,39 +54,40 @@ def evaluate_units(
     sequential: bool = False,
     **reading: Any,
 ) -> dict[str, Any]:
-    """Return the evaluation report.
+    """Evaluate predictions unit by unit and return the report.
 
     predictions: path of a prediction file, or name of a predictor in the corpus.
+    folder: folder of the gold set.
     against: path or name of a second system's predictions; "" for no comparison.
     unfinished: whether to accept an unfinished set.
     split: name of the split to measure; "" for all units.
     judge: options of the judge's certificate if the predictions are a machine judge's labels of the whole corpus,
         otherwise None.
     sequential: see `read_units`.
-    reading: options for reading the predictions, see `_read`.
+    reading: options for reading the predictions, see `_read_system`.
 
     Raise GoldSetError, EvaluationError or CorpusError if the predictions do not fit the set.
     """
     units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
     form = _form_of(units)
-    frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
-    systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
-    systems += [_read(units, against, **reading)] if against else []
+    frame = frozenset() if judge is None else unit_frame(units, reading.get("corpus", ""))
+    systems = [_read_system(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
+    systems += [_read_system(units, against, **reading)] if against else []
     warnings = [blind_arm.warning(names)] if (names := blind_arm.suggesters(units.manifest)) else []
-    spelled = [predictions, against][: len(systems)]
-    if names and any(map(partial(_has_suggested, units, reading.get("corpus", "")), spelled, systems)):
+    sources = [predictions, against][: len(systems)]
+    if names and any(map(partial(_has_suggested, units, reading.get("corpus", "")), sources, systems)):
         if judge is not None:
             raise EvaluationError(
                 f"{names[0]} suggested labels in this set, so it cannot be certified as a judge on it."
             )
-        how = {"unfinished": unfinished, "split": split, "sequential": sequential}
-        units, systems = _in_blind_arm(folder, spelled, how, reading)
+        set_options = {"unfinished": unfinished, "split": split, "sequential": sequential}
+        units, systems = _read_blind_arm(folder, sources, set_options, reading)
         warnings = [blind_arm.statement(names, units.size, units.noun)]
     if units.noun == POST:
-        units, systems = _in_classes(units, systems)
-    report = _report(units, form, systems, system_names(spelled, [system.name for system in systems]))
+        units, systems = _merge_classes(units, systems)
+    report = _report(units, form, systems, system_names(sources, [system.name for system in systems]))
     report["warnings"] = [*warnings, *report["warnings"]]
-    return report if judge is None else with_certificate(report, judged_units(units, systems[0], frame), **judge)
+    return report if judge is None else add_certificate(report, judged_units(units, systems[0], frame), **judge)
 
 
 def _form_of(units: Units) -> Any:
@@ -94,36 +102,36 @@ def _form_of(units: Units) -> Any:
     return form
 
 
-def _has_suggested(units: Units, corpus: str, spelled: str, system: Predictions) -> bool:
-    """Return whether a system's labels are those that people saw as suggestions."""
+def _has_suggested(units: Units, corpus: str, source: str, system: Predictions) -> bool:
+    """Return whether a system's labels were shown to the annotators as suggestions."""
 
     def is_same() -> bool:
         rows = zip(units.rows(range(units.size)), system.labels, strict=True)
         pairs = [(row["suggested"], label) for row, label in rows if row.get("suggested")]
         return bool(pairs) and all(suggested == label for suggested, label in pairs)
 
-    return blind_arm.has_suggested(units.manifest, corpus or units.corpus, spelled, is_same)
+    return blind_arm.has_suggested(units.manifest, corpus or units.corpus, source, is_same)
 
 
-def _in_blind_arm(
-    folder: Path, spelled: Sequence[str], how: Mapping[str, Any], reading: Mapping[str, Any]
+def _read_blind_arm(
+    folder: Path, sources: Sequence[str], set_options: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> tuple[Units, list[Predictions]]:
     """Return the units with blind answers, and the systems' predictions for them.
 
-    Units on which people disagreed are left out if a file has no predictions for them.
+    Units on which annotators disagreed are left out if a file has no predictions for them.
     """
-    units = read_units(folder, blind=True, **how)
+    units = read_units(folder, blind=True, **set_options)
     try:
-        return units, [_read(units, system, **reading) for system in spelled]
+        return units, [_read_system(units, source, **reading) for source in sources]
     except EvaluationError:
-        units = read_units(folder, blind=True, in_set_only=True, **how)
-        return units, [_read(units, system, **reading) for system in spelled]
+        units = read_units(folder, blind=True, in_set_only=True, **set_options)
+        return units, [_read_system(units, source, **reading) for source in sources]
 
 
-def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
-    """Replace each label with the class that all systems distinguish, and keep only the classes that occur.
+def _merge_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
+    """Replace labels with classes that all systems distinguish, and keep only the classes that occur.
 
-    The task's list of labels is not used, because a post may be in a language that is not on this list.
+    The task's list of labels is not used, because a post may be in a language outside this list.
     """
     fold = folding([system.mapping for system in systems])
 
@@ -139,9 +147,9 @@ def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, li
     return replace(units, gold=gold, labels=sorted(occurring)), systems
 
 
-def _read(
+def _read_system(
     units: Units,
-    spelled: str,
+    source: str,
     *,
     corpus: str = "",
     column: Sequence[str] = (),
@@ -150,15 +158,15 @@ def _read(
 ) -> Predictions:
     """Read predictions for the units from a file or from a predictor of the corpus.
 
-    others: ids of items outside the set whose labels are counted as well, see `read_table`.
+    others: ids of items outside the set, see `read_table`.
     """
-    # A system may return languages that do not occur in the set.
+    # A system may return languages that don't occur in the set.
     codes = filter(is_label, LANGUAGES) if units.noun == POST else ()
     labels = list(dict.fromkeys((*units.labels, *codes)))
-    if not is_file(spelled):
-        return of_predictor(corpus or units.corpus, spelled, units.ids, labels, others)
+    if not is_file(source):
+        return read_predictor(corpus or units.corpus, source, units.ids, labels, others)
     columns = named_columns(column, FIELDS)
-    return read_table(Path(spelled), units.ids, labels, columns=columns, format=file_format, others=others)
+    return read_table(Path(source), units.ids, labels, columns=columns, format=file_format, others=others)
 
 
 def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str]) -> dict[str, Any]:
@@ -167,9 +175,9 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
     pairs = [Paired(gold, places_of(system.labels, answers), size, units.weights, units.groups) for system in systems]
     measured = [form.Measures(paired, units.labels) for paired in pairs]
     slices = list(_slices(units))
-    by_scores = _scored(units, pairs[0], systems[0].scores) if systems[0].scores is not None else {}
+    by_scores = _score_figures(units, pairs[0], systems[0].scores) if systems[0].scores is not None else {}
     reading = [*TEXTS.reading, *[TEXTS.words["counts_as"]] * (not pairs[0].is_plain)]
-    called = {label: name for label in units.labels if (name := label_name(label)) not in ("", label)}
+    names_of_labels = {label: name for label in units.labels if (name := label_name(label)) not in ("", label)}
     errors, whole = _errors(units, systems[0]), [TEXTS.words["whole"]] * bool((units.chances == 1).all())
     return {
         "unit": "unit",
@@ -178,15 +186,15 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "words": {},
         "sections": OF_SCORES.sections if by_scores else [],
         "reading": [*reading, *OF_SCORES.reading] if by_scores else reading,
-        "predictor": described(names[0]),
-        "gold": [units.described()],
-        "rows": [*measured[0].rows(), *by_scores.get("rows", ()), *_sliced(measured[0], slices)],
+        "predictor": describe_system(names[0]),
+        "gold": [units.describe()],
+        "rows": [*measured[0].rows(), *by_scores.get("rows", ()), *_slice_rows(measured[0], slices)],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(units, pairs[0]),
         "comparison": _comparison(units, measured, systems, slices, names[1]) if len(measured) > 1 else None,
         "errors": errors,
-        **({"names": called} if units.noun == POST else {}),
+        **({"names": names_of_labels} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
         "told": [*(note for system in systems for note in system.notes), *whole],
@@ -203,7 +211,7 @@ def _confusion(units: Units, pairs: Paired) -> dict[str, Any]:
 
 
 def _warnings(units: Units) -> list[str]:
-    warnings = unfinished_ones([units])
+    warnings = unfinished_warnings([units])
     if not units.finished:
         warnings.append(TEXTS.words["unfinished"])
     if units.scarce:
@@ -213,11 +221,11 @@ def _warnings(units: Units) -> list[str]:
         )
     warnings += _audit_warnings(units)
     counts = units.manifest.get("counts") or {}
-    counted_too = blind_arm.COUNTED_TOO if units.in_set < units.size else ()
+    measured_reasons = blind_arm.MEASURED_REASONS if units.in_set < units.size else ()
     left_out = {
         why.replace("_", " "): number - units.audits.missing[why]
         for why, number in (counts.get("left_out") or {}).items()
-        if number > units.audits.missing[why] and why not in counted_too
+        if number > units.audits.missing[why] and why not in measured_reasons
     }
     left_out.pop("unfinished", None)  # a separate warning covers unfinished sets
     if left_out:
@@ -231,19 +239,19 @@ def _warnings(units: Units) -> list[str]:
 
 
 def _audit_warnings(units: Units) -> Iterator[str]:
-    """Yield warnings about audits without a label."""
+    """Yield warnings about unfinished audits."""
     audits = units.audits
     if not audits.missing:
         return
     missing = audits.missing.total()
     were = "audit of an agreed item was" if missing == 1 else "audits of agreed items were"
     yield (
-        f"{missing:,} {were} not finished; the {audits.read:,} with a label stand for all agreed items, as if the "
-        "others had the same errors."
+        f"{missing:,} {were} not finished. The {audits.read:,} with a label represent all agreed items, assuming that "
+        "the unfinished ones have the same error rate."
     )
     if audits.unread:
         labels = ", ".join(" ".join(filter(None, stratum)) for stratum in audits.unread)
-        yield f"No audit of these labels was finished, so audits of other labels stand for them: {labels}."
+        yield f"No audit of these labels was finished, so audits of other labels represent them: {labels}."
 
 
 # --- slices
@@ -253,13 +261,13 @@ Slices = Sequence[tuple[dict[str, str], Bools]]
 
 
 def _slices(units: Units) -> Iterator[tuple[dict[str, str], Bools]]:
-    """Yield the slices, each as a {name: value} dict and a mask of the units in the slice."""
+    """Yield each slice as a {name: value} dict and a mask of its units."""
     for name, values in units.slices.items():
         column = np.array(values)
         yield from (({name: str(value)}, column == value) for value in np.unique(column) if value)
 
 
-def _sliced(measures: Any, slices: Slices) -> Iterator[Row]:
+def _slice_rows(measures: Any, slices: Slices) -> Iterator[Row]:
     for slice_keys, mask in slices:
         yield from measures.sliced(slice_keys, mask)
 
@@ -271,7 +279,7 @@ def _comparison(
     units: Units, measured: Sequence[Any], systems: Sequence[Predictions], slices: Slices, other: str
 ) -> dict[str, Any]:
     (first, second), pairs, number = measured, measured[0].pairs, units.size
-    rows, second_rows = [*first.compared(second, slices)], [*second.rows(), *_sliced(second, slices)]
+    rows, second_rows = [*first.compared(second, slices)], [*second.rows(), *_slice_rows(second, slices)]
     sides = [
         scored_units(pairs.gold, system.scores, pairs.weights, pairs.groups)
         for system in systems
@@ -285,7 +293,7 @@ def _comparison(
         second_rows += [row(name, {}, measure(sides[1]), number) for name, measure in LOSSES.items()]
     test = {} if pairs.is_plain else {"test": "a two-sided paired test based on the normal distribution"}
     other_rows = of_compared(second_rows, rows)
-    return {"other": described(other), "rows": add_holm_p_values(rows), "other_rows": other_rows, **test}
+    return {"other": describe_system(other), "rows": add_holm_p_values(rows), "other_rows": other_rows, **test}
 
 
 # --- errors
@@ -294,7 +302,7 @@ def _comparison(
 def _errors(units: Units, predictions: Predictions) -> list[dict[str, Any]]:
     """Return the units whose predicted label differs from the gold label.
 
-    Each has its language, the shares of people's answers, and its text if that may be published.
+    Each comes with its language, the shares of the annotators' answers, and its texts if the set includes them.
     """
     wrong = [index for index, gold in enumerate(units.gold) if gold != predictions.labels[index]]
     errors = []
@@ -311,15 +319,15 @@ def _errors(units: Units, predictions: Predictions) -> list[dict[str, Any]]:
 # core/measures/scores.py computes the measures; this section builds rows and curves.
 
 
-WISHES = (0.9, 0.95, 0.99)  # precisions for which a threshold is reported
-COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units for which accuracy is reported
-MOST_LABELS = 10  # if a task has more labels, no thresholds per label are reported
+TARGET_PRECISIONS = (0.9, 0.95, 0.99)  # precisions that thresholds are reported for
+COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units that accuracy is reported for
+MOST_LABELS = 10  # no thresholds per label are reported for tasks with more labels
 LOSSES = {"log_loss": measures.log_loss, "brier": measures.brier_score}
 OF_SCORES = texts("scores")
 
 
-def _scored(units: Units, pairs: Paired, table: Floats) -> dict[str, Any]:
-    """Return rows and curves for a system's probability scores.
+def _score_figures(units: Units, pairs: Paired, table: Floats) -> dict[str, Any]:
+    """Return the rows and curves that measure a system's probability scores.
 
     pairs: gold and predicted labels.
     table: probability of each label for each unit, (n, K).
@@ -333,7 +341,7 @@ def _scored(units: Units, pairs: Paired, table: Floats) -> dict[str, Any]:
         rows.append(row(f"macro_{name}", {}, ranked.macro, number))
         by_label = zip(units.labels, ranked.labels, strict=True)
         rows += [row(name, {"label": label}, figure, number) for label, figure in by_label]
-    rows += [*_with_people(units, pairs, table), *_thresholds(sample, units.labels)]
+    rows += [*_answer_distances(units, pairs, table), *_thresholds(sample, units.labels)]
     # For each coverage, report the threshold and the accuracy at the first point that reaches it.
     for coverage in COVERAGES:
         if point := next((candidate for candidate in selective.points if candidate.coverage >= coverage - 1e-9), None):
@@ -352,11 +360,11 @@ def _scored(units: Units, pairs: Paired, table: Floats) -> dict[str, Any]:
     return {"rows": rows, "reliability": bins, "coverage": curve}
 
 
-def _with_people(units: Units, pairs: Paired, table: Floats) -> Iterator[Row]:
-    """Yield the distances between the scores and people's answers, for units that several people answered."""
+def _answer_distances(units: Units, pairs: Paired, table: Floats) -> Iterator[Row]:
+    """Yield the distances between scores and answer shares, for units that several annotators answered."""
     shares = np.array([[votes.get(label, 0.0) for label in units.labels] for votes in units.votes])
     # Units with unanimous answers count too. But if all units are unanimous, each may have only one answer, and a
-    # single answer is not a distribution.
+    # single answer isn't a distribution.
     several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3)
     if not len(several) or max(map(len, units.votes)) < 2:
         return
@@ -371,9 +379,10 @@ def _thresholds(units: ScoredUnits, labels: Sequence[str]) -> Iterator[Row]:
     if len(labels) <= MOST_LABELS:
         answers |= {label: index for index, label in enumerate(labels)}
     for name, index in answers.items():
-        for wish in WISHES:
-            threshold, slice_keys = precision_threshold(units, wish, index), {"answers": name, "wished": f"{wish:.0%}"}
-            note = threshold.reason and f"at {wish:.0%}: {threshold.reason}"
+        for target in TARGET_PRECISIONS:
+            threshold = precision_threshold(units, target, index)
+            slice_keys = {"answers": name, "wished": f"{target:.0%}"}
+            note = threshold.reason and f"at {target:.0%}: {threshold.reason}"
             yield row("threshold", slice_keys, threshold.value, len(units.rows), note)
             if threshold.value is not None:
                 yield row("reached_precision", slice_keys, threshold.precision, len(units.rows))

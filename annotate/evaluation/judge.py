@@ -1,8 +1,9 @@
-"""Certificate for a machine judge that labelled a whole corpus while people read a sample of it.
+"""Certificate for a machine judge, which labelled a whole corpus while annotators labelled a sample of it.
 
-The certificate reports the judge's agreement with people and people's agreement with each other, whether the judge may
-replace a person (the alternative annotator test), and each label's share of the corpus. The shares are estimated in
-three ways: from people's labels alone, with the Rogan-Gladen correction, and by prediction-powered inference.
+The certificate reports the judge's agreement with the annotators, the annotators' agreement with each other, whether
+the judge may replace an annotator (the alternative annotator test), and each label's share of the corpus. The shares
+are estimated in three ways: from the annotators' labels alone, with the Rogan-Gladen correction, and by
+prediction-powered inference.
 """
 
 from collections import Counter
@@ -23,7 +24,7 @@ from annotate.core.agreement.judge_agreement import (
 from annotate.core.estimation.share_estimators import AuditedDraw, ReadSample, Reason, corpus_shares, shares_of_draw
 from annotate.core.measures.classification import places_of
 from annotate.core.measures.figure_rows import Row, row
-from annotate.evaluation.joined_sets import join, too_little_read
+from annotate.evaluation.joined_sets import join, list_short_labels
 from annotate.evaluation.metrics import und_last
 from annotate.evaluation.prediction_files import REFUSED, Predictions
 from annotate.evaluation.record_sets import Units, answers_of
@@ -37,17 +38,16 @@ from corpora.storage.layout import corpus_dir, fetched_manifest
 
 HALF_WIDTH = 2.5  # target half-width of the interval for a label's share, in percentage points
 SHARED = "judge with people, where two answered"
-WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
+ESTIMATORS = ("people alone", "Rogan-Gladen", "prediction-powered")
 TEXTS = texts("judge")
 
 
 def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None = None) -> frozenset[str] | None:
-    """Return the ids of a corpus's items, or None if the corpus is not in this installation.
+    """Return the ids of a corpus's items, or None if this installation does not have the corpus.
 
     name: name of the corpus.
     languages: languages to include; all if empty.
-    limit: number of items that the corpus had when the set was drawn; parts that were added later are skipped. None for
-        all parts.
+    limit: number of items in the corpus when the set was drawn; parts added later are skipped. None for all parts.
     """
     manifest = fetched_manifest(name) if name else None
     if manifest is None:
@@ -61,10 +61,10 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None 
     return frozenset(ids)
 
 
-def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
-    """Return the ids of the items from which the set was drawn, or None if the corpus is not in this installation.
+def unit_frame(units: Units, corpus: str) -> frozenset[str] | None:
+    """Return the ids of the items the set was drawn from, or None if this installation does not have the corpus.
 
-    Raise EvaluationError if `corpus` is not the corpus from which the set was drawn.
+    Raise EvaluationError if the set was not drawn from `corpus`.
     """
     drawn_from = corpus_drawn_from(units.name, units.corpus, corpus)
     return ids_of_corpus(drawn_from, {draw["language"] for draw in units.manifest["draws"]} - {""})
@@ -74,10 +74,10 @@ def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
     """Return the corpus that a gold set was drawn from.
 
     name: name of the gold set.
-    manifest_corpus: corpus that the set's manifest names, "" for none.
-    corpus: corpus that the user named, "" for none.
+    manifest_corpus: corpus named in the set's manifest, "" for none.
+    corpus: corpus specified by the user, "" for none.
 
-    Raise EvaluationError if the user named a different corpus than the manifest.
+    Raise EvaluationError if the user and the manifest name different corpora.
     """
     if corpus and manifest_corpus and corpus != manifest_corpus:
         raise EvaluationError(
@@ -87,15 +87,15 @@ def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The items of a corpus that people read, and the judge's labels of these items.
+class JudgedItems:
+    """The annotated items of a corpus, with the judge's labels.
 
-    labels: labels that people may give, (K,).
+    labels: labels that annotators can choose from, (K,).
     ids: id of each item, (n,).
-    judge: the judge's label of each item, REFUSED if the judge gave none, (n,).
-    answers: individual answers as (id, person, label); empty if the set does not include them.
-    sample: sample from which shares are estimated.
-    refused: number of items in the corpus to which the judge gave no label.
+    judge: the judge's label of each item, REFUSED if it gave none, (n,).
+    answers: individual answers as (id, annotator, label); empty if the set does not include them.
+    sample: sample that shares are estimated from.
+    refused: number of items in the corpus that the judge gave no label.
     size: number of items in the corpus.
     seed: seed for resampling.
     """
@@ -110,11 +110,11 @@ class Judged:
     seed: int
 
 
-def judged_units(units: Units, predictions: Predictions, frame: Collection[str] | None) -> Judged:
-    """Return the units of a set, which people read, together with the judge's labels of them.
+def judged_units(units: Units, predictions: Predictions, frame: Collection[str] | None) -> JudgedItems:
+    """Return the annotated units of a set with the judge's labels.
 
-    predictions: the judge's labels of the units, and the number of items outside the set to which it gives each label.
-    frame: ids of the corpus's items, as returned by `frame_of`.
+    predictions: the judge's labels of the units, and its number of items per label outside the set.
+    frame: ids of the corpus's items, as returned by `unit_frame`.
 
     Raise EvaluationError if the judge did not label every item of the corpus, or if the units are not a sample of it.
     """
@@ -132,20 +132,20 @@ def judged_units(units: Units, predictions: Predictions, frame: Collection[str] 
     rows = zip(units.ids, units.rows(range(len(units.ids))), strict=True)
     answers = [(key, person, label) for key, row in rows for person, label in answers_of(row).items()]
     seed = int(units.digest[:8], 16)
-    return Judged(units.labels, units.ids, predictions.labels, answers, sample, counted[REFUSED], size, seed)
+    return JudgedItems(units.labels, units.ids, predictions.labels, answers, sample, counted[REFUSED], size, seed)
 
 
 def check_complete(name: str, machine: str, labelled: int, units: int, size: int, *, is_sample: bool) -> None:
-    """Check that a judge labelled every item of the corpus and that people read only a sample of it.
+    """Check that the judge labelled every item of the corpus, and that annotators labelled only a sample.
 
     name: name of the gold set.
     machine: name of the judge.
     labelled: number of items that the judge labelled.
     units: number of units of the set.
-    size: number of items from which the units were drawn.
-    is_sample: whether people read only some of these items.
+    size: number of items that the units were drawn from.
+    is_sample: whether annotators labelled only some of these items.
 
-    Raise EvaluationError if one of the two conditions fails.
+    Raise EvaluationError if either condition fails.
     """
     if labelled == units < size:
         raise EvaluationError(
@@ -164,34 +164,35 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
         )
 
 
-def with_certificate(
-    report: dict[str, Any], read: Judged, half_width: float = HALF_WIDTH, epsilon: float = EPSILON
+def add_certificate(
+    report: dict[str, Any], judged: JudgedItems, half_width: float = HALF_WIDTH, epsilon: float = EPSILON
 ) -> dict[str, Any]:
     """Return the report with the judge's certificate added before the other figures.
 
     report: the evaluation report on the judge's labels.
-    read: the items that people read.
+    judged: the annotated items with the judge's labels.
     half_width: target half-width of a share's interval, in percentage points.
-    epsilon: how much worse than a person the judge may be in the alternative annotator test, as a share of the units.
+    epsilon: how much worse than an annotator the judge may be in the alternative annotator test, as a share of the
+        units.
     """
-    valid_labels = set(read.labels)
-    valid_answers = [answer for answer in read.answers if answer[2] in valid_labels]
+    valid_labels = set(judged.labels)
+    valid_answers = [answer for answer in judged.answers if answer[2] in valid_labels]
     rows, sentences = list[Row](), dict[str, list[str]]()
     head, notes = [], [TEXTS.words["nobody"]]
     if valid_answers:
-        answers = people.tabulate(valid_answers, [*read.labels, REFUSED])
-        by_id = dict(zip(read.ids, read.judge, strict=True))
+        answers = people.tabulate(valid_answers, [*judged.labels, REFUSED])
+        by_id = dict(zip(judged.ids, judged.judge, strict=True))
         judge = places_of([by_id[str(key)] for key in answers.units], answers.labels)
-        tested, verdict = _tested(answers, judge, epsilon)
-        rows, sentences["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
+        tested, verdict = _annotator_test(answers, judge, epsilon)
+        rows, sentences["by-person"] = [*_agreement(answers, judge, judged.seed), *tested], [verdict]
         head, notes = [{"measure": "winning_rate", "of": {}}], []
-    of_corpus, fraction = f"Of the {read.size:,} items that the judge labelled.", half_width / 100
-    if read.refused:
-        number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
-        of_corpus += TEXTS.words["refused"].format(number=number)
-    sentences |= {"shares": [of_corpus], "needed": [TEXTS.words["needed"].format(points=100 * fraction)]}
+    base, fraction = f"Of the {judged.size:,} items that the judge labelled.", half_width / 100
+    if judged.refused:
+        number = "one of them" if judged.refused == 1 else f"{judged.refused:,} of them"
+        base += TEXTS.words["refused"].format(number=number)
+    sentences |= {"shares": [base], "needed": [TEXTS.words["needed"].format(points=100 * fraction)]}
     return report | {
-        "rows": [*rows, *_shares(read, fraction), *report["rows"]],
+        "rows": [*rows, *_shares(judged, fraction), *report["rows"]],
         "sections": [*TEXTS.sections, *report["sections"]],
         "head": [*head, *report["head"]],
         "reading": [*report["reading"], *TEXTS.reading],
@@ -200,18 +201,18 @@ def with_certificate(
     }
 
 
-# --- agreement with people
+# --- agreement with annotators
 
 
-def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Iterator[Row]:
-    agreement = judge_agreement(answers, judged, seed=seed)
+def _agreement(answers: people.Answers, judge_labels: people.Ints, seed: int) -> Iterator[Row]:
+    agreement = judge_agreement(answers, judge_labels, seed=seed)
     pairs = {
         "judge with people": (agreement.judge, agreement.units),
         SHARED: (agreement.judge_shared, agreement.units_shared),
         "people with each other": (agreement.people, agreement.units_shared),
     }
     for who, (estimate, number) in pairs.items():
-        # The row has no effective size, because that would count pairs of answers instead of units.
+        # The row has no effective size, because it would count pairs of answers instead of units.
         yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
     yield row("agreement_difference", {"answers": SHARED}, agreement.difference, None)
     alphas = {"judge and people": agreement.judge_alpha, "people with each other": agreement.people_alpha}
@@ -223,9 +224,9 @@ def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Itera
 # --- the alternative annotator test
 
 
-def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tuple[list[Row], str]:
-    """Return the rows of the test and a sentence with its verdict."""
-    test = alternative_annotator_test(answers, judged, epsilon=epsilon)
+def _annotator_test(answers: people.Answers, judge_labels: people.Ints, epsilon: float) -> tuple[list[Row], str]:
+    """Return the test's rows and a sentence with its verdict."""
+    test = alternative_annotator_test(answers, judge_labels, epsilon=epsilon)
     rows = []
     for person in test.annotators:
         slice_keys = {"person": str(person.annotator)}
@@ -253,17 +254,19 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
 # --- shares in the corpus
 
 
-def _shares(read: Judged, half_width: float) -> Iterator[Row]:
-    sample = read.sample
+def _shares(judged: JudgedItems, half_width: float) -> Iterator[Row]:
+    sample = judged.sample
     shares = corpus_shares(sample, half_width) if isinstance(sample, ReadSample) else shares_of_draw(sample, half_width)
-    number = len(read.ids)
+    number = len(judged.ids)
     estimates = [
         (estimate, way, share)
         for estimate in shares
-        for way, share in zip(WAYS, (estimate.people, estimate.rogan_gladen, estimate.prediction_powered), strict=True)
+        for way, share in zip(
+            ESTIMATORS, (estimate.people, estimate.rogan_gladen, estimate.prediction_powered), strict=True
+        )
     ]
     for label_shares, way, share in estimates:
-        # The reasons explain why an estimate uses people's labels alone, or what its interval does not cover.
+        # The reasons explain why an estimate uses the annotators' labels alone, or what its interval doesn't cover.
         weak = f" ({label_shares.correlation or 0.0:.2f}; at least {label_shares.least_correlation:.2f} is needed)"
         why = "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
         figure = None if share.value is None else share
@@ -276,15 +279,13 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
 
 # --- posts: certifying a judge on a uniform set
 #
-# People read the posts on which the detectors disagree, and audit a sample of the posts on which the detectors agree. A
-# label that only the detectors gave does not count as an answer. Instead, the posts that people read represent the
-# other posts of their stratum.
+# Annotators label the posts on which the detectors disagree, and audit a sample of the posts on which they agree. A
+# label given only by the detectors doesn't count as an answer. Instead, annotated posts represent the other posts of
+# their stratum.
 
 
-def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
-    """Return the ids of the posts from which the set was drawn.
-
-    Returns EVERY_LABEL if the corpus is not in this installation.
+def post_frame(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
+    """Return the ids of the posts the set was drawn from, or EVERY_LABEL if this installation lacks the corpus.
 
     Raise EvaluationError unless `sets` consists of one uniform set that was exported from a task.
     """
@@ -304,46 +305,46 @@ def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
     return EVERY_LABEL if ids is None else ids
 
 
-def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
-    """Return the posts that people read, together with the judge's labels of them.
+def judged_posts(gold: GoldSet, subject: Subject) -> JudgedItems:
+    """Return the annotated posts of a uniform set with the judge's labels.
 
-    gold: a uniform set.
+    gold: the uniform set.
     subject: the judge, with its labels of the whole corpus.
 
-    Raise EvaluationError if the judge did not label every post, or if people read too few posts of the set.
+    Raise EvaluationError if the judge did not label every post, or if too few posts of the set are annotated.
     """
     joined = join(subject, [(gold, gold.rows)], [subject.mapping])
     labelled = joined.labelled
     assert labelled is not None
     assert gold.frame_size is not None
-    short = too_little_read(labelled)
-    if short or not joined.tells_read:
+    short = list_short_labels(labelled)
+    if short or not joined.marks_annotated:
         raise EvaluationError(
             f"People read too few posts of the gold set {gold.name} on which the detectors "
             f"agree{f' ({short})' if short else ''}, and agreed labels that nobody read cannot certify a judge. Audit "
             "more posts with assay audit TASK --add N, and export the set again."
         )
     fold = joined.fold
-    counted = Counter(joined.said[row.id] for row in gold.rows)
+    counted = Counter(joined.predictions[row.id] for row in gold.rows)
     for label, number in subject.others.items():
         counted[fold.get(label, label)] += number
-    read = {key: cell for key, cell in labelled.posts.items() if cell.read}
-    is_sample = len(read) < gold.frame_size
-    check_complete(gold.name, subject.spelled, counted.total(), len(gold.rows), gold.frame_size, is_sample=is_sample)
-    labels, cells = und_last({*counted, *(cell.truth for cell in read.values())}), labelled.posts.values()
-    truths = places_of([cell.truth if cell.read else labels[0] for cell in cells], labels)
+    annotated = {key: cell for key, cell in labelled.posts.items() if cell.annotated}
+    is_sample = len(annotated) < gold.frame_size
+    check_complete(gold.name, subject.full_name, counted.total(), len(gold.rows), gold.frame_size, is_sample=is_sample)
+    labels, cells = und_last({*counted, *(cell.truth for cell in annotated.values())}), labelled.posts.values()
+    truths = places_of([cell.truth if cell.annotated else labels[0] for cell in cells], labels)
     draw = AuditedDraw(
         tuple(labels),
         np.array([counted[label] for label in labels], dtype=np.int64),
-        places_of([joined.said[key] for key in labelled.posts], labels),
-        np.where([cell.read for cell in cells], truths, -1),
+        places_of([joined.predictions[key] for key in labelled.posts], labels),
+        np.where([cell.annotated for cell in cells], truths, -1),
         places_of([cell.stratum for cell in cells], list(labelled.drawn)),
     )
     answers = [
         (row["id"], person, fold.get(label, label))
         for _, row in objects_in(gold.jsonl)
-        if row["id"] in read
+        if row["id"] in annotated
         for person, label in answers_of(row).items()
     ]
-    predicted = [joined.said[key] for key in read]
-    return Judged(labels, list(read), predicted, answers, draw, 0, gold.frame_size, int(gold.digest[:8], 16))
+    predicted = [joined.predictions[key] for key in annotated]
+    return JudgedItems(labels, list(annotated), predicted, answers, draw, 0, gold.frame_size, int(gold.digest[:8], 16))

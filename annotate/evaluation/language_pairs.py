@@ -1,9 +1,9 @@
 """Evaluation of files named TRAIN-TEST.prediction on sets of records, by training and test language.
 
-For example, de-en.prediction contains the predictions of a classifier that was trained on German and is tested on
-English, and joint-en.prediction contains those of a classifier that was trained on all languages (Schwenk and Li 2018,
-table 3). Line n of a file is the prediction for the document in line n of the test language's list. A set without such
-lists has the documents of the split test in the order of its rows.
+For example, de-en.prediction contains the predictions of a classifier trained on German and tested on English, and
+joint-en.prediction those of a classifier trained on all languages (Schwenk and Li 2018, table 3). Line n of a file is
+the prediction for line n of the test language's list of documents. In a set without such lists, it is the prediction
+for the nth row of the split test in this language.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from annotate.core.estimation.proportions import proportion
 from annotate.core.measures import classification
 from annotate.core.measures.classification import ClassSample
 from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, row
-from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, read_lines, system_names
-from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
+from annotate.evaluation.prediction_files import SUFFIX, check_labels, describe_system, read_lines, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_warnings
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.gold_set import objects_in
@@ -34,7 +34,7 @@ from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
 
 Pair = tuple[str, str]  # training language or JOINT; test language
-Right = Mapping[Pair, Floats]  # for each pair, 1 for each test document that is classified correctly, 0 for all others
+Hits = Mapping[Pair, Floats]  # for each pair, 1 for each test document classified correctly, 0 for the others
 TEXTS = texts("pairs")
 
 
@@ -45,8 +45,8 @@ class Tested:
     file: path of the list of documents, within the set's folder.
     ids: id of each document, in the order of the file.
     truth: class of each document.
-    strata: stratum of each document. It is the class if the set has fixed numbers of documents of each class.
-    units: unit number of each document. Translations of the same document share a number. None if the set does not show
+    strata: stratum of each document: its class if the set has a fixed number of documents per class.
+    units: unit number of each document, shared by translations of the same document. None if the set does not show
         which documents are translations of each other.
     """
 
@@ -68,13 +68,13 @@ def grade(
     split: str = TEST,
     group: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the evaluation report.
+    """Evaluate predictions by language pair and return the report.
 
     predictions: folder of prediction files.
     sets: a sequence with the gold set as its only element.
     against: folder of a second system's files, None for no comparison.
     split: the split to measure.
-    group: groups of test languages with a mean of their own, such as "romance=es it".
+    group: groups of test languages to average over separately, such as "romance=es it".
 
     Raise EvaluationError if the predictions do not fit the set.
     """
@@ -95,9 +95,9 @@ def grade(
             section | {"across": across[section["slug"]]} if section["slug"] in across else section
             for section in sections
         ],
-        "words": {"matrix": _of_matrix(gold, first_system, tests), "overall": _of_means(gold, tests)},
+        "words": {"matrix": _matrix_notes(gold, first_system, tests), "overall": _mean_notes(gold, tests)},
         "reading": TEXTS.reading,
-        "predictor": described(names[0]),
+        "predictor": describe_system(names[0]),
         "rows": [*_rows(first_system, tests, classes), *_group_rows(first_system, tests, groups_of(group, tests))],
         "confusion": None,
         "comparison": _comparison(systems, tests, names) if against else None,
@@ -106,22 +106,22 @@ def grade(
             "cannot be compared."
         ]
         * bool(unpaired),
-        "warnings": [*unfinished_ones(sets), *_doubts(gold)],
+        "warnings": [*unfinished_warnings(sets), *_warnings(gold)],
     }
 
 
-def _doubts(gold: PublishedSet) -> list[str]:
-    """Return warnings about the set's labels or about how its documents were selected."""
-    doubts, audit = [], gold.manifest.get("declared_audit")
+def _warnings(gold: PublishedSet) -> list[str]:
+    """Return warnings about the set's labels and about how its documents were selected."""
+    warnings, audit = [], gold.manifest.get("declared_audit")
     if audit and audit["error"]["value"] is not None:
-        doubts.append(TEXTS.words["audited"].format(error=estimate(audit["error"]), name=gold.name))
+        warnings.append(TEXTS.words["audited"].format(error=estimate(audit["error"]), name=gold.name))
     if gold.manifest.get("sets") and gold.manifest["sets"]["standing"]:
         predictor = gold.manifest["draws"][0]["predictor"]
-        doubts.append(TEXTS.words["found"].format(name=gold.name, predictor=predictor))
-    return doubts
+        warnings.append(TEXTS.words["found"].format(name=gold.name, predictor=predictor))
+    return warnings
 
 
-def _of_matrix(gold: PublishedSet, hits: Right, tests: Tests) -> list[str]:
+def _matrix_notes(gold: PublishedSet, hits: Hits, tests: Tests) -> list[str]:
     counts = {tested.truth.count(label) for tested in tests.values() for label in classes_of(gold)}
     class_size = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
     sentences = [TEXTS.words["counts"].format(each=class_size)] * bool(gold.manifest.get("sets"))
@@ -130,7 +130,7 @@ def _of_matrix(gold: PublishedSet, hits: Right, tests: Tests) -> list[str]:
     return sentences
 
 
-def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
+def _mean_notes(gold: PublishedSet, tests: Tests) -> list[str]:
     fields = ", ".join(
         sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"].get("apart", ())})
     )
@@ -143,10 +143,10 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
 # --- one system
 
 
-def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[ClassSample]:
-    """Return the test documents of these pairs, grouped by language and stratum.
+def _samples(hits: Hits, pairs: Collection[Pair], tests: Tests) -> list[ClassSample]:
+    """Return a sample of test documents for each language and stratum of these pairs.
 
-    A document's value is the share of the pairs in its language that predict its class, so all pairs have equal weight.
+    A document's value is the share of its language's pairs that predict its class, so all pairs have equal weight.
     """
     samples = []
     for language, tested in tests.items():
@@ -165,25 +165,25 @@ def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[ClassSamp
 def _groups(pairs: Collection[Pair]) -> Iterator[tuple[str, list[Pair], str]]:
     """Yield the means to report, as (measure, pairs, note) tuples.
 
-    One mean is over all pairs, the other over the pairs of different languages. Neither includes classifiers that were
-    trained on all languages together.
+    One mean is over all pairs, the other over pairs of different languages. Both exclude classifiers trained jointly on
+    all languages.
     """
-    of_one = [pair for pair in pairs if pair[0] != JOINT]
-    of_two = [pair for pair in of_one if pair[0] != pair[1]]
-    if of_one:
-        yield "mean_accuracy", of_one, f"mean over {many(len(of_one), 'pair')}"
-    if of_two:
-        yield "transfer", of_two, f"mean over {many(len(of_two), 'pair')}"
+    separate = [pair for pair in pairs if pair[0] != JOINT]
+    crossing = [pair for pair in separate if pair[0] != pair[1]]
+    if separate:
+        yield "mean_accuracy", separate, f"mean over {many(len(separate), 'pair')}"
+    if crossing:
+        yield "transfer", crossing, f"mean over {many(len(crossing), 'pair')}"
 
 
-def _in_order(pairs: Collection[Pair]) -> list[Pair]:
+def _sort(pairs: Collection[Pair]) -> list[Pair]:
     return sorted(pairs, key=lambda pair: (pair[0] == JOINT, pair))
 
 
-def _rows(hits: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
-    """Yield the accuracy of each pair, the means, and the recall of each class for each pair."""
-    for train, test in _in_order(hits):
-        accuracy = classification.mean(_drawn(hits, [(train, test)], tests))
+def _rows(hits: Hits, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
+    """Yield each pair's accuracy, the means, and the recall of each class for each pair."""
+    for train, test in _sort(hits):
+        accuracy = classification.mean(_samples(hits, [(train, test)], tests))
         yield row("accuracy", {"train": train, "test": test}, accuracy, len(hits[train, test]))
     trained = sorted({train for train, _ in hits} - {JOINT})
     slices: list[tuple[dict[str, str], list[Pair]]] = [
@@ -193,11 +193,11 @@ def _rows(hits: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
     ]
     for slice_keys, pairs in slices:
         for measure, group, note in _groups(pairs):
-            yield row(measure, slice_keys, classification.mean(_drawn(hits, group, tests)), None, note)
+            yield row(measure, slice_keys, classification.mean(_samples(hits, group, tests)), None, note)
     if joint := [pair for pair in hits if pair[0] == JOINT]:
         note = f"mean over {many(len(joint), 'test language')}"
-        yield row("mean_accuracy", {"train": JOINT}, classification.mean(_drawn(hits, joint, tests)), None, note)
-    for train, test in _in_order(hits):
+        yield row("mean_accuracy", {"train": JOINT}, classification.mean(_samples(hits, joint, tests)), None, note)
+    for train, test in _sort(hits):
         truth = np.array(tests[test].truth)
         for label in classes:
             class_hits = hits[train, test][truth == label]
@@ -206,11 +206,12 @@ def _rows(hits: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
 
 
 def groups_of(texts: Sequence[str], tests: Collection[str]) -> dict[str, list[str]]:
-    """Return the languages of each named group.
+    """Parse groups of languages.
 
     texts: groups such as "romance=es it".
+    tests: the test languages.
 
-    Raise EvaluationError if a group has no name, or a language in which nothing is tested.
+    Raise EvaluationError if a group has no name or contains a language that is not a test language.
     """
     groups = {}
     for text in texts:
@@ -225,20 +226,20 @@ def groups_of(texts: Sequence[str], tests: Collection[str]) -> dict[str, list[st
     return groups
 
 
-def _group_rows(hits: Right, tests: Tests, groups: Mapping[str, Collection[str]]) -> Iterator[Row]:
+def _group_rows(hits: Hits, tests: Tests, groups: Mapping[str, Collection[str]]) -> Iterator[Row]:
     """Yield the means over the pairs whose test language is in a group."""
     for name, codes in groups.items():
         pairs = [pair for pair in hits if pair[1] in codes]
         for measure, group, note in _groups(pairs):
-            yield row(measure, {"group": name}, classification.mean(_drawn(hits, group, tests)), None, note)
+            yield row(measure, {"group": name}, classification.mean(_samples(hits, group, tests)), None, note)
 
 
 # --- two systems
 
 
-def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) -> dict[str, Any]:
+def _comparison(systems: Sequence[Hits], tests: Tests, names: Sequence[str]) -> dict[str, Any]:
     first_hits, second_hits = systems
-    both = _in_order([pair for pair in first_hits if pair in second_hits])
+    both = _sort([pair for pair in first_hits if pair in second_hits])
     if not both:
         raise EvaluationError(
             f"{names[0]} and {names[1]} have no language pair in common, so they cannot be compared. Predict the "
@@ -246,7 +247,7 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
         )
 
     def compare(measure: str, slice_keys: dict[str, str], pairs: Collection[Pair], **rest: Any) -> Row:
-        difference = classification.difference(_drawn(first_hits, pairs, tests), _drawn(second_hits, pairs, tests))
+        difference = classification.difference(_samples(first_hits, pairs, tests), _samples(second_hits, pairs, tests))
         return difference_row(measure, slice_keys, difference, **rest)
 
     rows = [compare(measure, {}, group, units=None, note=note, p=None) for measure, group, note in _groups(both)]
@@ -258,31 +259,31 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
         rows.append(
             compare("accuracy", slice_keys, [(train, test)], units=len(ahead), note=note, p=mcnemar(*only_right))
         )
-    return {"other": described(names[1]), "rows": add_holm_p_values(rows)}
+    return {"other": describe_system(names[1]), "rows": add_holm_p_values(rows)}
 
 
 # --- files
 
 
 def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
-    """Return the test set of each language, or the documents of another split.
+    """Return each language's test set, or the documents of another split.
 
-    Raise EvaluationError if the split has no documents, and GoldSetError if a test list names a document that is
-    not among the set's rows.
+    Raise EvaluationError if the split has no documents, and GoldSetError if a test list contains a document that is not
+    among the set's rows.
     """
     rows_file = f"gold{gold.mark}.jsonl"
     rows = {row["id"]: row for _, row in objects_in(gold.folder / rows_file)}
     ids_of: dict[str, list[str]] = {}
     files = {
-        code: list_of(gold, code, split) if gold.manifest.get("sets") else rows_file for code in languages_of(gold)
+        code: list_path(gold, code, split) if gold.manifest.get("sets") else rows_file for code in languages_of(gold)
     }
     for language, file in files.items():
         if file == rows_file:
             ids = [key for key, row in rows.items() if (row["language"], row.get("split")) == (language, split)]
         else:
-            ids = ids_in(gold, file)
-        if strange := [key for key in ids if key not in rows]:
-            raise GoldSetError(f"{gold.folder / file} contains the id {strange[0]}, which is not in the set. {RESTORE}")
+            ids = read_list(gold, file)
+        if unknown := [key for key in ids if key not in rows]:
+            raise GoldSetError(f"{gold.folder / file} contains the id {unknown[0]}, which is not in the set. {RESTORE}")
         if ids:
             ids_of[language] = ids
     if not ids_of:
@@ -300,21 +301,21 @@ def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
     return test_sets
 
 
-def list_of(gold: PublishedSet, language: str, name: str) -> str:
-    """Return the path of a list of ids of a balanced set, within the set's folder."""
-    spelled = language if language == JOINT else benchmarks.named(language, languages_of(gold))[0]
-    return f"{benchmarks.INDICES}/{spelled}{gold.mark}.{name}"
+def list_path(gold: PublishedSet, language: str, name: str) -> str:
+    """Return the path of an id list of a balanced set, within the set's folder."""
+    code = language if language == JOINT else benchmarks.named(language, languages_of(gold))[0]
+    return f"{benchmarks.INDICES}/{code}{gold.mark}.{name}"
 
 
-def ids_in(gold: PublishedSet, file: str) -> list[str]:
-    """Return the ids in a list of a balanced set; none if the set has no such list."""
+def read_list(gold: PublishedSet, file: str) -> list[str]:
+    """Return the ids in an id list of a balanced set; none if the set does not have the list."""
     return (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
 
 
 def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
-    """Return the unit number of each document id. Documents with equal values in the --apart fields form one unit.
+    """Return a mapping from document id to unit number. Documents with equal values in the --apart fields form a unit.
 
-    Returns an empty dict if these values do not identify translations: if rows lack them, or if two documents in the
+    Returns an empty dict if these values do not identify translations, because rows lack them or two documents in the
     same language share them.
     """
     tested = [(key, language) for language, ids in ids_of.items() for key in ids]
@@ -327,21 +328,21 @@ def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict
 
 
 def languages_of(gold: PublishedSet) -> list[str]:
-    """Return the languages for which a balanced set was drawn, or those of the rows of any other set."""
+    """Return the languages that a balanced set was drawn for, or the languages of any other set's rows."""
     if gold.manifest.get("sets"):
         return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
     return sorted(gold.manifest["counts"].get("by_language", ()))
 
 
 def classes_of(gold: PublishedSet) -> list[str]:
-    """Return the classes of a balanced set, without the other answers that people could give. Others have labels."""
+    """Return a set's labels. For a balanced set, these are its classes; other possible answers are left out."""
     if gold.manifest.get("sets"):
         return list(gold.manifest["sets"]["classes"])
     return list(dict.fromkeys([*gold.labels, *sorted(gold.manifest["counts"]["by_label"])]))
 
 
-def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
-    """Return which test documents are classified correctly, for each pair.
+def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Hits:
+    """Read the prediction files and return which test documents are classified correctly, for each pair.
 
     Raise EvaluationError if a file does not fit the set.
     """
@@ -350,8 +351,8 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
             f"The folder {folder} does not exist. Specify a folder that contains files such as {_example(tests)}."
         )
     trained = languages_of(gold)
-    # A file name cannot denote two pairs, because only the first part of a language code has two or three lower-case
-    # letters. Codes of the published files, such as zh for zh-CN, are accepted as well.
+    # A file name can't denote two pairs, because only the first part of a language code has two or three lower-case
+    # letters. The codes of published files are accepted too, such as zh for zh-CN.
     pairs = {
         f"{train_code}-{test_code}": (train, test)
         for train in (*trained, JOINT)
@@ -363,7 +364,7 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         stem = path.name.removesuffix(SUFFIX)
         if stem not in pairs:
-            raise EvaluationError(f"The file {path} {_misnamed(stem, trained, tests)}")
+            raise EvaluationError(f"The file {path} {_explain_mismatch(stem, trained, tests)}")
         pair = pairs[stem]
         if pair in hits:
             raise EvaluationError(
@@ -386,7 +387,7 @@ def _example(tests: dict[str, Tested]) -> str:
     return f"{codes[0]}-{codes[-1]}{SUFFIX}"
 
 
-def _misnamed(stem: str, trained: list[str], tests: dict[str, Tested]) -> str:
+def _explain_mismatch(stem: str, trained: list[str], tests: dict[str, Tested]) -> str:
     """Explain why a file name does not match a pair of the set."""
     parts = stem.split("-")
     for cut in range(1, len(parts)):

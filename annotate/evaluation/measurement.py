@@ -1,7 +1,6 @@
-"""Evaluation of a system on gold sets, dispatched by the kind of set.
+"""Evaluation of a system on gold sets. Each kind of set has its own evaluator.
 
-Each evaluator takes a path or a predictor's name and the folders of the sets, and returns a dict that can be written as
-JSON.
+An evaluator takes a path or a predictor's name and the folders of the sets, and returns a JSON-serializable dict.
 """
 
 import json
@@ -16,7 +15,7 @@ from annotate.core.measures.figure_rows import at_every_look
 from annotate.evaluation import language_pairs, ranked_documents
 from annotate.evaluation.blind_arm import suggesters, warning
 from annotate.evaluation.evaluator import evaluate_units
-from annotate.evaluation.measures import bounded
+from annotate.evaluation.measures import bounds_note
 from annotate.evaluation.posts import evaluate_posts
 from annotate.evaluation.prediction_files import SUFFIX
 from annotate.evaluation.record_sets import read_published_sets
@@ -42,13 +41,13 @@ POSTS, UNITS, RANKED, OF_FORM, PUBLISHED = (
     "files of a known benchmark",
 )
 LOOKS = texts("looks").words
-# Measures that do not have the default range, which is 0 to 1 for shares and 0 to infinity for all other measures.
+# Ranges of measures, unless 0 to 1 for a share or 0 to infinity for any other measure.
 BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
     **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),
 }
-# The kinds of set that each option applies to. Options that are not listed here apply to all kinds.
-MEANT_FOR: Mapping[str, Collection[str]] = {
+# The kinds of set that an option applies to. Options not listed apply to all kinds.
+APPLIES_TO: Mapping[str, Collection[str]] = {
     **dict.fromkeys(
         ("map", "vanished", "placed", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)
     ),
@@ -59,7 +58,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
-# Options that a judge's certificate does not accept, each with the reason that the message gives.
+# Options that a judge's certificate does not accept, each with the reason shown in the error message.
 NOT_FOR_JUDGE = {"split": ", because the certificate requires all items of the draw", "missing_rate": ""}
 
 
@@ -72,18 +71,18 @@ def evaluate(
     sequential: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """Return the report on predictions.
+    """Evaluate predictions and return the report.
 
-    predictions: path of a file, folder of published files, or name of a predictor of the corpus such as mine@2.
+    predictions: path of a file, folder of published files, or name of a predictor in the corpus, such as mine@2.
     gold: folders of the gold sets.
     against: path or name of a second system's predictions; "" for no comparison.
     judge: a machine judge's labels of the whole corpus, to be certified; used instead of `predictions`.
     sequential: whether the intervals must be valid at every look at the data.
-    options: the options in MEANT_FOR, and `unfinished`.
+    options: the options in APPLIES_TO, and `unfinished`.
 
     Raise EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
     """
-    kind, options = checked(predictions, gold, against=against, judge=judge, sequential=sequential, **options)
+    kind, options = validate_options(predictions, gold, against=against, judge=judge, sequential=sequential, **options)
     measured = predictions or judge
     if judge:
         options["judge"] = {name: options.pop(name) for name in OF_JUDGE if name in options}
@@ -96,7 +95,7 @@ def evaluate(
     compared = report.get("comparison") or {}
     for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
         if name in part:
-            rows = (_widened(row) if sequential else row for row in part[name])
+            rows = (_widen(row) if sequential else row for row in part[name])
             part[name] = [{key: value for key, value in row.items() if key != "extremes"} for row in rows]
     report["reading"] = [*report.get("reading", ()), LOOKS["every" if sequential else "one"]]
     other_digests = _digests(compared["other"]["spelled"], against) if against else ()
@@ -105,10 +104,10 @@ def evaluate(
     )
 
 
-def checked(
+def validate_options(
     predictions: str, gold: Sequence[Path], *, against: str, judge: str, sequential: bool, **options: Any
 ) -> tuple[str, dict[str, Any]]:
-    """Return the kind of the gold sets, and the options that were given. The parameters are those of `evaluate`.
+    """Return the gold sets' kind and the options without empty values. For the parameters, see `evaluate`.
 
     Raise EvaluationError or GoldSetError if the options are inconsistent.
     """
@@ -126,19 +125,19 @@ def checked(
 
 
 def range_of(measure: str) -> tuple[float, float]:
-    """Return the lowest and the highest value that a measure can have."""
+    """Return a measure's lowest and highest possible value."""
     return BOUNDS.get(measure, (0.0, 1.0 if MEASURES[measure].is_share else inf))
 
 
-def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with an interval that is valid at every look at the data, clipped to the range of the figure.
+def _widen(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Widen a row's interval so that it is valid at every look at the data, within the figure's range.
 
-    If posts are missing, the row also has bounds that allow any labels for these posts. The bounds are widened in the
-    same way, and the interval is clipped to them.
+    If posts are missing, the row also has bounds that allow any labels for them. The bounds are widened too, and the
+    interval is clipped to them.
     """
-    widened, is_apart = at_every_look(row), "better" in row
+    widened, is_difference = at_every_look(row), "better" in row
     lowest, highest = range_of(row["measure"])
-    if is_apart:
+    if is_difference:
         lowest, highest = lowest - highest, highest - lowest
     if widened["low"] is not None:
         widened |= {"low": max(lowest, widened["low"]), "high": min(highest, widened["high"])}
@@ -151,8 +150,8 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
         ]
         return [min(low for low, _ in ends), max(high for _, high in ends)]
 
-    low, high = wide = bounds(map(_widened, row["extremes"]))
-    once, always = (bounded(ends, signed=is_apart) for ends in (bounds(row["extremes"]), wide))
+    low, high = wide = bounds(map(_widen, row["extremes"]))
+    once, always = (bounds_note(ends, signed=is_difference) for ends in (bounds(row["extremes"]), wide))
     widened["note"] = widened["note"].replace(once, always)
     if widened["low"] is not None:
         widened |= {"low": max(low, widened["low"]), "high": min(high, widened["high"])}
@@ -163,7 +162,7 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
     """Return the report for any kind of set except sets of posts."""
     sets = [] if kind == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     format = measured(sets[0].format) if sets else None
-    of_pairs = kind == PUBLISHED and holds_pairs(predictions)
+    of_pairs = kind == PUBLISHED and has_language_pairs(predictions)
     if len(gold) > 1 and not (format and format.of_several and not of_pairs):
         raise EvaluationError(
             f"{len(gold)} gold sets were specified, but the predictions are for one. Measure each set separately."
@@ -172,27 +171,27 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
         return evaluate_units(predictions, gold[0], against=against, **options)
     if "group" in options and not of_pairs:
         raise EvaluationError("--group applies only to files named after two languages, such as de-en.prediction.")
-    described = {"gold": [published_set.described() for published_set in sets]}
+    header = {"gold": [published_set.describe() for published_set in sets]}
     if kind == RANKED:
-        return described | ranked_documents.grade(predictions, sets, against, **options)
+        return header | ranked_documents.grade(predictions, sets, against, **options)
     grade: Callable[..., dict[str, Any]] = language_pairs.grade
     if kind == OF_FORM:
         grade = import_module(FORMS[sets[0].manifest["task"]["form"]].measured_by).grade
-        return described | grade(predictions, sets, against, **options)
+        return header | grade(predictions, sets, against, **options)
     if not of_pairs:
         assert format, "every other kind of set was recognized by its format"
         grade = import_module(format.measured_by).grade
-    return described | grade(Path(predictions), sets, Path(against) if against else None, **options)
+    return header | grade(Path(predictions), sets, Path(against) if against else None, **options)
 
 
-def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and SHA-256 of each prediction file. An imported predictor has no files, so it yields nothing.
+def _digests(name: str, source: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and SHA-256 of each prediction file; nothing for an imported predictor.
 
     name: the system's name in the report.
-    spelled: path or predictor's name.
+    source: path or predictor's name.
     """
-    path = Path(spelled)
-    if is_file(spelled):
+    path = Path(source)
+    if is_file(source):
         files = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
         for file in files:
             yield "/".join([name, *file.relative_to(path).parts]), digest_of(file)
@@ -201,27 +200,26 @@ def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
 def _check(
     kind: str, folder: Path, predictions: str, judge: str, against: str, sequential: bool, options: Mapping[str, Any]
 ) -> None:
-    """Check that the options are consistent with each other and with the kind of set.
-
-    Raise EvaluationError if they are not.
-    """
+    """Raise EvaluationError if the options conflict with each other or with the kind of set."""
     measured = predictions or judge
     are_files = [is_file(system) for system in (measured, against) if system]
-    spelled = {name: f"--{name.replace('_', '-')}" for name in options}
-    of_judge = [spelled[name] for name in OF_JUDGE if name in options]
-    read_so = [spelled[name] for name in ("map", "column", "file_format") if name in options]
-    unmeant = [name for name in options if kind not in MEANT_FOR.get(name, (kind,))]
+    spellings = {name: f"--{name.replace('_', '-')}" for name in options}
+    judge_options = [spellings[name] for name in OF_JUDGE if name in options]
+    file_options = [spellings[name] for name in ("map", "column", "file_format") if name in options]
+    inapplicable = [name for name in options if kind not in APPLIES_TO.get(name, (kind,))]
     wrong = ""
     if bool(predictions) == bool(judge):
         wrong = "Specify either predictions to measure, or --judge with a machine judge's labels of the whole corpus."
-    elif of_judge and not judge:
-        wrong = f"{of_judge[0]} applies only to a machine judge. Specify the judge's labels with --judge."
+    elif judge_options and not judge:
+        wrong = f"{judge_options[0]} applies only to a machine judge. Specify the judge's labels with --judge."
     elif judge and (unfit := [name for name in NOT_FOR_JUDGE if name in options]):
-        wrong = f"{spelled[unfit[0]]} cannot be used with --judge{NOT_FOR_JUDGE[unfit[0]]}. Remove it."
+        wrong = f"{spellings[unfit[0]]} cannot be used with --judge{NOT_FOR_JUDGE[unfit[0]]}. Remove it."
     elif against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
         wrong = f"{measured} cannot be compared with itself. Specify other predictions with --against."
-    elif read_so and not any(are_files):
-        wrong = f"{' and '.join(read_so)} can be used only with a file of predictions. For an imported predictor, use "
+    elif file_options and not any(are_files):
+        wrong = (
+            f"{' and '.join(file_options)} can be used only with a file of predictions. For an imported predictor, use "
+        )
         wrong += "them with import_predictions."
     elif "corpus" in options and all(are_files) and not judge:
         wrong = f"--corpus applies only to an imported predictor or a machine judge, but {measured} is a file. Remove "
@@ -234,9 +232,9 @@ def _check(
             f"--judge cannot be used with {folder} ({kind}), only with {POSTS} and {UNITS}. Specify {judge} without "
         )
         wrong += "--judge."
-    elif unmeant:
-        wrong = f"{spelled[unmeant[0]]} cannot be used with {folder} ({kind}), only with "
-        wrong += f"{' and '.join(MEANT_FOR[unmeant[0]])}. Remove the option."
+    elif inapplicable:
+        wrong = f"{spellings[inapplicable[0]]} cannot be used with {folder} ({kind}), only with "
+        wrong += f"{' and '.join(APPLIES_TO[inapplicable[0]])}. Remove the option."
     elif sequential and kind == POSTS and "unfinished" in options:
         wrong = UNFAIR_LOOK
     if wrong:
@@ -244,7 +242,7 @@ def _check(
 
 
 def kind_of(folder: Path, predictions: str) -> str:
-    """Return how predictions are measured on a set: as POSTS, UNITS, RANKED, OF_FORM or PUBLISHED."""
+    """Return a set's kind, which decides how predictions are measured: POSTS, UNITS, RANKED, OF_FORM or PUBLISHED."""
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
         return PUBLISHED
@@ -262,13 +260,13 @@ def kind_of(folder: Path, predictions: str) -> str:
     if form and form.several and manifest.get("concepts"):
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")
-    # A set in a published format is measured unit by unit if the predictions are in a single file.
+    # If the predictions are in a single file, even a set in a published format is measured unit by unit.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
-    return PUBLISHED if as_published and (measured(published) or holds_pairs(predictions)) else UNITS
+    return PUBLISHED if as_published and (measured(published) or has_language_pairs(predictions)) else UNITS
 
 
-def holds_pairs(predictions: str) -> bool:
-    """Return whether a folder directly contains files such as de-en.prediction, by training and test language."""
+def has_language_pairs(predictions: str) -> bool:
+    """Return whether a folder directly contains files named after a training and a test language (de-en.prediction)."""
     return any(Path(predictions).glob(f"*-*{SUFFIX}"))
 
 
@@ -280,7 +278,7 @@ def write_report(report: dict[str, Any], out: Path) -> None:
 
     An earlier evaluation of the same predictor is replaced.
 
-    Raise EvaluationError and leaves the folder unchanged if it contains anything but an earlier evaluation of the same
+    Raise EvaluationError and leave the folder unchanged if it contains anything but an earlier evaluation of the same
     predictor, or if it cannot be written.
     """
     figures, errors_file = {key: value for key, value in report.items() if key != "errors"}, "errors.jsonl"

@@ -1,4 +1,4 @@
-"""Measures of a predictor on joined gold sets, as rows of a report.
+"""A predictor's measures on joined gold sets, as rows of a report.
 
 subjects.py reads predictors and gold sets, joined_sets.py joins them, and metrics.py estimates the figures.
 """
@@ -29,9 +29,8 @@ from annotate.core.estimation.proportions import (
 from annotate.core.measures import classification as classes
 from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
-from annotate.evaluation.joined_sets import Joined
+from annotate.evaluation.joined_sets import Joined, KeptRows
 from annotate.evaluation.metrics import Measured, bounds_of, lone_triggers
-from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import ROUND, objects_in
 from annotate.reports.numbers import percent
 from annotate.reports.tables import many
@@ -48,7 +47,7 @@ def _row(measure: str, slice_keys: Mapping[str, str], measured: Measured, *notes
     estimate, bounds = measured.estimate, dict[str, Any]()
     if measured.extremes:
         ends = bounds_of(measured.extremes)
-        notes = *notes, bounded(ends)
+        notes = *notes, bounds_note(ends)
         extremes = [row(measure, slice_keys, extreme, measured.posts) for extreme in measured.extremes]
         bounds = {"bounds": [*ends], "extremes": extremes}
     note = "; ".join(filter(None, notes)) or ("no post" if estimate.value is None else "")
@@ -57,18 +56,18 @@ def _row(measure: str, slice_keys: Mapping[str, str], measured: Measured, *notes
     return figure_row | ({"width_sources": sources} if len(sources) > 1 else {})
 
 
-def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
+def bounds_note(bounds: Collection[float], *, signed: bool = False) -> str:
     """Return a row's note on how far posts without a label could move the figure.
 
     bounds: lowest and highest possible value.
-    signed: whether to show the sign of positive values, as in the row of a difference.
+    signed: whether to show a plus sign, for differences.
     """
     low, high = (f"{bound:+.1%}" if signed else percent(bound) for bound in bounds)
     return f"{low} to {high}, depending on the posts without a label"
 
 
-# For each source of an interval's width, what would narrow the interval, and the command or option for it.
-NARROWS = {
+# What narrows an interval, and the command or option for it, by source of the interval's width.
+REMEDIES = {
     DRAW: ("a larger draw", "assay extend_task TASK"),
     UNREAD: ("more audited posts", "assay audit TASK --add N"),
     CHECKS: ("more checks", "assay audit TASK --add N --checks"),
@@ -79,61 +78,61 @@ NARROWS = {
 
 
 def accuracy(joined: Joined) -> Iterator[Row]:
-    """Yield accuracy and naive accuracy, then what each source contributes to the width of accuracy's interval."""
+    """Yield accuracy and naive accuracy, then each source's share of the width of accuracy's interval."""
     assert joined.labelled is not None
-    uniform, sources = joined.about(), dict[str, float]()
+    uniform, sources = joined.uniform_for(), dict[str, float]()
     assert uniform is not None
     for posts, with_und in POSTS.items():
         figure_row = _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
         if with_und:
             sources = figure_row.get("width_sources", {})
         yield figure_row
-        # Naive accuracy treats every label of the set as true, including those that only the detectors gave.
+        # Naive accuracy treats every label of the set as true, even labels given only by the detectors.
         cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
-        right_count, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
+        right_count, number = sum(n for cell, n in cells.items() if cell.predicted == cell.truth), sum(cells.values())
         yield row(
             "naive_accuracy", {"posts": posts}, proportion(right_count, number), number, "" if number else "no post"
         )
     for source, part in sources.items():
-        yield row("width_share", {"source": source}, part, None, f"narrower with {NARROWS[source][0]}")
+        yield row("width_share", {"source": source}, part, None, f"narrower with {REMEDIES[source][0]}")
 
 
 def recall(joined: Joined) -> Iterator[Row]:
-    truths = {cell.truth for cell in joined.uniform.cells if cell.read} if joined.uniform else set()
+    truths = {cell.truth for cell in joined.uniform.cells if cell.annotated} if joined.uniform else set()
     measured = {
-        label: partial(metrics.recall, label, joined.about(label), joined.recall, joined.reach)
+        label: partial(metrics.recall, label, joined.uniform_for(label), joined.recall, joined.reach)
         for label in metrics.und_last(truths | {*joined.recall, *joined.confirmed})
     }
     figures = {label: estimate(joined.false_yes.get(label, 0.0)) for label, estimate in measured.items()}
-    left_out, class_notes = _classes(figures, joined)
-    once = {label: figure for label, figure in figures.items() if label not in left_out}
-    well = {label for label, figure in once.items() if figure.posts >= WELL_MEASURED}
+    left_out, class_notes = _coarse_labels(figures, joined)
+    averaged = {label: figure for label, figure in figures.items() if label not in left_out}
+    well_measured = {label for label, figure in averaged.items() if figure.posts >= WELL_MEASURED}
     # Without a figure for und, there is no mean with und.
-    for labels, over in (("all labels", once.keys()), (f"{WELL_MEASURED}+ posts", well)):
-        part = {label: figure for label, figure in once.items() if label in over}
+    for labels, over in (("all labels", averaged.keys()), (f"{WELL_MEASURED}+ posts", well_measured)):
+        part = {label: figure for label, figure in averaged.items() if label in over}
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part}, joined)
     for label, figure in figures.items():
         if not joined.recall.get(label):
             yield _row("recall", {"label": label}, figure, class_notes[label])
             continue
         both = _frames(label, joined)
-        of_authors = (
+        frame_note = (
             "not estimated because the two kinds of sets differ (see the check)" if both and both.differ else ""
         )
         if joined.uniform and not both:
-            of_authors = "covers only posts by the drawn authors; their share of the language is unknown"
-        notes = class_notes[label], of_authors, _false_yes(label, joined)
+            frame_note = "covers only posts by the drawn authors; their share of the language is unknown"
+        notes = class_notes[label], frame_note, _false_yes(label, joined)
         yield _row("recall", {"label": label}, figure, *notes)
         if both:
             yield _row("reach", {"label": label}, both.part)
     for label, estimate in measured.items():
         if joined.recall.get(label):
-            yield from _assumed("recall", label, joined, estimate)
+            yield from _under_assumed_errors("recall", label, joined, estimate)
 
 
 def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
-    """Return recall estimated from both kinds of sets, or None if one of them is missing or the reach is unknown."""
-    predicted, uniform = joined.recall.get(label), joined.about(label)
+    """Estimate recall from both kinds of sets. Returns None if one kind is missing or the reach is unknown."""
+    predicted, uniform = joined.recall.get(label), joined.uniform_for(label)
     if not (predicted and uniform and label in joined.reach):
         return None
     return metrics.two_frames(label, uniform, predicted, joined.reach[label], joined.false_yes.get(label, 0.0))
@@ -146,13 +145,11 @@ def _false_yes(label: str, joined: Joined) -> str:
     return f"up to {share:.1%} of its Yes answers may be false, according to the decoys" if share else ""
 
 
-def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., Measured]) -> Iterator[Row]:
-    """Yield the rows of a figure under assumed rates of mistaken Yes answers.
-
-    If decoys bound this rate, no assumption is needed, so nothing is yielded.
+def _under_assumed_errors(measure: str, label: str, joined: Joined, measured: Callable[..., Measured]) -> Iterator[Row]:
+    """Yield a figure's rows under assumed rates of mistaken Yes answers; none if decoys bound this rate.
 
     measure: name of the measure.
-    label: label that is measured.
+    label: label to measure.
     measured: returns the figure for a value of `false_yes`.
     """
     if label in joined.unbounded:
@@ -164,11 +161,11 @@ def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., M
 
 
 def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measured]], joined: Joined) -> Iterator[Row]:
-    """Yield the means over the labels with a known figure, if any of them is a language.
+    """Yield the means over labels with a known figure, provided that at least one of them is a language.
 
     measure: name of the measure.
     labels: description of the labels, as shown in the report.
-    figures: for each value of POSTS, a mapping from label to figure. Only the mean with und includes the class und.
+    figures: a mapping from label to figure for each key of POSTS. Only the mean with und includes the class und.
     """
     for posts, of_labels in figures.items():
         estimates = {label: figure.estimate for label, figure in of_labels.items() if figure.estimate.value is not None}
@@ -180,19 +177,18 @@ def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measure
             yield row(f"mean_{measure}", {"posts": posts, "labels": labels}, mean, None, over)
 
 
-# For each measure, its estimator on weighted posts, and the number of labels whose figures one error affects.
+# For each measure, its estimator on weighted posts, and how many labels' figures a single error affects.
 WEIGHTED = {"recall": (classes.recalls, 1), "precision": (classes.precisions, 1), "f1": (classes.f1s, 2)}
 
 
 def _mean(measure: str, estimates: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
-    """Return the plain mean of the labels' figures.
+    """Return the unweighted mean of the labels' figures, with an interval.
 
-    The figures of different labels are based on different posts, so the distances to the ends of their intervals are
-    squared and added (MOVER). If one error affects several figures, its distances are added before they are squared.
+    Different labels' figures are based on different posts, so the squared distances to the ends of their intervals add
+    up (MOVER). If one error affects several figures, its distances are added before squaring.
 
-    A second interval is computed from the weighted posts, and the result covers both intervals. This is necessary
-    because a draw usually contains too few of the rare posts with large weights, and sometimes too many. In each of the
-    two cases, one of the intervals fails.
+    The result's interval also covers a second interval, computed from the weighted posts. A draw usually contains too
+    few of the rare posts with large weights, and sometimes too many; in either situation, one of the intervals fails.
     """
     weighted, labels_of_error = WEIGHTED[measure]
     value = fsum(estimate.value or 0.0 for estimate in estimates.values()) / len(estimates)
@@ -202,12 +198,12 @@ def _mean(measure: str, estimates: Mapping[str, Estimate], joined: Joined, *, wi
     plain = Difference(value, max(0.0, value - down), min(1.0, value + up))
     if joined.uniform is None or estimates.keys() & {*joined.recall, *joined.precision}:
         return plain
-    # Estimate the mean from the weighted posts that were read as well. The jackknife's interval alone would be too
-    # narrow if no post with a large weight is an error.
+    # Also estimate the mean from the weighted annotated posts. The jackknife's interval alone would be too narrow if no
+    # post with a large weight is an error.
     uniform = joined.uniform
-    cells = {cell: n for cell, n in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)}
-    labels = metrics.und_last({*estimates, *(label for cell in cells for label in (cell.truth, cell.said))})
-    sides = [cell.truth for cell in cells], [cell.said for cell in cells]
+    cells = {cell: n for cell, n in uniform.cells.items() if cell.annotated and (with_und or cell.truth != UND)}
+    labels = metrics.und_last({*estimates, *(label for cell in cells for label in (cell.truth, cell.predicted))})
+    sides = [cell.truth for cell in cells], [cell.predicted for cell in cells]
     gold, predicted = (np.repeat(classes.places_of(side, labels), [*cells.values()]) for side in sides)
     weights = np.repeat([uniform.weights[cell] for cell in cells], [*cells.values()])
     pairs = classes.Paired(gold, predicted, len(labels), weights)
@@ -218,11 +214,11 @@ def _mean(measure: str, estimates: Mapping[str, Estimate], joined: Joined, *, wi
 
 
 def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
-    """Yield the F1 of each label and the mean F1, computed from the rows of recall and precision. Und is a class here.
+    """Yield each label's F1 and the mean F1, computed from the rows of recall and precision. Here, und is a class too.
 
     In the means, F1 is 0 for a label that is predicted but never true, or true but never predicted (Opitz and Burst
-    2019, Macro F1 and Macro F1). The posts that are wrongly predicted as a label differ from those that the predictor
-    missed, so the distances of precision and recall to the ends of their intervals are squared and added (MOVER).
+    2019, Macro F1 and Macro F1). False positives and false negatives are different posts, so the squared distances of
+    precision and recall to the ends of their intervals add up (MOVER).
     """
     estimates: dict[str, dict[str, Estimate]] = {}
     posts = Counter[str]()
@@ -232,7 +228,7 @@ def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
             low, high = (figure_row["low"], figure_row["high"]) if figure_row["low"] is not None else (0.0, 1.0)
             estimates.setdefault(label, {})[figure_row["measure"]] = Estimate(value, low, high, 0.0, count)
             posts[label] = max(posts[label], figure_row["units"])
-    coarse, _ = _classes(estimates, joined)
+    coarse, _ = _coarse_labels(estimates, joined)
     sides = {
         label: (by_measure.get("precision", UNKNOWN), by_measure.get("recall", UNKNOWN))
         for label, by_measure in estimates.items()
@@ -267,11 +263,11 @@ def _f1(precision: Estimate, recall: Estimate) -> Estimate:
 NAIVE = {"recall": "naive_recall", "precision": "naive_precision"}
 
 
-def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
+def naive_rows(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
     """Yield the rows to report if the uniform set treats the detectors' agreement as the truth.
 
-    Recall and precision become naive recall and naive precision, and the means are left out. A recall that is measured
-    on a recall-oriented set alone is unchanged.
+    Renames recall and precision to naive recall and naive precision, and drops the means. Recall measured only on a
+    recall-oriented set is unchanged.
     """
     for figure_row in rows:
         label = figure_row["of"].get("label")
@@ -283,46 +279,45 @@ def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
             yield figure_row
 
 
-def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[str, str]]:
+def _coarse_labels(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[str, str]]:
     """Return the coarse codes to leave out of means, and a note for each label.
 
-    A coarse code is left out if labels that it includes have their own rows. The note of a label lists the finer labels
-    that it includes.
+    A coarse code is left out if any of its finer labels has a row. A label's note lists its finer labels.
     """
-    left_out = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
+    left_out = {label for label in labels if not joined.accepted.get(label, frozenset()).isdisjoint(labels)}
     notes = dict.fromkeys(labels, "")
     for label in labels:
         if finer := ", ".join(sorted(finer for finer, coarse in joined.fold.items() if coarse == label)):
             notes[label] = f"includes {finer}"
-        elif label in joined.asked:
-            finer = ", ".join(sorted(joined.asked[label]))
+        elif label in joined.accepted:
+            finer = ", ".join(sorted(joined.accepted[label]))
             notes[label] = f"includes {finer}, but only on posts where people used {label}"
             notes[label] += "; not in the mean, because these labels have their own rows" if label in left_out else ""
     return left_out, notes
 
 
 def precision(joined: Joined) -> Iterator[Row]:
-    predicted_labels = {cell.said for cell in joined.uniform.cells if cell.read} if joined.uniform else set()
+    predicted_labels = {cell.predicted for cell in joined.uniform.cells if cell.annotated} if joined.uniform else set()
     measured = {
-        label: partial(metrics.precision, label, joined.about(label), joined.precision)
+        label: partial(metrics.precision, label, joined.uniform_for(label), joined.precision)
         for label in metrics.und_last(predicted_labels | {*joined.precision, *joined.verified})
     }
     by_label: dict[str, dict[str, Measured]] = {}
     for label, estimate in measured.items():
         false_share = joined.false_yes.get(label, 0.0)
         by_label[label] = {posts: estimate(with_und=und, false_yes=false_share) for posts, und in POSTS.items()}
-    # The mean covers only labels that occur in the sets. Otherwise it would include every label that the predictor ever
-    # gives by mistake.
+    # The mean covers only labels that occur in the sets. Otherwise, a label would count as soon as the predictor gives
+    # it by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
     occurring = {UND, *joined.precision, *joined.confirmed, *truths}
-    left_out, class_notes = _classes(by_label, joined)
+    left_out, class_notes = _coarse_labels(by_label, joined)
     averaged = [label for label in by_label if label in occurring and label not in left_out]
-    well = [label for label in averaged if by_label[label][WITH_UND].posts >= WELL_MEASURED]
-    for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
+    well_measured = [label for label in averaged if by_label[label][WITH_UND].posts >= WELL_MEASURED]
+    for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well_measured)):
         figures = {posts: {label: by_label[label][posts] for label in over} for posts in POSTS}
         yield from _means("precision", labels, figures, joined)
     for label, by_posts in by_label.items():
-        predictors = unread_triggers.spelled(joined.strangers[label]) if label in joined.strangers else ""
+        predictors = unread_triggers.list_predictors(joined.foreign[label]) if label in joined.foreign else ""
         yield _row(
             "precision",
             {"label": label},
@@ -332,13 +327,13 @@ def precision(joined: Joined) -> Iterator[Row]:
             "" if label in occurring else "no post has this label; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
         )
-        # For und itself, leaving out the posts that are und would leave only errors.
+        # For und itself, leaving out the posts labelled und would leave only errors.
         if label != UND:
             yield _row("precision_without_und", {"label": label}, by_posts[WITHOUT_UND])
     for label, estimate in measured.items():
         if joined.precision.get(label):
-            yield from _assumed("precision", label, joined, partial(estimate, with_und=True))
-        elif (uniform := joined.about(label)) and (lone := lone_triggers(uniform, label)):
+            yield from _under_assumed_errors("precision", label, joined, partial(estimate, with_und=True))
+        elif (uniform := joined.uniform_for(label)) and (lone := lone_triggers(uniform, label)):
             for measure, bound in zip(("if_wrong", "if_right"), lone.bounds, strict=True):
                 yield row(measure, {"label": label}, bound, lone.posts)
 
@@ -346,18 +341,18 @@ def precision(joined: Joined) -> Iterator[Row]:
 def recall_check(joined: Joined, placed: Collection[str] = ()) -> list[Row]:
     """Compare recall in the recall-oriented set with recall in other samples.
 
-    placed: ids of the posts of the uniform set with a place, or with another field, which are a third sample.
+    placed: ids of the uniform set's posts with a place, or with another field, which form a third sample.
     """
     assert joined.uniform is not None
     pairs, elsewhere = {}, joined.uniform.posts.keys() - set(placed)
     for label, predicted in sorted(joined.recall.items()):
         both = _frames(label, joined)
-        # Leave the posts of the recall-oriented set out of the uniform set, since the test needs independent samples.
-        uniform = joined.about(label)
+        # The test needs independent samples, so leave the recall-oriented set's posts out of the uniform set.
+        uniform = joined.uniform_for(label)
         assert uniform is not None
         on_uniform = both.inside if both else metrics.recall(label, uniform, {}, excluded=predicted)
         if on_uniform.posts and predicted:
-            from_recall = metrics.recall_in(predicted, label, joined.false_yes.get(label, 0.0))
+            from_recall = metrics.recall_on_recall_set(predicted, label, joined.false_yes.get(label, 0.0))
             pairs[label, "uniform_set"] = from_recall, on_uniform
             with_place = metrics.recall(label, uniform, {}, excluded={*predicted, *elsewhere}) if placed else None
             if with_place and with_place.posts:
@@ -376,45 +371,45 @@ def recall_check(joined: Joined, placed: Collection[str] = ()) -> list[Row]:
     return rows
 
 
-def balanced(joined: Joined) -> Iterator[Row]:
+def balanced_precision(joined: Joined) -> Iterator[Row]:
     weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
     for label in sorted(joined.recall):
-        # If the label is a coarse code that people used, it includes the posts of all its finer labels.
+        # If the label is a coarse code that annotators used, it includes the posts of all its finer labels.
         sets: dict[str, dict[str, str]] = {}
         for language, predicted in joined.recall.items():
-            merged = {key: joined.within(prediction, label) for key, prediction in predicted.items()}
-            sets.setdefault(joined.within(language, label), {}).update(merged)
+            merged = {key: joined.coarsen(prediction, label) for key, prediction in predicted.items()}
+            sets.setdefault(joined.coarsen(language, label), {}).update(merged)
         yield _row("balanced_precision", {"label": label}, metrics.balanced_precision(label, sets))
         if weights and weights.get(label):
             yield _row("natural_precision", {"label": label}, metrics.balanced_precision(label, sets, weights))
 
 
-def confused(joined: Joined, left: Left) -> dict[str, Any]:
+def error_analysis(joined: Joined, kept: KeptRows) -> dict[str, Any]:
     """Return the report's confusion matrix and list of errors.
 
-    The matrix is computed from the uniform set, weighted by stratum, or from the recall-oriented sets if there is no
-    uniform set. The errors are the posts that people labelled differently from the predictor. Each is listed once, with
-    its text if that may be published.
+    The matrix is computed from the uniform set, weighted by stratum, or without one from the recall-oriented sets. The
+    errors are the posts that annotators labelled differently from the predictor. Each is listed once, with its text if
+    the set includes texts.
     """
     posts = joined.labelled.posts if joined.labelled else {}
-    read = {key: (cell.truth, cell.said) for key, cell in posts.items() if cell.read}
+    pairs = {key: (cell.truth, cell.predicted) for key, cell in posts.items() if cell.annotated}
     weights: defaultdict[tuple[str, str], float] = defaultdict(float)
     if uniform := joined.uniform:
         for cell, number in uniform.cells.items():
-            if cell.read:
-                weights[cell.truth, cell.said] += number * uniform.weights[cell]
+            if cell.annotated:
+                weights[cell.truth, cell.predicted] += number * uniform.weights[cell]
     for label, predictions in joined.recall.items():
-        read |= {key: (label, prediction) for key, prediction in predictions.items() if key not in read}
+        pairs |= {key: (label, prediction) for key, prediction in predictions.items() if key not in pairs}
         for prediction in () if uniform else predictions.values():
             weights[label, prediction] += 1.0
     for label, truths in joined.precision.items():
-        read |= {key: (truth, label) for key, truth in truths.items() if key not in read}
-    is_weighted = uniform is not None and any(uniform.weights[cell] != 1 for cell in uniform.cells if cell.read)
+        pairs |= {key: (truth, label) for key, truth in truths.items() if key not in pairs}
+    is_weighted = uniform is not None and any(uniform.weights[cell] != 1 for cell in uniform.cells if cell.annotated)
     cells = [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]
     labels = metrics.und_last({label for pair in weights for label in pair})
-    wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
+    wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
     texts: dict[str, str] = {}
-    for gold, _ in left:
+    for gold, _ in kept:
         rows = objects_in(gold.jsonl, (row.id in wrong for row in gold.rows), end=ROUND)
         texts |= {raw["id"]: raw["text"] for _, raw in rows if raw.get("text")}
     errors = [
@@ -425,5 +420,5 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
         "confusion": {"labels": labels, "cells": cells, "weighted": is_weighted} if cells else None,
         "errors": errors,
         "error_count": len(errors),
-        "error_base": len(read),
+        "error_base": len(pairs),
     }

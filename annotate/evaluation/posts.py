@@ -1,8 +1,8 @@
 """Evaluation of a predictor on gold sets of posts.
 
-This module chooses the sets for each measure, rejects measures that the sets do not allow, and writes the report's
-explanations. The report is a dict that can be written as JSON. measures.py computes the figures, and
-reports/evaluation_report.py renders the report.
+This module chooses the sets for each measure, rejects measures that the sets do not support, and writes the report's
+explanations. measures.py computes the figures, and reports/evaluation_report.py renders the report, a JSON-serializable
+dict.
 """
 
 from collections import Counter
@@ -16,20 +16,19 @@ from annotate.core.measures.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, check_options, join
-from annotate.evaluation.judge import frame_of_posts, judged_posts, with_certificate
+from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, KeptRows, join, missing_check_options
+from annotate.evaluation.judge import add_certificate, judged_posts, post_frame
 from annotate.evaluation.metrics import und_last
 from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, subject_of
-from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
 from annotate.kinds.interface_language import label_name
 from annotate.reports.evaluation_report import COMMANDS, texts
 from annotate.reports.tables import many
 
-# Measures, in the order in which reports show them.
+# Measures, in report order.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
-# For each measure, the designs whose sets can measure it. The design that samples the whole stream comes last.
+# The designs whose sets can measure each measure; the design that samples the whole stream comes last.
 _BY_POPULATION = sorted(DESIGNS.values(), key=lambda design: design.population == STREAM)
 SOURCES = {measure: [design for design in _BY_POPULATION if measure in design.sets.measures] for measure in MEASURES}
 
@@ -49,7 +48,7 @@ def evaluate_posts(
     judge: Mapping[str, float] | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """Return the evaluation report on a predictor, whose labels are in a file or in the corpus.
+    """Evaluate a predictor whose labels are in a file or in the corpus, and return the report.
 
     predictions: path of a file, or name of a predictor in the corpus.
     folders: folders of the gold sets.
@@ -59,14 +58,14 @@ def evaluate_posts(
     vanished: ids of posts that no longer exist at their source, or a file with these ids.
     measure: measures to report; all if empty.
     balanced_precision: whether to report balanced precision.
-    missing_rate: range of the ratio between error rates in unresolved and resolved audits, as LOW:HIGH; "" for equal
-        rates.
+    missing_rate: range of the ratio between the error rates in unresolved and in resolved audits, as LOW:HIGH; "" for
+        equal rates.
     placed: ids of posts with a place, or a file with these ids; see `recall_check`.
     judge: options of the judge's certificate if the predictor is a machine judge, otherwise None.
     reading: options for reading the predictions, see `subjects.subject_of`.
     """
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
-    frame = frame_of_posts(sets, reading.get("corpus", "")) if judge is not None else ()
+    frame = post_frame(sets, reading.get("corpus", "")) if judge is not None else ()
     subjects = [subject_of(sets, predictions, others=frame, **reading)]
     subjects += [subject_of(sets, against, **reading)] if against else []
     if against and subjects[0].is_same(subjects[1]):
@@ -83,7 +82,7 @@ def evaluate_posts(
         rates=_rates(missing_rate, sets) if missing_rate else EQUAL_RATES,
         placed=read_ids(placed) if isinstance(placed, Path) else placed,
     )
-    return report if judge is None else with_certificate(report, judged_posts(sets[0], subjects[0]), **judge)
+    return report if judge is None else add_certificate(report, judged_posts(sets[0], subjects[0]), **judge)
 
 
 def evaluate(
@@ -97,34 +96,33 @@ def evaluate(
     rates: tuple[float, float] = EQUAL_RATES,
     placed: Collection[str] = frozenset(),
 ) -> dict[str, Any]:
-    """Return the report on one predictor.
+    """Evaluate one predictor and return the report.
 
     subject: the predictor.
     sets: the gold sets.
     against: a second predictor, None for no comparison.
     vanished: ids of posts to leave out.
-    measures: measures to report; all that the sets allow if empty.
-    balanced: whether to report balanced precision as well, which is measured on the recall-oriented sets.
+    measures: measures to report; if empty, all that the sets support.
+    balanced: whether to also report balanced precision, which is measured on the recall-oriented sets.
     rates: see `join`.
     placed: see `recall_check`.
 
-    Raise EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
-    data.
+    Raise EvaluationError if the sets do not support a measure, CorpusError if the corpus lacks the necessary data.
     """
-    selected = _wanted(sets, measures, balanced, against)
-    left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
-    joined = join(subject, left, [subject.mapping], rates)
-    missing, left_out_notes = _left_out(sets, vanished)
-    compared = _compared(subject, against, left, selected, rates) if against else {}
-    confused = parts.confused(joined, left)
-    figures = _figures(subject, joined, left, selected, balanced=balanced, placed=placed)
+    selected = _select_measures(sets, measures, balanced, against)
+    kept = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
+    joined = join(subject, kept, [subject.mapping], rates)
+    missing, left_out_notes = _report_left_out(sets, vanished)
+    compared = _compare(subject, against, kept, selected, rates) if against else {}
+    analysis = parts.error_analysis(joined, kept)
+    figures = _figures(subject, joined, kept, selected, balanced=balanced, placed=placed)
     rows = [*(row for _, added, _ in figures for row in added), *missing]
     # The report's head shows accuracy and the first mean of each measure.
     means = {row["measure"]: row for row in reversed(rows) if row["measure"].startswith("mean_")}
     heads = [row for row in rows if row["measure"] == "accuracy" or row is means.get(row["measure"])]
     words = {slug: [*filter(None, sentences)] for slug, _, sentences in figures} | compared.pop("words", {})
     labels = {row["of"]["label"] for row in (*rows, *compared.get("rows", ())) if "label" in row["of"]}
-    labels |= set((confused["confusion"] or {}).get("labels", ()))
+    labels |= set((analysis["confusion"] or {}).get("labels", ()))
     return {
         "form": "posts",
         "unit": "post",
@@ -133,20 +131,20 @@ def evaluate(
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
         "words": words,
         "reading": READING,
-        **_about(subject, left, left_out_notes),
+        **_describe(subject, kept, left_out_notes),
         "rows": rows,
         "comparison": compared or None,
-        **confused,
+        **analysis,
         "warnings": list(_warnings(subject, against, sets, joined, selected, is_all=not (measures or balanced))),
     }
 
 
-def _compared(
-    subject: Subject, against: Subject, left: Left, selected: Collection[str], rates: tuple[float, float]
+def _compare(
+    subject: Subject, against: Subject, kept: KeptRows, selected: Collection[str], rates: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return the comparison of two predictors, together with the figures of the second predictor."""
-    compared = comparison(subject, against, left, rates)
-    other_figures = _figures(against, join(against, left, [against.mapping], rates), left, selected, balanced=False)
+    """Return the comparison of two predictors, with the second predictor's figures."""
+    compared = comparison(subject, against, kept, rates)
+    other_figures = _figures(against, join(against, kept, [against.mapping], rates), kept, selected, balanced=False)
     other_rows = of_compared((row for _, added, _ in other_figures for row in added), compared["rows"])
     sentences = []
     if not any(row["measure"] == "accuracy" for row in compared["rows"]):
@@ -155,33 +153,33 @@ def _compared(
         classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in merged.items())
         explanation = "In this comparison only, labels that one of the two predictors does not distinguish are merged"
         sentences.append(f"{explanation}: {classes}.")
-    of_other = {"other": _about(against, left, ())["predictor"], "other_rows": other_rows}
+    of_other = {"other": _describe(against, kept, ())["predictor"], "other_rows": other_rows}
     return compared | of_other | {"words": {"comparison": sentences}}
 
 
 def _figures(
     subject: Subject,
     joined: Joined,
-    left: Left,
+    kept: KeptRows,
     selected: Collection[str],
     *,
     balanced: bool,
     placed: Collection[str] = frozenset(),
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
-    """Return the report's sections as (slug, rows, explanations) tuples. Some sections have explanations only."""
+    """Return the report's sections as (slug, rows, explanations) tuples. Some sections have no rows."""
     sections: list[tuple[str, list[Row], Sequence[str]]] = []
     commands = list[str]()
     if "accuracy" in selected:
         sections.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
     if "recall" in selected:
         rows = list(parts.recall(joined))
-        hiding = _hiding(rows, joined)
-        commands += [WORDS["more_audits"]] * bool(hiding)
-        sections.append(("recall", rows, (_measured_on("recall", joined), hiding)))
+        advice = _audit_advice(rows, joined)
+        commands += [WORDS["more_audits"]] * bool(advice)
+        sections.append(("recall", rows, (_measured_on("recall", joined), advice)))
     if "precision" in selected and (rows := list(parts.precision(joined))):
         sections.append(("precision", rows, (_measured_on("precision", joined),)))
-        if joined.strangers:
-            over, rows = unread_triggers.unseen(subject, joined, left)
+        if joined.foreign:
+            over, rows = unread_triggers.count_unseen(subject, joined, kept)
             sections.append(("unseen", rows, (WORDS["unseen"].format(over=over),)))
     if {"recall", "precision"} <= {*selected}:
         sections.append(("f1", list(parts.f1([row for _, rows, _ in sections for row in rows], joined)), ()))
@@ -191,21 +189,21 @@ def _figures(
         differing = sum(bool(row["note"]) for row in checks)
         sections.append(("recall_check", rows, (WORDS["check"].format(differing=differing, of=len(checks)),)))
     if balanced:
-        sections.append(("balanced", list(parts.balanced(joined)), (WORDS["balanced"], WORDS["reweighted"])))
+        sections.append(("balanced", list(parts.balanced_precision(joined)), (WORDS["balanced"], WORDS["reweighted"])))
     if joined.is_naive:
-        sections = [(slug, [*parts.naive(rows, joined)], sentences) for slug, rows, sentences in sections]
+        sections = [(slug, [*parts.naive_rows(rows, joined)], sentences) for slug, rows, sentences in sections]
     sections = [section for section in sections if section[1]]
     all_rows = [row for _, rows, _ in sections for row in rows]
     measures = {row["measure"] for row in all_rows}
     if "width_share" in measures:
-        # Suggest more work only if the set's task is in this installation.
-        tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
+        # Suggest further work only for a set exported from a task, not for an imported one.
+        tasks = [gold.name for gold, _ in kept if gold.population == STREAM and gold.corpus]
         sections.append(("width", [], (WORDS["width"],)))
         sources = [row["of"]["source"] for row in all_rows if row["measure"] == "width_share"]
-        narrower = "; ".join("{}: `{}`".format(*parts.NARROWS[source]) for source in sources)
+        narrower = "; ".join("{}: `{}`".format(*parts.REMEDIES[source]) for source in sources)
         commands.append(WORDS["narrower"].format(commands=narrower))
         commands += [WORDS["further_work"].format(task=task) for task in tasks[:1]]
-    if joined.labelled and (options := check_options(joined.labelled)):
+    if joined.labelled and (options := missing_check_options(joined.labelled)):
         commands.append(WORDS["more_checks"].format(options=" and ".join(f"`{option}`" for option in options)))
     if any("false_yes" in row["of"] for row in all_rows):
         sections.append(("false_yes", [], (WORDS["false_yes"],)))
@@ -223,7 +221,7 @@ WIDE = 0.2
 
 
 def _measured_on(measure: str, joined: Joined) -> str:
-    """Return a sentence that names the kinds of sets with posts for a measure."""
+    """Return a sentence that names the kinds of sets used for a measure."""
     has_posts = {
         (STREAM, False): joined.uniform is not None,
         (AUTHORS, False): bool(joined.recall),
@@ -238,13 +236,13 @@ def _measured_on(measure: str, joined: Joined) -> str:
     )
 
 
-def _hiding(rows: Iterable[Row], joined: Joined) -> str:
-    """Return a sentence on where more audits would narrow recall most.
+def _audit_advice(rows: Iterable[Row], joined: Joined) -> str:
+    """Return a sentence on where more audits would narrow recall's intervals most.
 
-    The sentence names up to three of the detectors' agreed labels. Their unread posts contribute most to the
-    uncertainty, because each post that people read represents many others.
+    It names up to three of the detectors' agreed labels. Their unannotated posts contribute most to the uncertainty,
+    because each annotated post represents many others.
 
-    Returns "" if people read all posts, or if every interval is narrow.
+    Returns "" if all posts are annotated, or if every interval is narrow.
     """
     wide = [
         row
@@ -252,23 +250,23 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
         if row["measure"] == "recall" and list(row["of"]) == ["label"] and row["value"] is not None
         if row["low"] is None or row["high"] - row["low"] >= WIDE
     ]
-    drawn, read = (joined.uniform.drawn, joined.uniform.read) if joined.uniform else ({}, {})
-    unread = [label for label, posts in drawn.items() if label and read[label] < posts]
-    if not (wide and unread):
+    drawn, annotated = (joined.uniform.drawn, joined.uniform.annotated) if joined.uniform else ({}, {})
+    incomplete = [label for label, posts in drawn.items() if label and annotated[label] < posts]
+    if not (wide and incomplete):
         return ""
-    hiding = sorted(unread, key=lambda label: (-(drawn[label] ** 2) / max(1, read[label]), label))[:3]
+    to_audit = sorted(incomplete, key=lambda label: (-(drawn[label] ** 2) / max(1, annotated[label]), label))[:3]
     return (
         f"Recall has no interval, or an interval of at least {100 * WIDE:.0f} points, for "
         f"{many(len(wide), 'label')}. Posts with these labels may be hidden where the detectors agree on another "
-        f"language and people read few posts, mainly {', '.join(hiding)}."
+        f"language and people read few posts, mainly {', '.join(to_audit)}."
     )
 
 
-def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
-    """Return rows and a sentence on vanished and erased posts, which no measure counts.
+def _report_left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
+    """Return rows and a sentence on vanished and erased posts, which no measure includes.
 
-    A post may be labelled `de` in one set and `not-en` in another. The rows count it under both labels, while the
-    sentence counts it once.
+    A post may be labelled `de` in one set and `not-en` in another. The rows count it under both labels, the sentence
+    once.
 
     sets: the gold sets.
     vanished: ids of posts that no longer exist at their source.
@@ -286,12 +284,12 @@ def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[lis
     return rows, [sentence] if gone or erased.total() else []
 
 
-def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, Any]:
+def _describe(subject: Subject, kept: KeptRows, missing: Sequence[str]) -> dict[str, Any]:
     """Return the report's description of the predictor and the sets.
 
     missing: sentences on posts that are left out.
     """
-    voted = any(subject.voted_in(gold) for gold, _ in left)
+    voted = any(subject.voted_in(gold) for gold, _ in kept)
     notes = []
     if subject.mapping:
         pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(subject.mapping.items()))
@@ -307,7 +305,7 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
         "predictor": {
             "name": subject.name,
             "version": subject.version,
-            "spelled": subject.spelled,
+            "spelled": subject.full_name,
             "voted": voted,
             "mapping": {coarse: list(labels) for coarse, labels in subject.mapping.items()},
         },
@@ -322,13 +320,13 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
                 "predictor": ", ".join(sorted(set(gold.predictors.values()))),
                 "digest": gold.digest,
             }
-            for gold, rows in left
+            for gold, rows in kept
         ],
         "told": [*notes, *missing],
     }
 
 
-# --- what is refused
+# --- checks of the options
 
 
 def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
@@ -351,10 +349,12 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
     return low, high
 
 
-def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
+def _select_measures(
+    sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None
+) -> list[str]:
     """Return the measures to report.
 
-    Raise EvaluationError if the sets do not allow a requested measure, or if a set is not used by any measure.
+    Raise EvaluationError if the sets do not support a requested measure, or if no measure uses one of the sets.
     """
     designs = [DESIGNS[gold.design] for gold in sets]
     measurable = {measure for design in designs for measure in design.sets.measures}
@@ -376,8 +376,8 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     for gold, design in zip(sets, designs, strict=True):
         # Balanced precision and comparisons also use sets whose own measures were not requested: balanced precision
         # takes natural weights from uniform sets, and a comparison uses the posts of both kinds of set.
-        also = (balanced or against) and gold.population != TRIGGERS
-        if not (also or set(selected) & set(design.sets.measures)):
+        is_used = (balanced or against) and gold.population != TRIGGERS
+        if not (is_used or set(selected) & set(design.sets.measures)):
             raise EvaluationError(
                 f"The gold set {gold.name} is {design.spelled}, and none of the selected measures uses it. Remove "
                 "it, or select more measures with --measure."
@@ -405,7 +405,8 @@ def _warnings(
     """Yield the report's warnings.
 
     selected: measures of the report.
-    is_all: whether the user did not choose any measures. A warning about missing precision is useful only in this case.
+    is_all: whether all measures are reported because the user chose none. Only then is a missing precision worth a
+        warning.
     """
     for gold in sets:
         if not gold.finished:
@@ -417,7 +418,7 @@ def _warnings(
     if against:
         yield from against.warnings
     yield from joined.warnings
-    if "precision" in selected and (joined.strangers or joined.undecided):
+    if "precision" in selected and (joined.foreign or joined.undecided):
         yield from unread_triggers.warnings(subject, joined)
     measures_precision = any("precision" in DESIGNS[gold.design].sets.measures for gold in sets)
     if is_all and not measures_precision and any(gold.population == AUTHORS for gold in sets):

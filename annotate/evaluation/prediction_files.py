@@ -1,7 +1,7 @@
-"""Files of predictions: tables with one row per unit, and files with one line per row of a published test file.
+"""Prediction files: tables with one row per unit, and files with one line per row of a published test file.
 
-A table has a column for the unit's id, and a column for its label or a column of scores for each label. It is a TSV,
-CSV, JSONL or Parquet file, plain or compressed. A TSV file may lack a header; its columns are then id and label.
+A table has a column for the unit's id, and either a column for its label or a score column for each label. It is a TSV,
+CSV, JSONL or Parquet file, plain or compressed. A TSV file without a header has the columns id and label.
 """
 
 import math
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.evaluation.subjects import NAMED, EvaluationError, check_corpus, first_of
+from annotate.evaluation.subjects import NAMED, EvaluationError, check_corpus, list_ids
 from annotate.reports.tables import many
 from corpora.core import CorpusError, listed
 from corpora.core.languages import UND
@@ -27,9 +27,9 @@ from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, read_rows
 from corpora.sources.text import Fault
 
-ROUNDED = 0.005  # rounding error of a score with two decimals
+ROUNDING_ERROR = 0.005  # of a score with two decimals
 SUFFIX = ".prediction"
-REFUSED = ""  # used in place of a label if the system gave none, which counts as a wrong answer
+REFUSED = ""  # replaces the label if the system gave none, which counts as a wrong answer
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Predictions:
     """A system's predictions for the units of a set, in the order of the units.
 
     labels: predicted label of each unit, REFUSED if there is none, (n,).
-    scores: probability of each label of the set, (n, K); None if the file has only labels.
+    scores: probability of each of the set's labels, (n, K); None if the file has only labels.
     notes: sentences for the report about the file.
-    others: number of items outside the set with each label, if these are counted.
+    others: number of items with each label outside the set, if requested.
     mapping: the labels that each coarse label of an imported predictor includes.
     """
 
@@ -51,32 +51,32 @@ class Predictions:
     mapping: Mapped = field(default_factory=dict)
 
 
-def of_predictor(
-    corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str], others: Iterable[str] = ()
+def read_predictor(
+    corpus: str, name: str, ids: Sequence[str], labels: Sequence[str], others: Iterable[str] = ()
 ) -> Predictions:
-    """Return the labels that an imported predictor gives to the units.
+    """Return an imported predictor's labels of the units.
 
     corpus: name of the corpus.
-    spelled: name of the predictor.
+    name: name of the predictor.
     ids: ids of the units.
     labels: labels of the set.
-    others: ids of items outside the set whose labels are counted as well.
+    others: ids of items outside the set. Their labels are only counted.
 
     Raise EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
     """
-    check_corpus(spelled, corpus)
-    predictor = find_predictor(corpus, spelled)
+    check_corpus(name, corpus)
+    predictor = find_predictor(corpus, name)
     labels = [*labels, *predictor.mapping]
     predictions = predicted_labels(corpus, predictor, ids, others)
-    spellings = {label: _taken(label, labels) for label in set(predictions.values())}
-    if strange := {label: 0 for label in spellings.values() if label and label not in labels}:
-        raise EvaluationError(_strange(spelled, strange, labels))
+    spellings = {label: _in_set_spelling(label, labels) for label in set(predictions.values())}
+    if unknown := {label: 0 for label in spellings.values() if label and label not in labels}:
+        raise EvaluationError(_unknown_labels(name, unknown, labels))
     counted = Counter(spellings[label] for label in predictions.values())
     unit_labels = [spellings[predictions[key]] for key in ids]
     counted.subtract(unit_labels)
     refused = unit_labels.count(REFUSED)
-    notes = [f"{spelled}: {_refusals(refused, len(unit_labels))}"] if refused else []
-    return Predictions(spelled, unit_labels, None, notes, +counted, predictor.mapping)
+    notes = [f"{name}: {_refusals(refused, len(unit_labels))}"] if refused else []
+    return Predictions(name, unit_labels, None, notes, +counted, predictor.mapping)
 
 
 def read_table(
@@ -95,7 +95,7 @@ def read_table(
     labels: labels of the set, (K,).
     columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
-    others: ids of items outside the set whose labels are counted as well.
+    others: ids of items outside the set. Their labels are only counted.
 
     Raise EvaluationError if the file lacks or repeats a unit, or has invalid values.
     """
@@ -103,41 +103,41 @@ def read_table(
         reader = _Reader(path, ids, labels, others)
         reader.read(columns, format)
         reader.check()
-        return Predictions(path.name, list(map(str, reader.said)), reader.scores, reader.notes(), reader.others)
+        return Predictions(path.name, list(map(str, reader.predicted)), reader.scores, reader.notes(), reader.others)
     except (CorpusError, RecordError) as error:
         raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error
 
 
 class _Reader:
-    """Reader of one file of predictions.
+    """Reader of one prediction file.
 
-    said: label of each unit.
+    predicted: label of each unit.
     scores: probability of each label for each unit, (n, K); None if the file has no score columns.
-    others: number of items outside the set with each label.
+    others: number of items with each label outside the set.
     lines: line number of each id.
-    strange: for each label that is not in the set, the line on which it first occurs.
-    outside: number of rows about items that are not counted.
-    swapped: whether one of these rows has a unit's id where the label should be.
+    unknown: for each label that is not in the set, the first line with this label.
+    outside: number of rows about items that are neither units nor counted.
+    swapped: whether one of these rows has a unit's id in place of its label.
     """
 
-    def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
-        self.path, self.ids, self.labels, self.further = path, ids, labels, further
-        self.place, self.known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
-        self.label_of = each_once(lambda value: _taken(read_value(value, labels), labels))
-        self.slack = ROUNDED * len(labels) + 1e-9
+    def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], counted: Container[str]) -> None:
+        self.path, self.ids, self.labels, self.counted = path, ids, labels, counted
+        self.place, self.set_labels = {key: number for number, key in enumerate(ids)}, frozenset(labels)
+        self.label_of = each_once(lambda value: _in_set_spelling(read_value(value, labels), labels))
+        self.slack = ROUNDING_ERROR * len(labels) + 1e-9
         self.columns = [f"score {label}" for label in labels]  # field names of the scores
-        self.said: list[str | None] = [None] * len(ids)
+        self.predicted: list[str | None] = [None] * len(ids)
         self.scores: Floats | None = None
         self.others: Counter[str] = Counter()
         self.lines: dict[str, int] = {}
         self.repeats: list[tuple[str, int, int]] = []
-        self.strange: dict[str, int] = {}
+        self.unknown: dict[str, int] = {}
         self.outside, self.first_id, self.swapped = 0, "", False
 
     def read(self, named_columns: Mapping[str, str], format: str | None) -> None:
         """Read the file.
 
-        named_columns: mapping from field to the column that the user named for it.
+        named_columns: mapping from field to the column that the user specified for it.
         format: format of the file, None to derive it from the file's name.
         """
         check_file(self.path, format)
@@ -151,7 +151,7 @@ class _Reader:
                 f"{self.path} has no column {missing_columns[0]!r}, which is named in --column. Its columns are "
                 f"{', '.join(header[:20])}."
             )
-        # A label may have the same name as a column of a plain table.
+        # In a table with only an id and a label column, a label may have the same name as a column.
         is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in named_columns
         scored = [label for label in self.labels if label in header] if id_column in header and not is_plain else []
         has_scores = bool(scored) and len(scored) == len(self.labels)
@@ -162,21 +162,21 @@ class _Reader:
             )
         if id_column in header and label_column not in named_columns.values():
             _check_header(self.path, header, self.labels, scored)
-        is_label_said = label_column in header and not (has_scores and label_column in self.labels)
-        self.says_label = id_column not in header or is_label_said or "label" in named_columns
-        fields = {"id": id_column} | ({"label": label_column} if self.says_label else {})
+        is_label_column = label_column in header and not (has_scores and label_column in self.labels)
+        self.has_label_column = id_column not in header or is_label_column or "label" in named_columns
+        fields = {"id": id_column} | ({"label": label_column} if self.has_label_column else {})
         needed = tuple(fields)
         if has_scores:
             fields |= dict(zip(self.columns, self.labels, strict=True))
             self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
         else:
             fields["score"] = named_columns.get("score", "score")
-        for row in rows_of(self.path, format, Columns(fields, needed, bare=self.scores is None)):
-            self._take(*row)
+        for row in read_id_rows(self.path, format, Columns(fields, needed, bare=self.scores is None)):
+            self._add(*row)
 
-    def _take(self, line: int, key: str, raw: Mapping[str, Any]) -> None:
+    def _add(self, line: int, key: str, raw: Mapping[str, Any]) -> None:
         self.first_id = self.first_id or key
-        if key not in self.place and key not in self.further:
+        if key not in self.place and key not in self.counted:
             self.outside += 1
             self.swapped = self.swapped or str(raw.get("label", "")).strip() in self.place
             return
@@ -185,31 +185,31 @@ class _Reader:
             return
         self.lines[key] = line
         scores = self._scores(line, raw) if self.scores is not None else []
-        if self.says_label:
+        if self.has_label_column:
             try:
                 label = self.label_of(raw.get("label"))
             except ValueError as error:
                 raise EvaluationError(f"{self.path}, line {line:,}: The label {error}.") from error
         else:
             label = self.labels[scores.index(max(scores))] if scores else REFUSED
-        if label and label not in self.known:
-            self.strange.setdefault(label, line)
+        if label and label not in self.set_labels:
+            self.unknown.setdefault(label, line)
         if key not in self.place:
             self.others[label] += 1
             return
-        self.said[self.place[key]] = label
+        self.predicted[self.place[key]] = label
         if self.scores is not None:
             self.scores[self.place[key]] = scores or 1 / len(self.labels)
 
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
-        """Return the scores of a row, scaled to add up to 1, or an empty list if all cells are empty.
+        """Return a row's scores, scaled to add up to 1, or an empty list if all cells are empty.
 
         Raise EvaluationError if the cells are not probabilities.
         """
         values = [raw[column] for column in self.columns]
         if all(map(is_missing, values)):
             return []
-        scores = [math.nan if isinstance(value, bool) else number_in(value) for value in values]
+        scores = [math.nan if isinstance(value, bool) else parse_number(value) for value in values]
         if min(scores) >= 0 and max(scores) <= 1 and abs((total := math.fsum(scores)) - 1) <= self.slack:
             return [score / total for score in scores]
         for label, value, score in zip(self.labels, values, scores, strict=True):
@@ -224,16 +224,13 @@ class _Reader:
         )
 
     def check(self) -> None:
-        """Check that each unit has exactly one prediction and that all labels are in the set.
-
-        Raise EvaluationError otherwise.
-        """
+        """Raise EvaluationError unless each unit has exactly one prediction and all labels are in the set."""
         path, ids = self.path, self.ids
         if self.repeats:
             repeats = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in self.repeats[:NAMED]]
             raise EvaluationError(f"{path} repeats {listed(repeats, len(self.repeats), 'id')}. Keep one row per item.")
-        if self.strange:
-            raise EvaluationError(_strange(str(path), self.strange, self.labels))
+        if self.unknown:
+            raise EvaluationError(_unknown_labels(str(path), self.unknown, self.labels))
         if not self.first_id:
             raise EvaluationError(f"{path} contains no rows.")
         missing = [key for key in ids if key not in self.lines]
@@ -250,10 +247,10 @@ class _Reader:
         if missing:
             raise EvaluationError(
                 f"{path} has no prediction for {len(missing):,} of the {len(ids):,} items of the "
-                f"set{first_of(missing)}. Add a row for each, with an empty label if the system gave none, or "
+                f"set{list_ids(missing)}. Add a row for each, with an empty label if the system gave none, or "
                 "predict this version of the set."
             )
-        if not any(self.said):
+        if not any(self.predicted):
             raise EvaluationError(
                 f"{path} has an empty label for all {len(ids):,} items of the set. Specify the label column with "
                 "--column label=COLUMN, or add the labels."
@@ -264,23 +261,23 @@ class _Reader:
         sentences = []
         if self.outside:
             sentences.append(f"ignored {many(self.outside, 'row')} for items outside the set.")
-        if self.scores is not None and self.says_label:
-            best = zip(self.scores.argmax(axis=1), self.said, strict=True)
-            if unlike := sum(self.labels[index] != label for index, label in best):
+        if self.scores is not None and self.has_label_column:
+            best = zip(self.scores.argmax(axis=1), self.predicted, strict=True)
+            if mismatches := sum(self.labels[index] != label for index, label in best):
                 sentences.append(
-                    f"in {many(unlike, 'row')} the label does not have the highest score. Accuracy and similar "
+                    f"in {many(mismatches, 'row')} the label does not have the highest score. Accuracy and similar "
                     "measures use the label; calibration, thresholds and coverage use the scores."
                 )
         elif self.scores is not None:
-            scores = self.scores[list(map(bool, self.said))]
+            scores = self.scores[list(map(bool, self.predicted))]
             highest = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1)
             if ties := int((highest > 1).sum()):
                 sentences.append(
                     f"in {many(ties, 'row')} several labels have the highest score. The first of these in the task's "
                     "order was used."
                 )
-        if refused := self.said.count(REFUSED):
-            sentences.append(_refusals(refused, len(self.said)))
+        if refused := self.predicted.count(REFUSED):
+            sentences.append(_refusals(refused, len(self.predicted)))
         return [f"{self.path.name}: {note}" for note in sentences]
 
 
@@ -290,10 +287,7 @@ def _refusals(number: int, units: int) -> str:
 
 
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
-    """Check that a header with an id column also has a label column, or a score column for each label.
-
-    Raise EvaluationError otherwise.
-    """
+    """Raise EvaluationError if a header has an id column but neither a label column nor a score column per label."""
     if "id" not in header:
         return
     missing = [label for label in labels if label not in scored]
@@ -311,48 +305,52 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
         )
 
 
-def _taken(label: str, labels: Sequence[str]) -> str:
-    """Return the set's spelling of a label; REFUSED if it is empty, or if it is und and und is not in the set."""
+def _in_set_spelling(label: str, labels: Sequence[str]) -> str:
+    """Return the set's spelling of a label; REFUSED for an empty label, or for und if it is not in the set."""
     label = matching(label, labels)
     return REFUSED if label == UND and UND not in labels else label
 
 
-def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> str:
+def _unknown_labels(path: str, unknown: Mapping[str, int], labels: Sequence[str]) -> str:
+    """Return the error message about labels that are not in the set.
+
+    unknown: mapping from label to its first line, 0 if the labels are not from a file.
+    """
     descriptions = []
-    for label, line in list(strange.items())[:NAMED]:
+    for label, line in list(unknown.items())[:NAMED]:
         folded = {name.casefold(): name for name in labels}
         near = get_close_matches(label.casefold(), folded, 1)
         places = [f"line {line:,}"] * bool(line) + [f"similar to {folded[name]!r}" for name in near]
         descriptions.append(f"{label[:40]!r}" + (f" ({', '.join(places)})" if places else ""))
-    rest = f" and {len(strange) - NAMED:,} more" if len(strange) > NAMED else ""
+    rest = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
     return (
         f"{path} has labels that are not in the set: {', '.join(descriptions)}{rest}. Use only the set's labels, or "
         f"an empty label if the system gave none: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
     )
 
 
-# --- parts of every kind of report and file
+# --- shared by the evaluators
 
 
-def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> list[str]:
-    """Return the names under which a report shows one system, or two that it compares.
+def system_names(sources: Sequence[str | Path], names: Sequence[str] = ()) -> list[str]:
+    """Return the names of the systems in a report.
 
-    spelled: systems as the user named them.
-    names: preferred names. If they are missing or not distinct, the names of the files or folders are used. If these
-        are not distinct either, `spelled` is used.
+    sources: one system or two, as specified by the user.
+    names: preferred names. If they are missing or not distinct, the file or folder names are used; if these are not
+        distinct either, `sources` are.
     """
-    for candidates in (list(names), [Path(system).resolve().name for system in spelled]):
+    for candidates in (list(names), [Path(system).resolve().name for system in sources]):
         if candidates and len(set(candidates)) == len(candidates):
             return candidates
-    return list(map(str, spelled))
+    return list(map(str, sources))
 
 
-def described(name: str) -> dict[str, str]:
+def describe_system(name: str) -> dict[str, str]:
     """Return a system's description in a report."""
     return {"name": name, "version": "", "spelled": name}
 
 
-def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+def read_id_rows(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     """Yield the line number, the id and the cells of each row of a table.
 
     Raise EvaluationError for a row that cannot be read.
@@ -366,8 +364,8 @@ def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, st
             raise EvaluationError(f"{path}, line {line:,}: {error}") from error
 
 
-def number_in(value: Any) -> float:
-    """Return the number in a cell, or NaN if the cell does not contain a number."""
+def parse_number(value: Any) -> float:
+    """Parse the number in a cell. Returns NaN if the cell does not contain a number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -375,9 +373,9 @@ def number_in(value: Any) -> float:
 
 
 def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:
-    """Return the stripped lines of a file with one line per row of a test file. A final newline does not start a line.
+    """Return the stripped lines of a prediction file with one line per row of a test file.
 
-    path: file to read.
+    path: the prediction file.
     row_count: number of rows of the test file.
     tested: name of the test file, for the message.
 
@@ -400,10 +398,7 @@ def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:
 
 
 def check_labels(path: Path, predicted: Iterable[str], labels: Collection[str]) -> None:
-    """Check that each line is one of the labels.
-
-    Raise EvaluationError for the first line that is not.
-    """
+    """Raise EvaluationError for the first line that is not one of the labels."""
     for number, value in enumerate(predicted, 1):
         if value not in labels:
             raise EvaluationError(

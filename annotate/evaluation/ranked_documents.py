@@ -1,4 +1,4 @@
-"""Evaluation of ranked labels on an exported set of documents, each of which may have several labels.
+"""Evaluation of ranked labels on an exported set of multi-label documents.
 
 This module reads the predictions, and kinds/forms/labels.py computes the measures.
 """
@@ -15,9 +15,9 @@ from annotate.core.draws.splits import BUCKETS, FEW, FREQUENT, TEST, TRAIN, ZERO
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import ranked_labels as measures
 from annotate.core.measures.ranked_labels import Answered, Judged
-from annotate.evaluation.blind_arm import has_suggested, reference_of, statement, suggesters, warning
-from annotate.evaluation.prediction_files import described, number_in, rows_of, system_names
-from annotate.evaluation.record_sets import AGREED, PublishedSet, unfinished_ones
+from annotate.evaluation.blind_arm import build_reference, has_suggested, statement, suggesters, warning
+from annotate.evaluation.prediction_files import describe_system, parse_number, read_id_rows, system_names
+from annotate.evaluation.record_sets import AGREED, PublishedSet, unfinished_warnings
 from annotate.evaluation.subjects import EvaluationError, check_corpus, is_file
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get
@@ -32,10 +32,9 @@ from corpora.predictions.rankings import Run, ranked_for, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, named_columns
 
-# Files that contain the label and the parents of each concept in the vocabulary. EURLEX57K has the first file, and all
-# other sets have the second.
+# File with the label and the parents of each concept in the vocabulary: the first in EURLEX57K, the second elsewhere.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
-FIRST = 5  # number of top labels taken as the answer; a document of EURLEX57K has about as many labels
+FIRST = 5  # number of top labels taken as the answer, roughly the number of labels of a document in EURLEX57K
 TEXTS = texts("ranked")
 # Names of the buckets, after Chalkidis et al. 2019.
 NAMES = {
@@ -52,9 +51,9 @@ NAMES = {
 class LabelledDocuments:
     """The documents of one split of a set.
 
-    truth: the labels of each document.
-    parents: the direct parents of each label in the vocabulary.
-    buckets: the labels in each bucket; empty if there are no training documents.
+    truth: mapping from document to its labels.
+    parents: mapping from label to its direct parents in the vocabulary.
+    buckets: mapping from bucket to its labels; empty if there are no training documents.
     frequent_over: a label is frequent if more than this many training documents have it.
     """
 
@@ -75,7 +74,7 @@ def read_documents(
     split: name of the split.
     frequent_over: a label is frequent if more than this many training documents have it; None for the number in the
         set's manifest.
-    blind: whether to make the labels from the answers without suggestions, see `blind_arm`.
+    blind: whether to compute the labels from answers given without suggestions, see `blind_arm`.
 
     Raise EvaluationError if the split is empty or the buckets cannot be counted, and GoldSetError if the set is
     damaged.
@@ -105,13 +104,13 @@ def read_documents(
             f"The set {gold.name} in {gold.folder} has no documents in the split {split}. Its splits are: "
             f"{available_splits}. Choose one with --split, or export the set with this split."
         )
-    truth = _blind(gold, splits[split]) if blind else splits[split]
+    truth = _blind_labels(gold, splits[split]) if blind else splits[split]
     return LabelledDocuments(gold, split, truth, parents, counted, over)
 
 
-def _blind(gold: PublishedSet, truth: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Return the labels of the documents that somebody answered without suggestions, computed from these answers."""
-    reference = reference_of(gold.manifest)
+def _blind_labels(gold: PublishedSet, truth: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Return the documents' labels computed from answers given without suggestions, for documents with such answers."""
+    reference = build_reference(gold.manifest)
     rows = (row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if row["id"] in truth)
     labels = {row["id"]: frozenset(answer.label.split()) for row in rows if (answer := reference(row))}
     if not labels:
@@ -126,9 +125,9 @@ def _splits(path: Path, vocabulary: Mapping[str, Any]) -> dict[str, dict[str, fr
     splits: dict[str, dict[str, frozenset[str]]] = {}
     for location, row in objects_in(path):
         labels = get(location, row, "concepts", list)
-        if strange := [label for label in labels if label not in vocabulary]:
+        if unknown := [label for label in labels if label not in vocabulary]:
             raise GoldSetError(
-                f"{location} contains the concept {strange[0]!r}, which is not in the vocabulary. {RESTORE}"
+                f"{location} contains the concept {unknown[0]!r}, which is not in the vocabulary. {RESTORE}"
             )
         splits.setdefault(get(location, row, "split", str), {})[get(location, row, "id", str)] = frozenset(labels)
     return splits
@@ -138,7 +137,7 @@ def _splits(path: Path, vocabulary: Mapping[str, Any]) -> dict[str, dict[str, fr
 
 
 def grade(
-    spelled: str,
+    source: str,
     sets: Sequence[PublishedSet],
     against: str = "",
     *,
@@ -148,23 +147,24 @@ def grade(
     frequent_over: int | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """Return the evaluation report.
+    """Evaluate rankings and return the report.
 
-    spelled: path of a file, or name of a ranked predictor in the corpus.
+    source: path of a file, or name of a ranked predictor in the corpus.
     sets: a sequence with the gold set as its only element.
     against: path or name of a second system's rankings, "" for no comparison.
     split: name of the split to measure.
-    first: number of top labels that are taken as the answer. By default FIRST, or all labels if they have no scores.
-    threshold: score from which labels are taken as the answer, instead of the first labels.
+    first: number of top labels taken as the answer. By default FIRST, or all labels if they have no scores.
+    threshold: minimum score of the labels taken as the answer, instead of `first`.
     frequent_over: see `read_documents`.
     reading: options for reading the rankings, see `ranking_of`.
 
     Raise EvaluationError if the predictions cannot be measured.
     """
-    documents, spellings = read_documents(sets[0], split, frequent_over), [name for name in (spelled, against) if name]
+    documents, spellings = read_documents(sets[0], split, frequent_over), [name for name in (source, against) if name]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
     runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
-    warnings, suggested_by = [*unfinished_ones(sets), *_unread(documents, spellings)], suggesters(sets[0].manifest)
+    warnings = [*unfinished_warnings(sets), *_automatic_labels(documents, spellings)]
+    suggested_by = suggesters(sets[0].manifest)
     if any(_has_suggested(documents, reading["corpus"], *system) for system in zip(spellings, runs, strict=True)):
         documents = read_documents(sets[0], split, frequent_over, blind=True)
         runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
@@ -178,7 +178,7 @@ def grade(
     names = system_names(spellings, [run.system for run in runs])
     test, comparison = TEXTS.words["randomization"], None
     if against:
-        comparison = {"other": described(names[1]), "test": test, "rows": systems[0].compared(systems[1])}
+        comparison = {"other": describe_system(names[1]), "test": test, "rows": systems[0].compared(systems[1])}
     return {
         "form": "labels",
         "unit": "document",
@@ -187,7 +187,7 @@ def grade(
         "head": list(Measures.head),
         "words": _words(documents, firsts[0], threshold),
         "reading": [sentence.format(least=LEAST_COUNT) for sentence in TEXTS.reading],
-        "predictor": described(names[0]),
+        "predictor": describe_system(names[0]),
         "rows": list(systems[0].rows()),
         "comparison": comparison,
         "told": [f"{name}: {sentence}" for name, run in zip(names, runs, strict=True) for sentence in sentences(run)],
@@ -195,10 +195,10 @@ def grade(
     }
 
 
-def _unread(documents: LabelledDocuments, spellings: Sequence[str]) -> list[str]:
-    """Return a warning if nobody read some of the documents, because voters agree on their labels.
+def _automatic_labels(documents: LabelledDocuments, spellings: Sequence[str]) -> list[str]:
+    """Warn if some documents were labelled only by voters, who agree on their labels.
 
-    Raises EvaluationError if one of the systems is a voter, because these labels are its own.
+    Raise EvaluationError if one of the systems is a voter, because these labels are its own.
     """
     gold, voters = documents.gold, documents.gold.manifest["task"].get("voters", ())
     if not voters:
@@ -211,8 +211,8 @@ def _unread(documents: LabelledDocuments, spellings: Sequence[str]) -> list[str]
     return [TEXTS.words["unread"].format(unread=f"{unread:,}", name=gold.name)] if unread else []
 
 
-def _has_suggested(documents: LabelledDocuments, corpus: str, spelled: str, run: "Ranked") -> bool:
-    """Return whether a system's first labels are those that people saw as suggestions."""
+def _has_suggested(documents: LabelledDocuments, corpus: str, source: str, run: "Ranked") -> bool:
+    """Return whether a system's first labels were shown to the annotators as suggestions."""
     gold = documents.gold
 
     def is_same() -> bool:
@@ -221,15 +221,15 @@ def _has_suggested(documents: LabelledDocuments, corpus: str, spelled: str, run:
         pairs = [(row["suggested"], rankings[row["id"]]) for row in rows if row.get("suggested")]
         return bool(pairs) and all(suggested == ranking[: len(suggested)] for suggested, ranking in pairs)
 
-    return has_suggested(gold.manifest, corpus, spelled, is_same)
+    return has_suggested(gold.manifest, corpus, source, is_same)
 
 
 def _measures(run: "Ranked", top_count: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
-    """Return the measures of a system on the documents.
+    """Return a system's measures on the documents.
 
     run: the system's rankings.
-    top_count: number of top labels that are taken as the answer if `threshold` is None; None for all labels.
-    threshold: score from which labels are taken as the answer.
+    top_count: number of top labels taken as the answer if `threshold` is None; None for all labels.
+    threshold: minimum score of the labels taken as the answer.
     """
     if threshold is not None and not run.has_scores:
         raise EvaluationError(
@@ -279,24 +279,24 @@ def _words(documents: LabelledDocuments, top_count: int | None, threshold: float
     }
 
 
-# --- rankings of labels for documents: TREC runs, tables, and ranked predictors of a corpus
+# --- rankings of labels: TREC runs, tables, and ranked predictors of a corpus
 #
-# A table has either an id column and a score column for each label, or the columns id and label. In a table with the
-# column label, a row contains either one label or all labels of a document.
+# A table has either an id column and a score column for each label, or the columns id and label. In the latter, a row
+# contains one label or all labels of a document.
 
 
 @dataclass(frozen=True)
 class Ranked(Run):
     """A ranking of labels for each document.
 
-    has_scores: whether labels have scores rather than only an order.
+    has_scores: whether labels have scores and not just an order.
     """
 
     has_scores: bool = True
 
 
 def ranking_of(
-    spelled: str,
+    source: str,
     documents: Collection[str],
     labels: Collection[str],
     *,
@@ -304,9 +304,9 @@ def ranking_of(
     column: Sequence[str] = (),
     file_format: str | None = None,
 ) -> Ranked:
-    """Return the rankings of the documents from a file or from a ranked predictor of a corpus.
+    """Return the documents' rankings from a file or from a ranked predictor of a corpus.
 
-    spelled: path of a file, or name of a predictor.
+    source: path of a file, or name of a predictor.
     documents: ids of the documents.
     labels: all labels of the vocabulary.
     corpus: name of the corpus.
@@ -315,22 +315,22 @@ def ranking_of(
 
     Raise EvaluationError if there is nothing to measure.
     """
-    if is_file(spelled):
-        return read_ranking(Path(spelled), documents, labels, named_columns(column, FIELDS), file_format)
-    check_corpus(spelled, corpus)
+    if is_file(source):
+        return read_ranking(Path(source), documents, labels, named_columns(column, FIELDS), file_format)
+    check_corpus(source, corpus)
     try:
-        rankings = _of_predictor(corpus, spelled, documents)
+        rankings = _of_predictor(corpus, source, documents)
     except CorpusError as error:
         raise EvaluationError(str(error)) from error
     scores = {key: {label: float(-rank) for rank, label in enumerate(labels)} for key, labels in rankings.items()}
-    return Ranked(spelled, scores, [], sum(not ranking for ranking in scores.values()), has_scores=False)
+    return Ranked(source, scores, [], sum(not ranking for ranking in scores.values()), has_scores=False)
 
 
-def _of_predictor(corpus: str, spelled: str, documents: Collection[str]) -> Mapping[str, Sequence[str]]:
-    """Return the labels of each document by a predictor, which ranks them or assigns a set of labels."""
-    predictions = find_imported(corpus, spelled)
+def _of_predictor(corpus: str, source: str, documents: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Return a predictor's labels of each document. The predictor either ranks labels or assigns a set of them."""
+    predictions = find_imported(corpus, source)
     if predictions.ranked:
-        return ranked_for(corpus, spelled, documents)
+        return ranked_for(corpus, source, documents)
     sets = predicted_labels(corpus, Predictor(predictions.name, predictions.version), documents)
     return {key: [] if labels == UND else labels.split() for key, labels in sets.items()}
 
@@ -380,8 +380,7 @@ def read_ranking(
 class _Table:
     """Reader of one table of labels.
 
-    scores: for each document, a mapping from label to score. If the file has no scores, the negative rank of a label
-        replaces its score.
+    scores: mapping from document to {label: score}. If the file has no scores, a label's score is its negative rank.
     """
 
     def __init__(
@@ -393,13 +392,13 @@ class _Table:
 
     def read(self, header: Sequence[str]) -> Ranked:
         columns = [column for column in header if column != self.id]
-        strange = [column for column in columns if column not in self.labels]
-        if not strange and columns != [self.label] and "label" not in self.columns:
+        unknown = [column for column in columns if column not in self.labels]
+        if not unknown and columns != [self.label] and "label" not in self.columns:
             self._read_scores(header)
             return self._ranked(has_scores=True)
         if self.id in header and self.label not in header and "label" not in self.columns:
             raise CorpusError(
-                f"{self.path} has the column {strange[0][:40]!r}, which is not one of the {len(self.labels):,} "
+                f"{self.path} has the column {unknown[0][:40]!r}, which is not one of the {len(self.labels):,} "
                 "labels. Correct or remove it."
             )
         return self._ranked(has_scores=self._read_labels())
@@ -411,12 +410,12 @@ class _Table:
 
     def _rows(self, columns: Columns) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Yield the location, the document and the cells of each row."""
-        for line, document, raw in rows_of(self.path, self.format, columns):
+        for line, document, raw in read_id_rows(self.path, self.format, columns):
             yield f"{self.path}, line {line:,}:", document, raw
 
     def _read_scores(self, header: Sequence[str]) -> None:
-        """Read a table with a column of scores for each label. An empty cell means that the label has no score."""
-        # In JSONL, each line may have different labels, so there is no header to look them up in.
+        """Read a table with a score column for each label. An empty cell means that the label has no score."""
+        # JSONL has no header, because each line may have different labels.
         scored = self.labels if self.format == "jsonl" else [column for column in header if column in self.labels]
         columns = Columns({"id": self.id} | {f"score {label}": label for label in scored}, ("id",))
         for where, document, raw in self._rows(columns):
@@ -430,7 +429,7 @@ class _Table:
             }
 
     def _read_labels(self) -> bool:
-        """Read a table whose rows contain one or several labels. Returns whether the labels have scores."""
+        """Read a table whose rows contain one or several labels. Return whether the labels have scores."""
         score = self.columns.get("score", "score")
         columns = Columns({"id": self.id, "label": self.label, "score": score}, ("id", "label"), bare=True)
         scored: set[bool] = set()
@@ -462,13 +461,13 @@ class _Table:
 
 
 def _score(value: Any, where: str) -> float:
-    if not isfinite(score := number_in(value)):
+    if not isfinite(score := parse_number(value)):
         raise CorpusError(f"{where} is {str(value)[:40]!r}, which is not a finite number such as 0.93.")
     return score
 
 
 def sentences(run: Run) -> list[str]:
-    """Return sentences for the report on documents without a ranking, and on rankings of documents outside the set."""
+    """Return the report's sentences on documents without a ranking and on rankings of documents outside the set."""
     notes = []
     if outside := len(run.outside):
         notes.append(f"ignored {many(outside, 'document')} outside the set.")

@@ -1,4 +1,4 @@
-"""Exported sets of records, and the units of a set that are measured one by one. Each unit has one label."""
+"""Exported sets of records, and sets with one label per unit, which are measured unit by unit."""
 
 import json
 import sys
@@ -14,14 +14,14 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.estimation.label_errors import AuditResponse, AuditStratum
 from annotate.core.estimation.proportions import LEAST_COUNT
-from annotate.evaluation.blind_arm import COUNTED_TOO, ReferenceOf, reference_of, suggesters
+from annotate.evaluation.blind_arm import MEASURED_REASONS, ReferenceOf, build_reference, suggesters
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.gold_set import UNCONFIRMED
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, original_digest
 
-# Units are sliced by a field only if it has at most this many values. Fields with more values contain texts or names.
+# A field with more values than this contains texts or names, so units are not sliced by it.
 MOST_SLICES = 20
 LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 AGREED, AUDITED = "agreed", "audited"  # strata of rows on which voters agree
@@ -30,9 +30,10 @@ JUDGMENTS = b', "judgments": ['
 
 @dataclass(frozen=True)
 class RecordSet:
-    """An exported set that is measured unit by unit.
+    """An exported set.
 
     size: number of units measured.
+    noun: noun for a unit of the set, `post` or `record`.
     """
 
     folder: Path
@@ -41,10 +42,10 @@ class RecordSet:
     digest: str
     manifest: Mapping[str, Any]
     size: int
-    noun: str  # noun for a unit of the set: post or record
+    noun: str
 
-    def described(self) -> dict[str, Any]:
-        """Return the set's description in a report."""
+    def describe(self) -> dict[str, Any]:
+        """Return the set's description for a report."""
         return {
             "name": self.name,
             "folder_name": self.folder.resolve().name,
@@ -86,7 +87,7 @@ def check_set(
     folder: folder of the set.
     name: name of the set.
     files: mapping from file name to digest, from the set's manifest.
-    needed: names of files that the set must have.
+    needed: names of required files.
     noun: noun for a unit of the set in messages.
     finished: whether the set is finished.
     unfinished: whether to accept an unfinished set.
@@ -106,14 +107,14 @@ def check_set(
 
 
 def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
-    """Read the sets in these folders.
+    """Read the sets in these folders, which must have the same format.
 
     Raise GoldSetError or EvaluationError for a set that cannot be measured.
     """
     sets: list[PublishedSet] = []
     for folder in folders:
         try:
-            gold = _published(folder, unfinished)
+            gold = _read_published(folder, unfinished)
         except OSError as error:
             raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
         except (KeyError, TypeError) as error:
@@ -123,7 +124,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
                 f"{sets[0].folder} has the format {sets[0].format}, but {folder} has the format {gold.format}. Their "
                 "predictions cannot be in one folder, so measure each set separately."
             )
-        # A set of message-reply pairs may be empty too, but its size is unknown until its pairs are read.
+        # The size of a set of message-reply pairs is unknown until its pairs are read.
         if gold.format != TITLE and not gold.size:
             raise EvaluationError(
                 f"The gold set {gold.name} in {folder} has no labelled records. Remove it, or export it again after "
@@ -133,7 +134,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
     return sets
 
 
-def _published(folder: Path, unfinished: bool) -> PublishedSet:
+def _read_published(folder: Path, unfinished: bool) -> PublishedSet:
     manifest = manifest_of(folder)
     published: dict[str, Any]
     if manifest.get("made_by") == MADE_BY:
@@ -144,11 +145,11 @@ def _published(folder: Path, unfinished: bool) -> PublishedSet:
         published = manifest["published"] or {"format": "", "files": {}}
         name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
     check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
-    of_set = (folder, name, finished, original_digest(manifest), manifest, size, "record")
-    return PublishedSet(*of_set, labels, published["format"], dict(published["files"]))
+    common = (folder, name, finished, original_digest(manifest), manifest, size, "record")
+    return PublishedSet(*common, labels, published["format"], dict(published["files"]))
 
 
-def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
+def unfinished_warnings(sets: Iterable[RecordSet]) -> list[str]:
     """Return the report's warnings on unfinished sets."""
     return [
         f"The gold set {gold.name} is unfinished: {gold.noun}s without a final label are missing."
@@ -164,22 +165,22 @@ def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
 class Units(RecordSet):
     """Units with one gold label each.
 
-    Lists and arrays have one element per unit, (n,).
+    Sequences and arrays have one element per unit, (n,), except `labels` and `scarce`.
 
     form: form of the answer, a name in kinds/forms.
     labels: labels of the task. Grades are listed from best to worst.
-    ids: id of each unit.
-    gold: gold label of each unit.
-    chances: probability that the unit was drawn from the corpus. If the set is unfinished or was drawn in parts, it is
-        the probability that the unit was drawn and labelled.
-    weights: number of units that each unit represents, scaled to a minimum of 1.
+    ids: unit ids.
+    gold: gold labels.
+    chances: probability that the unit was drawn from the corpus. If the set is unfinished or was drawn in parts, the
+        probability that the unit was drawn and labelled.
+    weights: number of units that the unit represents, scaled to a minimum of 1.
     scarce: languages of an unfinished set in which fewer than LEAST_COUNT of the drawn units have a label.
-    groups: index of the group with which each unit was drawn, None if units were drawn one by one.
-    slices: for each slice, such as `language`, the value of each unit, "" if the unit has none.
-    votes: for each unit, a mapping from label to its share of people's answers; empty if nobody answered.
+    groups: index of the group that the unit was drawn with, None if units were drawn individually.
+    slices: mapping from a slice name, such as `language`, to the units' values, "" for a unit without a value.
+    votes: mapping from label to its share of the unit's answers; empty if nobody answered.
     audits: audits of the items on which voters agree.
-    offsets: position in `jsonl` at which the row of each unit starts.
-    in_set: number of units that are in `jsonl`; all others, at the end, are in the file of left-out rows.
+    offsets: byte offset of the unit's row in its file.
+    in_set: number of units whose rows are in `jsonl`; the rows of the others, which come last, are in `left_out`.
     """
 
     corpus: str
@@ -205,7 +206,7 @@ class Units(RecordSet):
     def rows(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
         """Yield the rows of the units at these positions.
 
-        The rows are read from the file each time, because 100,000 rows would take a gigabyte of memory.
+        They are read from disk on each call, because 100,000 rows would take a gigabyte of memory.
         """
         with ExitStack() as files:
             in_set = files.enter_context(self.jsonl.open("rb"))
@@ -235,8 +236,8 @@ def read_units(
     unfinished: whether to accept an unfinished set.
     split: name of the split, "" for all units.
     sequential: whether the intervals must be valid at every look at the data.
-    blind: whether to make the labels from the answers without suggestions, see `blind_arm`.
-    in_set_only: with `blind`, whether to leave out units on which people disagreed, which are not in the set.
+    blind: whether to compute the labels from answers given without suggestions, see `blind_arm`.
+    in_set_only: with `blind`, whether to leave out units on which annotators disagreed, which are not in the set.
 
     Raise GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
@@ -266,10 +267,10 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     group_column = get(manifest_path, task, "together", str)
     columns = _Columns(group_column, split, is_audited="voters" in task)
     columns.dropped.add(group_column)
-    columns.read(jsonl, reference_of(manifest) if blind else None)
+    columns.read(jsonl, build_reference(manifest) if blind else None)
     in_set = len(columns.ids)
     if blind and not in_set_only and (others := left_out_file(jsonl)).exists():
-        columns.read(others, reference_of(manifest), COUNTED_TOO)
+        columns.read(others, build_reference(manifest), MEASURED_REASONS)
     _check(columns, name, jsonl, suggesters(manifest) if blind else ())
     if columns.is_audited:
         columns.count_unfinished_audits(left_out_file(jsonl))
@@ -278,11 +279,11 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     labels = task_labels + sorted(set(columns.gold) - set(task_labels))
     chances, scarce = np.array(columns.chances) * columns.audit_shares(), list[str]()
     if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
-        shares, scarce = _shares_read(get(manifest_path, manifest, "draws", list), columns)
+        shares, scarce = _labelled_shares(get(manifest_path, manifest, "draws", list), columns)
         chances *= shares
-    of_set = (folder, name, finished, original_digest(manifest), manifest, len(columns.ids), noun)
+    common = (folder, name, finished, original_digest(manifest), manifest, len(columns.ids), noun)
     return Units(
-        *of_set,
+        *common,
         corpus=(manifest.get("corpus") or {}).get("name", ""),
         form=form,
         labels=labels,
@@ -297,31 +298,32 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     )
 
 
-# The language of a unit and the probability with which it was drawn. A probability of None means all units of the
-# language.
+# A unit's language and its probability of being drawn. A probability of None means all units of the language.
 Stratum = tuple[str, float | None]
 
 
-def _shares_read(draws: Iterable[Mapping[str, Any]], columns: "_Columns") -> tuple[Floats, list[str]]:
+def _labelled_shares(draws: Iterable[Mapping[str, Any]], columns: "_Columns") -> tuple[Floats, list[str]]:
     """Return the share of labelled units in each unit's stratum, (n,), and the languages with too few labels.
 
-    A stratum is a language, or a part of one if the draw has parts with different probabilities. People read languages
-    and parts at different speeds, so the units that they have read are a random sample only within a stratum. A
-    language has too few labels if one of its strata has fewer than LEAST_COUNT, although more units were drawn.
+    A stratum is a language, or a part of it if the draw has parts with different probabilities. Annotation progresses
+    at a different pace in each language and part, so labelled units are a random sample only within a stratum. A
+    language has too few labels if one of its strata has fewer than LEAST_COUNT although more units were drawn.
     """
-    drawn, read = Counter[Stratum](), Counter[Stratum]()
+    drawn, labelled = Counter[Stratum](), Counter[Stratum]()
     for draw in draws:
         parts = draw["parameters"].get("drawn") or {}
         for part, number in parts.items():
             drawn[draw["language"], draw["parameters"]["chances"][part]] += number
         if not parts:
             drawn[draw["language"], None] += draw["size"]
-    strata: dict[Stratum, Stratum] = {unit: unit if unit in drawn else (unit[0], None) for unit in columns.every}
-    for unit, number in columns.every.items():
-        read[strata[unit]] += number
-    shares = {unit: min(1.0, read[stratum] / (drawn[stratum] or read[stratum])) for unit, stratum in strata.items()}
+    strata: dict[Stratum, Stratum] = {unit: unit if unit in drawn else (unit[0], None) for unit in columns.counts}
+    for unit, number in columns.counts.items():
+        labelled[strata[unit]] += number
+    shares = {
+        unit: min(1.0, labelled[stratum] / (drawn[stratum] or labelled[stratum])) for unit, stratum in strata.items()
+    }
     scarce = sorted(
-        {stratum[0] or "the set" for stratum, number in drawn.items() if read[stratum] < min(number, LEAST_COUNT)}
+        {stratum[0] or "the set" for stratum, number in drawn.items() if labelled[stratum] < min(number, LEAST_COUNT)}
     )
     return np.array([shares[unit] for unit in columns.strata]), scarce
 
@@ -329,7 +331,7 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], columns: "_Columns") -> tup
 def _check(columns: "_Columns", name: str, jsonl: Path, suggested_by: Sequence[str]) -> None:
     """Check that the units can be measured.
 
-    suggested_by: the predictors whose labels people saw, if only answers without suggestions are measured.
+    suggested_by: the predictors whose labels annotators saw, if only answers without suggestions are measured.
 
     Raise EvaluationError if they cannot, and GoldSetError if the set has impossible probabilities.
     """
@@ -358,9 +360,9 @@ def _check(columns: "_Columns", name: str, jsonl: Path, suggested_by: Sequence[s
 
 
 def _check_audits(columns: "_Columns", name: str, folder: Path, *, is_finished: bool) -> None:
-    """Raise EvaluationError if the audited items cannot stand for the items on which voters agree.
+    """Raise EvaluationError if the audited items cannot represent the items on which voters agree.
 
-    is_finished: whether people have labelled all items on which voters disagree.
+    is_finished: whether annotators have labelled all items on which voters disagree.
     """
     if columns.never_audited:
         raise EvaluationError(
@@ -382,12 +384,12 @@ def _check_audits(columns: "_Columns", name: str, folder: Path, *, is_finished: 
         )
 
 
-def _is_replaced(row: dict[str, Any], reference: ReferenceOf) -> bool:
-    """Replace the label of a row by its reference. Return whether it has one."""
+def _replace_label(row: dict[str, Any], reference: ReferenceOf) -> bool:
+    """Replace a row's label with its reference label. Return False if it has none."""
     answer = reference(row)
     if answer is None:
         return False
-    # The votes count all answers, so they are dropped.
+    # Drop the votes, because they also count answers given with suggestions.
     row |= {"label": answer.label, "chance": (row.get("chance") or 1.0) * answer.chance, "soft_labels": ()}
     return True
 
@@ -398,56 +400,54 @@ class _Columns:
 
     together: str
     split: str
-    is_audited: bool  # whether voters labelled records on which they agree
+    is_audited: bool  # whether voters labelled the records on which they agree
     splits: set[str] = field(default_factory=set)
-    # `strata` contains the language and the probability of each unit. `every` counts the units of all splits by the
-    # same two values.
     strata: list[Stratum] = field(default_factory=list)
-    every: Counter[Stratum] = field(default_factory=Counter)
+    counts: Counter[Stratum] = field(default_factory=Counter)  # number of units of all splits per stratum
     ids: list[str] = field(default_factory=list)
     gold: list[str] = field(default_factory=list)
     chances: list[float] = field(default_factory=list)
     groups: list[Any] = field(default_factory=list)
     votes: list[Mapping[str, float]] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
-    # `values` contains the value of each unit for columns that may become slices. `dropped` contains the names of other
+    # `values` contains the units' values for columns that may become slices. `dropped` contains the names of the other
     # columns: those that every set has, and those with too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
     audits: AuditResponse = field(default_factory=AuditResponse)
     audit_strata: list[AuditStratum | None] = field(default_factory=list)  # None for units that were not audited
-    never_audited: bool = False  # whether voters agree on records, none of which was audited
+    never_audited: bool = False  # whether the voters agree on some label that was not audited
     # Units with equal votes share one mapping.
-    same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
+    vote_cache: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
 
     def read(self, jsonl: Path, reference: ReferenceOf | None = None, reasons: Sequence[str] = ()) -> None:
         """Read the rows of a file.
 
-        reference: function that returns the label of a row instead of its own; rows for which it returns None are not
-            measured.
-        reasons: in a file of left-out rows, the reasons for which rows are read anyway.
+        reference: returns the label that replaces a row's own; rows for which it returns None are not measured.
+        reasons: for a file of left-out rows, the reasons whose rows are measured anyway.
         """
         offset = 0
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                # Most bytes are judgments and transitions. They are last, unless a quality control adds a column.
+                # Skip judgments and transitions, which make up most of a row. They come last, unless a quality control
+                # adds a column.
                 end = line.find(JUDGMENTS) if line.endswith(b"]}\n") and not reference else -1
                 row = json.loads(line if end < 0 else line[:end] + b"}")
-                is_unread = self.is_audited and row.get("stratum") == AGREED
+                is_automatic = self.is_audited and row.get("stratum") == AGREED
                 is_left_out = bool(reasons) and row["left_out"] not in reasons
-                if is_unread or is_left_out or row.get("stratum") == UNCONFIRMED:
+                if is_automatic or is_left_out or row.get("stratum") == UNCONFIRMED:
                     offset += len(line)
-                    self.never_audited |= is_unread and not row.get("audit_chance")
+                    self.never_audited |= is_automatic and not row.get("audit_chance")
                     continue
                 stratum = row.get("language") or "", row.get("chance") or 1.0
-                self.every[stratum] += 1
+                self.counts[stratum] += 1
                 audit_stratum = _audit_stratum(row) if self.is_audited else None
                 if audit_stratum:
                     self.audits.add(audit_stratum, 1 / (stratum[1] * _audit_chance(row)))
                 if row.get("split"):
                     self.splits.add(row["split"])
                 if (not self.split or row.get("split") == self.split) and (
-                    not reference or _is_replaced(row, reference)
+                    not reference or _replace_label(row, reference)
                 ):
                     self._add(f"{jsonl}, line {number:,}", row)
                     self.strata.append(stratum)
@@ -456,7 +456,7 @@ class _Columns:
                 offset += len(line)
 
     def count_unfinished_audits(self, left_out: Path) -> None:
-        """Count the audits without a label, which are in the file of left-out rows."""
+        """Count the audits without a label. Their rows are in the file of left-out rows."""
         if not left_out.exists():
             return
         counted = {*self.ids} if self.audits.read else set()
@@ -467,14 +467,14 @@ class _Columns:
                     self.audits.add(stratum, weight, row["left_out"])
 
     def group_numbers(self) -> Ints | None:
-        """Return the index of each unit's group, or None if there are none or the licence withholds the field, (n,)."""
+        """Return the index of each unit's group, (n,), or None without groups or if the licence withholds the field."""
         if not self.together or None in self.groups:
             return None
         places = {value: index for index, value in enumerate(dict.fromkeys(map(str, self.groups)))}
         return np.array([places[str(value)] for value in self.groups], dtype=np.int64)
 
     def audit_shares(self) -> Floats:
-        """Return the share of audits with a label in each unit's stratum, 1 for units that were not audited, (n,)."""
+        """Return the share of finished audits in each unit's stratum, 1 for units that were not audited, (n,)."""
         shares = self.audits.shares()
         return np.array([shares[stratum] if stratum else 1.0 for stratum in self.audit_strata])
 
@@ -488,7 +488,7 @@ class _Columns:
             for soft_label in row.get("soft_labels") or ()
             if soft_label["votes"]
         )
-        self.votes.append(self.same.setdefault(votes, dict(votes)))
+        self.votes.append(self.vote_cache.setdefault(votes, dict(votes)))
         largest_share = max((share for _, share in votes), default=0.0)
         agreement = "all agree" if len(votes) == 1 else "most agree" if largest_share > 0.5 else "no majority"
         row[PEOPLE] = agreement if votes else ""
@@ -496,7 +496,7 @@ class _Columns:
             if name in self.dropped or not (isinstance(value, str) or (value is None and name in (LANGUAGE, STRATUM))):
                 continue
             values = self.values.setdefault(name, [])
-            if len(values) < len(self.ids) - 1:  # earlier rows lack it
+            if len(values) < len(self.ids) - 1:  # earlier rows lack the column
                 values += [""] * (len(self.ids) - 1 - len(values))
             values.append(sys.intern(value or ""))
             if len(self.ids) % MOST_SLICES == 0 and len(set(values[-2 * MOST_SLICES :])) > MOST_SLICES:
@@ -505,7 +505,7 @@ class _Columns:
 
     def slices(self) -> dict[str, list[str]]:
         values_by_name = {}
-        # The slice by agreement among people comes last.
+        # The slice by annotators' agreement comes last.
         for name in sorted(self.values, key=lambda name: name == PEOPLE):
             values = self.values[name]
             if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
@@ -520,20 +520,21 @@ def _audit_stratum(row: Mapping[str, Any]) -> AuditStratum | None:
 
 
 def _audit_chance(row: Mapping[str, Any]) -> float:
-    """Return the chance that people read a row. Of the rows on which voters agree, only the audited ones are measured.
+    """Return a row's probability of being annotated.
 
-    The others have the voters' own label. An audited row therefore stands for several.
+    Where voters agree, only audited rows are measured, because the others have the voters' own label. An audited row
+    therefore represents several rows.
     """
     return float(row["audit_chance"]) if row.get("stratum") == AUDITED else 1.0
 
 
 def is_text(name: str, value: Any) -> bool:
-    """Return whether a column contains text that people read: the item's text or a field of a record."""
+    """Return whether a column contains text shown to annotators: the item's text or a field of a record."""
     return isinstance(value, str) and (name == "text" or name not in COLUMNS)
 
 
 def answers_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the label of each annotator's answer. Answers that were voided are left out."""
+    """Return each annotator's label. Voided answers are left out."""
     return {
         judgment["annotator"]: judgment["label"]
         for judgment in row.get("judgments") or ()

@@ -1,6 +1,6 @@
-"""Predictors and gold sets of an evaluation, and checks that they fit together.
+"""Predictors and gold sets of an evaluation, and checks that they are compatible.
 
-Labels count as one class if a predictor or a set does not distinguish them.
+Labels form one class if a predictor or a set does not distinguish them.
 """
 
 from collections import Counter
@@ -22,25 +22,25 @@ from corpora.sources.readers import named_columns
 
 NAMED = 5  # a message lists at most this many ids or labels
 UNFAIR_LOOK = (
-    "--sequential requires a finished set of posts: while disputed posts are waiting, the posts that were read are "
-    "not a random sample. Wait until the round is finished, then extend the task or its audit for the next look."
+    "--sequential requires a finished set of posts: while disputed posts are pending, the labelled posts are not a "
+    "random sample. Wait until the round is finished, then extend the task or its audit for the next look."
 )
 
 
 class EvaluationError(Exception):
-    """The evaluation is not possible, and nothing was written. The message explains why, and what to do."""
+    """The evaluation is not possible, and nothing was written. The message explains why and what to do."""
 
 
 @dataclass(frozen=True)
 class Subject:
     """A predictor to measure.
 
-    labels: function that returns the labels of the given ids. Ids in an optional second argument are left out of the
-        result if their labels are unknown.
-    corpus: corpus that the labels are from, "" if they are from a file.
-    file: file that the labels are from, None if they are from the corpus.
+    labels: function that returns the labels of the given ids. An optional second argument lists ids whose labels may be
+        unknown; those are left out of the result.
+    corpus: corpus that the labels come from, "" for a file.
+    file: file that the labels come from, None for the corpus.
     warnings: sentences for the report about the file.
-    others: number of items outside the sets with each label, if these are counted.
+    others: number of items with each label outside the sets, if requested.
     """
 
     name: str
@@ -54,43 +54,45 @@ class Subject:
     others: Counter[str] = field(default_factory=Counter)
 
     @property
-    def spelled(self) -> str:
+    def full_name(self) -> str:
         return f"{self.name}@{self.version}" if self.version else self.name
 
     def is_same(self, other: "Subject") -> bool:
-        """Return whether both are the same predictor."""
         return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
 
     def voted_in(self, gold: GoldSet) -> bool:
         """Return whether the predictor is one of the voters whose agreement determined labels of the set.
 
-        Only uniform sets have such labels; in other sets, all labels come from people. The result is False for a file,
-        because a file may have a detector's name without coming from that detector.
+        Only uniform sets have such labels; in other sets, annotators give all labels. False for a file, because a file
+        may bear a detector's name without coming from that detector.
         """
-        return self.predictor is not None and gold.population == STREAM and self.spelled in gold.voted
+        return self.predictor is not None and gold.population == STREAM and self.full_name in gold.voted
 
-    def drew(self, spelled: str) -> bool:
-        """Return whether `spelled`, the predictor that drew the posts of a gold set, is this predictor."""
-        return self.predictor is not None and self.spelled == spelled
+    def drew(self, name: str) -> bool:
+        """Return whether this predictor drew the posts of a gold set.
+
+        name: name of the predictor that drew them, as name@version.
+        """
+        return self.predictor is not None and self.full_name == name
 
 
-def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subject:
+def subject_of_corpus(corpus: str, name: str, others: Collection[str] = ()) -> Subject:
     """Return a predictor of a corpus.
 
     corpus: name of the corpus.
-    spelled: name of the predictor.
-    others: ids of items outside the sets whose labels are counted as well.
+    name: name of the predictor.
+    others: ids of items outside the sets. Their labels are only counted.
 
     Raise CorpusError if the corpus has no such predictor.
     """
-    predictor = find_predictor(corpus, spelled)
-    # A comparison asks for the same labels again.
+    predictor = find_predictor(corpus, name)
+    # Cached because a comparison requests the same labels again.
     labels: Callable[..., dict[str, str]] = cache(partial(predicted_labels, corpus, predictor))
     counted = Counter(labels((), others).values()) if others else Counter[str]()
     return Subject(predictor.name, predictor.version, predictor.mapping, labels, predictor, corpus, others=counted)
 
 
-def of_file(
+def subject_of_file(
     path: Path,
     declared: Mapped,
     columns: dict[str, str] | None = None,
@@ -98,26 +100,27 @@ def of_file(
     sets: Collection[GoldSet] = (),
     others: Collection[str] = (),
 ) -> Subject:
-    """Return the predictor whose labels are in a file. Labels of the gold sets need not be languages, see `_spellings`.
+    """Return the predictor whose labels are in a file.
 
     declared: the labels that each coarse label includes.
     columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
-    others: ids of items outside the sets whose labels are counted as well, EVERY_LABEL for all items.
+    sets: the gold sets. Their labels are accepted even if they are not languages, see `_spellings`.
+    others: ids of items outside the sets, EVERY_LABEL for all items. Their labels are only counted.
 
     Raise CorpusError if the file has no valid predictions.
     """
-    spelled = _spellings(sets)
+    spellings = _spellings(sets)
     ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.unresolved_ids)}
     only = EVERY_LABEL if others is EVERY_LABEL else ids.union(others)
-    predictions, summary = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=only)
-    predictions = {key: spelled.get(label, label) for key, label in predictions.items()}
+    predictions, summary = read_predictions(path, declared, columns=columns, format=format, also=spellings, only=only)
+    predictions = {key: spellings.get(label, label) for key, label in predictions.items()}
 
     def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
         if missing := [key for key in ids if key not in predictions]:
             raise EvaluationError(
                 f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold "
-                f"sets{first_of(missing)}. Add their labels (und if the predictor gives no language), or list posts "
+                f"sets{list_ids(missing)}. Add their labels (und if the predictor gives no language), or list posts "
                 "that no longer exist with --vanished."
             )
         return {key: predictions[key] for key in (*ids, *also) if key in predictions}
@@ -131,22 +134,22 @@ def of_file(
 
 
 def _spellings(sets: Collection[GoldSet]) -> dict[str, str]:
-    """Return the labels of the gold sets that are not languages, by the ways in which a file may spell them.
+    """Return a mapping from a file's possible spellings to the gold sets' labels, for labels that are not languages.
 
-    A file may write an underscore, for example ar_LATN for ar-Latn.
+    A file may use an underscore, such as ar_LATN for ar-Latn.
     """
     labels = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
-    spelled = {label: label for label in labels if label not in LANGUAGES}
-    for label in list(spelled):
+    spellings = {label: label for label in labels if label not in LANGUAGES}
+    for label in list(spellings):
         language, _, rest = label.partition("-")
         if rest:
-            spelled[f"{language}_{rest.upper().replace('-', '_')}"] = label
-    return spelled
+            spellings[f"{language}_{rest.upper().replace('-', '_')}"] = label
+    return spellings
 
 
 def subject_of(
     sets: Collection[GoldSet],
-    spelled: str,
+    source: str,
     *,
     corpus: str = "",
     map: Sequence[str] = (),
@@ -157,42 +160,39 @@ def subject_of(
     """Return a predictor whose labels are in a file or in the corpus.
 
     sets: the gold sets.
-    spelled: path of a file, or name of a predictor.
+    source: path of a file, or name of a predictor.
     corpus: name of the corpus, "" for the corpus of the sets.
     map, column, file_format: options for reading a file.
-    others: ids of items whose labels are counted as well; those in the sets are left out.
+    others: ids of items whose labels are only counted; items in the sets are left out.
 
-    Raise EvaluationError if `spelled` is not a file and the corpus is unknown or is not the corpus of the sets.
+    Raise EvaluationError if `source` is not a file and the corpus is unknown or is not the corpus of the sets.
     """
-    if is_file(spelled):
-        return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
+    if is_file(source):
+        return subject_of_file(Path(source), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
     sets_corpus = next((gold.corpus for gold in sets if gold.corpus), "")
     if corpus and sets_corpus and corpus != sets_corpus:
         raise EvaluationError(f"The gold sets are from corpus {sets_corpus}, not {corpus}. Remove or correct --corpus.")
-    check_corpus(spelled, corpus or sets_corpus)
+    check_corpus(source, corpus or sets_corpus)
     outside = frozenset(others).difference(row.id for gold in sets for row in gold.rows)
-    return of_corpus(sets_corpus or corpus, spelled, outside)
+    return subject_of_corpus(sets_corpus or corpus, source, outside)
 
 
-def check_corpus(spelled: str, corpus: str) -> None:
-    """Check that the corpus in which to look up the predictor is known.
-
-    Raise EvaluationError otherwise.
-    """
+def check_corpus(source: str, corpus: str) -> None:
+    """Raise EvaluationError if there is no corpus in which to look up the predictor."""
     if not corpus:
         raise EvaluationError(
-            f"The file {spelled} does not exist, and the gold set does not name a corpus in which to look it up as a "
+            f"The file {source} does not exist, and the gold set does not name a corpus in which to look it up as a "
             "predictor. Specify the corpus with --corpus, or the path of an existing file."
         )
 
 
-def is_file(spelled: str) -> bool:
-    """Return whether a name denotes a file rather than a predictor: the file exists, or the name looks like a path."""
-    path = Path(spelled)
+def is_file(source: str) -> bool:
+    """Return whether this is a file, not a predictor's name: either the file exists, or it looks like a path."""
+    path = Path(source)
     return path.exists() or len(path.parts) > 1 or format_of(path) is not None
 
 
-def first_of(ids: list[str]) -> str:
+def list_ids(ids: list[str]) -> str:
     return f": {', '.join(ids)}" if len(ids) <= NAMED else f", the first: {', '.join(ids[:NAMED])}"
 
 
@@ -200,9 +200,9 @@ def first_of(ids: list[str]) -> str:
 
 
 def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
-    """Read the gold sets in these folders and check that they may be used together.
+    """Read the gold sets in these folders and check that they can be combined.
 
-    Raise GoldSetError if a folder is not a gold set, and EvaluationError if the sets must not be used.
+    Raise GoldSetError if a folder is not a gold set, and EvaluationError if the sets cannot be used.
     """
     sets: list[GoldSet] = []
     for folder in folders:
@@ -249,15 +249,15 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
 # --- classes
 
 
-def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Return, for each coarse code, the classes that are right on posts for which people used the code.
+def accepted_classes(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """Return, for each coarse code, the classes that are correct for posts with this code.
 
-    For example, if people were asked "Is this Chinese?" about a post, both zh-CN and zh-TW are right on this post.
+    For example, if annotators were asked "Is this Chinese?" about a post, both zh-CN and zh-TW are correct for it.
 
-    codes: labels of the gold sets, and languages that people were asked about.
+    codes: labels of the gold sets, and languages that annotators were asked about.
     folded: mapping from label to class.
 
-    Raise EvaluationError if a class of a predictor contains both labels that a code includes and other labels.
+    Raise EvaluationError if a predictor's class mixes labels that a code includes with other labels.
     """
     by_code = {}
     for code in sorted(set(codes)):

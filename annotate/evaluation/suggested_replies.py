@@ -1,16 +1,16 @@
-"""Evaluation of replies that a system suggests for the test pairs of a set of message-reply pairs.
+"""Evaluation of the replies that a system suggests for the test pairs of a set of message-reply pairs.
 
 The measures are weighted ROUGE, ROUGE-1 to ROUGE-3, BLEU, Dist-1 and Dist-2. Precision at one and mean reciprocal rank
-are also reported for the examples whose reference reply is in the response set, and for ranks in a random set.
+are also reported for examples whose reference reply is in the response set, and for ranks in a random set.
 
-A set contains the following files. The formats are those of Zhang et al. 2021 and the code published with it.
+A set contains the following files, in the formats of Zhang et al. 2021 and their published code.
 - test/LANGUAGE/*.tsv has four columns. The first two are the message and the reply.
 - rsp_set/LANGUAGE/response_lm_cluster.txt has three columns. The second is the reply.
 - random_set/LANGUAGE/replies.txt has a random reply in each line.
 
 Predictions are in LANGUAGE_model_responses.txt. A line contains the message, the reference reply and up to three
-suggested replies. The lines may be in any order. In LANGUAGE_random_ranks.txt, a line contains the message, the
-reference, and the rank of the reference among the random replies and itself.
+suggested replies. Lines may be in any order. In LANGUAGE_random_ranks.txt, a line contains the message, the reference,
+and the reference's rank among the random replies and itself.
 """
 
 from collections import Counter, defaultdict, deque
@@ -26,7 +26,7 @@ from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, row
 from annotate.core.measures.generated_texts import MissingExtra, counts
 from annotate.core.measures.replies import LONGEST, Example, best_of, is_measured, rank_of, tokenize
-from annotate.evaluation.prediction_files import described, system_names
+from annotate.evaluation.prediction_files import describe_system, system_names
 from annotate.evaluation.record_sets import PublishedSet
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import RANDOM_SET, REPLIES, RESPONSES
@@ -37,18 +37,21 @@ from corpora.threads.messages import compared
 from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, VALID, examples
 
 Pair = tuple[str, str]  # message, reference reply
-# For each language, an example for each test pair that is measured, in the order of the set.
+# For each language, an example for each measured test pair, in the order of the set.
 Measured = Mapping[str, list[Example]]
 # Measures that count only examples whose reference reply is in the response set.
 RETRIEVED = ("p1", "mrr", "macro_mrr")
-OF_RANKS = "_random_ranks.txt"
+RANKS_SUFFIX = "_random_ranks.txt"
 TEXTS = texts("replies")
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The test pairs of a language, in the order of the set, the replies of its response set, and the number of its
-    random replies.
+    """The test data of a language.
+
+    pairs: the test pairs, in the order of the set.
+    responses: the replies of the response set.
+    random: number of random replies.
     """
 
     pairs: list[Pair]
@@ -60,18 +63,18 @@ class Tested:
 class Suggested:
     """A system's suggested replies.
 
-    replies: for each language, a list with the suggested replies for each test pair, in the order of the set.
-    ranks: for each language with a file of ranks, the rank of each test pair's reference in the random set.
-    told: sentences for the report, for example about test pairs without predictions and files that were not used.
+    replies: for each language, the suggested replies for each test pair, in the order of the set.
+    ranks: for each language with a rank file, the rank of each test pair's reference in the random set.
+    notes: sentences for the report, such as on test pairs without predictions and on ignored files.
     """
 
     replies: dict[str, list[list[str]]]
     ranks: dict[str, list[int]]
-    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
-    """Return the test set of each language, or the pairs of another split.
+    """Return each language's test set, or the pairs of another split.
 
     Raise EvaluationError if there are no pairs, and GoldSetError if a file has the wrong number of columns.
     """
@@ -92,7 +95,7 @@ def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
 
 
 def read_pairs(gold: PublishedSet, split: str, language: str) -> list[Pair]:
-    """Return the messages and replies of a split in a language, in the order of the set."""
+    """Return a split's messages and replies in a language, in the order of the set."""
     paths = sorted((gold.folder / split / language).glob("*.tsv*"))
     return [(message, reply) for path in paths for message, reply, *_ in _cells(path, 4)]
 
@@ -111,9 +114,9 @@ def _cells(path: Path, cell_count: int) -> Iterator[list[str]]:
 
 
 def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
-    """Read the replies suggested for the test pairs from a file, or from a folder with a file per language.
+    """Read the replies suggested for the test pairs from a file, or from a folder with one file per language.
 
-    Raise EvaluationError if there is no file of predictions, or if a file lacks a test pair of its language.
+    Raise EvaluationError if there is no prediction file, or if a file lacks a test pair of its language.
     """
     notes: list[str] = []
     files = _files(path, tests, notes)
@@ -121,7 +124,7 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
     ranks = {
         language: _ranks(file, language, tests[language])
         for language in files
-        if path.is_dir() and (file := path / f"{language}{OF_RANKS}").exists()
+        if path.is_dir() and (file := path / f"{language}{RANKS_SUFFIX}").exists()
     }
     if without := sorted(tests.keys() - files.keys()):
         notes.append(f"Test pairs in {', '.join(without)} are not measured, because there are no predictions for them.")
@@ -129,9 +132,9 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
 
 
 def _files(path: Path, tests: Mapping[str, Tested], notes: list[str]) -> dict[str, Path]:
-    """Return the file of each language.
+    """Return each language's prediction file.
 
-    A file in a language without test pairs is left out, and a sentence about it is added to `notes`.
+    Files in languages without test pairs are left out, and a sentence about each is appended to `notes`.
     """
     example = f"{next(iter(tests))}{OF_LANGUAGE}"
     if not path.exists():
@@ -163,14 +166,14 @@ def _files(path: Path, tests: Mapping[str, Tested], notes: list[str]) -> dict[st
 
 def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[list[str]]:
     """Return the replies suggested for each test pair. If the set repeats a pair, its lines are matched in order."""
-    waiting, outside = Counter(tested.pairs), 0
+    expected, outside = Counter(tested.pairs), 0
     suggestions: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
     for example in examples(path):
-        # Empty cells at the end of a line are not suggestions. An empty cell before a suggestion keeps its rank.
+        # Ignore empty cells at the end of a line, but keep those before a suggestion, because they affect its rank.
         pair, replies = (compared(example.message), compared(example.reference)), list(map(compared, example.replies))
         while replies and not replies[-1]:
             replies.pop()
-        if len(suggestions[pair]) < waiting[pair]:
+        if len(suggestions[pair]) < expected[pair]:
             suggestions[pair].append(replies)
         else:
             outside += 1
@@ -180,16 +183,16 @@ def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[l
             f"{path} contains none of the {len(tested.pairs):,} test pairs in {language}. The first two cells of "
             "each line must be the message and the reference reply, as in the set."
         )
-    if missing_pairs := [pair for pair in waiting if len(suggestions[pair]) < waiting[pair]]:
+    if missing_pairs := [pair for pair in expected if len(suggestions[pair]) < expected[pair]]:
         number, in_file = (
-            sum(waiting[pair] - len(suggestions[pair]) for pair in missing_pairs),
+            sum(expected[pair] - len(suggestions[pair]) for pair in missing_pairs),
             len(suggestions[missing_pairs[0]]),
         )
-        in_set = waiting[missing_pairs[0]]
+        in_set = expected[missing_pairs[0]]
         often = f", which occurs {in_set:,} times in the set and {in_file:,} times in the file" if in_set > 1 else ""
         raise EvaluationError(
             f"{path} has no line for {number:,} of the {len(tested.pairs):,} test pairs in {language}. The first is "
-            f"{_short(missing_pairs[0][0])} with the reply {_short(missing_pairs[0][1])}{often}. Add a line for each "
+            f"{_quote(missing_pairs[0][0])} with the reply {_quote(missing_pairs[0][1])}{often}. Add a line for each "
             "pair, without suggestions if there are none."
         )
     if outside:
@@ -209,7 +212,7 @@ def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[l
 def _ranks(path: Path, language: str, tested: Tested) -> list[int]:
     """Return the rank of each test pair's reference in the random set.
 
-    Raise EvaluationError if the set has no random replies, or if a rank is not among them.
+    Raise EvaluationError if the set has no random replies, or if a rank is out of range.
     """
     if not tested.random:
         raise EvaluationError(f"{path} has ranks, but the set has no random replies in {language}. Remove the file.")
@@ -224,7 +227,7 @@ def _ranks(path: Path, language: str, tested: Tested) -> list[int]:
     return ranks
 
 
-def _short(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
@@ -234,12 +237,12 @@ def _short(text: str) -> str:
 def grade(
     predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None, *, split: str = TEST
 ) -> dict[str, Any]:
-    """Return the evaluation report.
+    """Evaluate suggested replies and return the report.
 
     predictions: file or folder of predictions.
     sets: a sequence with the gold set as its only element.
     against: file or folder of a second system's predictions, None for no comparison.
-    split: the split to measure; dev is called valid in these sets.
+    split: the split to measure; these sets call the split dev "valid".
 
     Raise EvaluationError if the predictions do not fit the set.
     """
@@ -257,17 +260,17 @@ def grade(
         "head": [{"measure": measure, "of": {}} for measure in ("weighted_rouge", "p1")],
         "words": {"gold": _counts(systems[0], tests), "comparison": unmatched_notes},
         "reading": [sentence.format(least=LEAST_LEFT_OUT) for sentence in TEXTS.reading],
-        "predictor": described(names[0]),
-        "gold": [gold.described() | {"rows": sum(len(tested.pairs) for tested in tests.values())}],
+        "predictor": describe_system(names[0]),
+        "gold": [gold.describe() | {"rows": sum(len(tested.pairs) for tested in tests.values())}],
         "rows": [
             row(measure, slice_keys, figure, _units(measure, examples), _note(measure, examples))
             for slice_keys, examples in _slices(systems[0])
             for measure, figure in measures.figures(examples).items()
             if _is_shown(measure, systems)
         ],
-        "comparison": {"other": described(names[1]), "rows": comparison, "test": test} if against else None,
+        "comparison": {"other": describe_system(names[1]), "rows": comparison, "test": test} if against else None,
         "told": [
-            f"{name}: {note}" for name, suggested in zip(names, suggestions, strict=True) for note in suggested.told
+            f"{name}: {note}" for name, suggested in zip(names, suggestions, strict=True) for note in suggested.notes
         ],
         "warnings": [],
     }
@@ -276,14 +279,14 @@ def grade(
 def _examples(suggested: Suggested, tests: Mapping[str, Tested]) -> Measured:
     try:
         return {
-            language: list(_measured(language, tests[language], replies, suggested.ranks.get(language)))
+            language: list(_measure(language, tests[language], replies, suggested.ranks.get(language)))
             for language, replies in suggested.replies.items()
         }
     except MissingExtra as error:
         raise EvaluationError(str(error)) from error
 
 
-def _measured(
+def _measure(
     language: str, tested: Tested, replies: Sequence[Sequence[str]], ranks: Sequence[int] | None
 ) -> Iterator[Example]:
     random_ranks: Sequence[int | None] = ranks or [None] * len(replies)
@@ -313,7 +316,7 @@ def _units(measure: str, examples: Sequence[Example]) -> int:
 
 
 def _is_shown(measure: str, systems: Sequence[Measured]) -> bool:
-    """Return whether a report has the measure. Ranks in a random set are optional, but all systems need them."""
+    """Return whether to report a measure. Measures of ranks in a random set require ranks from all systems."""
     return measure not in measures.RANDOM or all(
         any(example.random_rank is not None for example in chain(*system.values())) for system in systems
     )
@@ -326,14 +329,14 @@ def _note(measure: str, examples: Sequence[Example]) -> str:
 
 
 def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
-    """Return sentences with the numbers of examples and messages per language."""
+    """Return sentences on the number of examples and messages in each language."""
     counts = []
     for language, measured in examples.items():
-        left = len(tests[language].pairs) - len(measured)
+        left_out = len(tests[language].pairs) - len(measured)
         messages = len({example.message for example in measured})
         counts.append(
             f"{language}: {many(len(measured), 'example')} of {many(messages, 'message')}"
-            + (f", and {left:,} left out" if left else "")
+            + (f", and {left_out:,} left out" if left_out else "")
         )
     return [
         f"Measured on test pairs. {'; '.join(counts)}.",
@@ -342,7 +345,7 @@ def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
 
 
 def _comparison(first_examples: Measured, second_examples: Measured, *, seed: str) -> tuple[list[Row], list[str]]:
-    """Return the rows, and a sentence about languages for which only one system has predictions."""
+    """Return the rows, and a sentence on the languages that only one system has predictions for."""
     both = [language for language in first_examples if language in second_examples]
     if not both:
         raise EvaluationError(

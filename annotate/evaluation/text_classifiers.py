@@ -1,7 +1,7 @@
-"""Plain classifiers and retrievers of texts that serve as baselines.
+"""Simple text classifiers and text retrieval, used as baselines.
 
-The same texts in the same order give the same scores: the solvers have fixed seeds and run in a single thread, and the
-only random labels are drawn by hashes of ids.
+Scores are reproducible for the same texts in the same order: solvers have fixed seeds and run in a single thread, and
+random labels are drawn by hashes of ids.
 """
 
 from collections import Counter
@@ -20,17 +20,17 @@ from corpora.core.graphemes import UNSPACED
 WORDS = {"token_pattern": rf"[{UNSPACED}]|[^\W{UNSPACED}]+", "ngram_range": (1, 2)}
 CHARACTERS = {"analyzer": "char", "ngram_range": (1, 4)}
 C = 10.0  # inverse strength of the regularization
-MOST_LABELS = 100  # maximum number of ranked labels of a document
-MOST_TEXTS = 3  # maximum number of texts that are retrieved
-AT_ONCE = 500  # number of texts that are compared with the training texts at once
+MOST_LABELS = 100  # maximum number of ranked labels per document
+MOST_TEXTS = 3  # maximum number of retrieved texts per document
+BATCH_SIZE = 500  # number of texts compared with the training texts at once
 
 Scores = Mapping[str, float]
 
 
 class Document(NamedTuple):
-    """A text to learn from or to predict.
+    """A training or test document.
 
-    labels: its labels; empty if they are unknown.
+    labels: its labels; empty if unknown.
     apart: values of the fields that documents of different splits must not share.
     """
 
@@ -43,17 +43,17 @@ class Document(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Documents to learn from, and documents to predict.
+    """Training documents and the documents to predict.
 
-    several: whether a document may have several labels.
-    spelled: whether the labels are languages, which show in the characters of a text rather than in its words.
-    seed: seed of the labels that are drawn.
+    multilabel: whether a document may have several labels.
+    by_character: whether to use character n-grams instead of words, which suits labels that are languages.
+    seed: seed for labels drawn at random.
     """
 
     train: Sequence[Document]
     test: Sequence[Document]
-    several: bool = False
-    spelled: bool = False
+    multilabel: bool = False
+    by_character: bool = False
     seed: str = ""
 
 
@@ -64,19 +64,19 @@ def check_installed() -> None:
 
 
 def best(scores: Scores) -> str:
-    """Return the label with the highest score. Of labels with the same score, the first in the alphabet is returned."""
+    """Return the label with the highest score. Ties go to the first label in alphabetical order."""
     return min(scores, key=lambda label: (-scores[label], label))
 
 
 def majority(problem: Problem) -> list[Scores]:
-    """Score each label by the share of training documents that have it, for every document alike."""
+    """Give every document the same scores: each label's share of the training documents."""
     counts = Counter(label for document in problem.train for label in document.labels)
     shares = {label: number / len(problem.train) for label, number in counts.items()}
     return [shares] * len(problem.test)
 
 
 def frequency(problem: Problem) -> list[Scores]:
-    """Draw a label for each document, with the probability that it has among the training documents."""
+    """Draw each document's label at random, by the labels' frequencies in the training documents."""
     labels = sorted(document.labels[0] for document in problem.train)
     lots = by_seed(problem.seed)
     return [
@@ -84,20 +84,20 @@ def frequency(problem: Problem) -> list[Scores]:
     ]
 
 
-def _texts(problem: Problem) -> tuple[Any, Any]:
-    """Return the TF-IDF vectors of the training documents and of the documents to predict."""
+def _vectorize(problem: Problem) -> tuple[Any, Any]:
+    """Return the TF-IDF vectors of the training and of the test documents."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    how: Mapping[str, Any] = CHARACTERS if problem.spelled else WORDS
-    vectorizer = TfidfVectorizer(sublinear_tf=True, **how)
+    options: Mapping[str, Any] = CHARACTERS if problem.by_character else WORDS
+    vectorizer = TfidfVectorizer(sublinear_tf=True, **options)
     train = vectorizer.fit_transform(document.text for document in problem.train)
     return train, vectorizer.transform(document.text for document in problem.test)
 
 
 def tfidf(problem: Problem) -> list[Scores]:
-    """Predict labels by logistic regression on TF-IDF weights, with one classifier per label if there may be several.
+    """Predict labels by logistic regression on TF-IDF weights; multi-label problems get one classifier per label.
 
-    If the training documents have no words or only one label, the result is that of `majority`.
+    Falls back to `majority` if the training documents have no words or only one label.
     """
     from threadpoolctl import threadpool_limits
 
@@ -106,24 +106,24 @@ def tfidf(problem: Problem) -> list[Scores]:
         return majority(problem)
     with threadpool_limits(1):
         try:
-            train, test = _texts(problem)
-        except ValueError:  # scikit-learn refuses texts without words
+            train, test = _vectorize(problem)
+        except ValueError:  # scikit-learn rejects texts without words
             return majority(problem)
-        table = (_one_by_one if problem.several else _all_together)(problem, labels, train, test)
-    most = MOST_LABELS if problem.several else len(labels)
+        table = (_one_vs_rest if problem.multilabel else _multinomial)(problem, labels, train, test)
+    most = MOST_LABELS if problem.multilabel else len(labels)
     order = np.argsort(-table, axis=1, kind="stable")[:, :most]
     return [{labels[index]: float(row[index]) for index in indices} for row, indices in zip(table, order, strict=True)]
 
 
-def _all_together(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:
+def _multinomial(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=C, solver="lbfgs", max_iter=1000, random_state=0)
     model.fit(train, [document.labels[0] for document in problem.train])
-    return np.asarray(model.predict_proba(test), dtype=np.float64)  # its labels are sorted, too
+    return np.asarray(model.predict_proba(test), dtype=np.float64)  # columns in the order of `labels`: both are sorted
 
 
-def _one_by_one(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:
+def _one_vs_rest(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:
     from sklearn.linear_model import LogisticRegression
 
     table = np.ones((len(problem.test), len(labels)))
@@ -136,17 +136,17 @@ def _one_by_one(problem: Problem, labels: Sequence[str], train: Any, test: Any) 
 
 
 def nearest(problem: Problem) -> list[Scores]:
-    """Return the labels of the training texts that are nearest by the cosine of TF-IDF weights, best first.
+    """Return the labels of the nearest training texts by cosine similarity of TF-IDF weights, best first.
 
-    Ties go to the first text.
+    Ties go to the earlier training text.
     """
     try:
-        train, test = _texts(problem)
+        train, test = _vectorize(problem)
     except ValueError:
         return majority(problem)
     predictions: list[Scores] = []
-    for start in range(0, len(problem.test), AT_ONCE):
-        cosines = (test[start : start + AT_ONCE] @ train.T).toarray()
+    for start in range(0, len(problem.test), BATCH_SIZE):
+        cosines = (test[start : start + BATCH_SIZE] @ train.T).toarray()
         for row in cosines:
             scores: dict[str, float] = {}
             for index in np.argsort(-row, kind="stable"):
@@ -160,16 +160,16 @@ def nearest(problem: Problem) -> list[Scores]:
 Model = Callable[[Problem], list[Scores]]
 # Name -> title and model.
 MAJORITY: tuple[str, Model] = ("most frequent label", majority)
-OF_LABELS: Mapping[str, tuple[str, Model]] = {
+LABEL_MODELS: Mapping[str, tuple[str, Model]] = {
     "majority": MAJORITY,
     "frequency": ("labels drawn by their frequency", frequency),
     "tfidf": ("TF-IDF, logistic regression", tfidf),
 }
-OF_SEVERAL: Mapping[str, tuple[str, Model]] = {
+MULTILABEL_MODELS: Mapping[str, tuple[str, Model]] = {
     "majority": ("most frequent labels", majority),
     "tfidf": ("TF-IDF, one logistic regression per label", tfidf),
 }
-OF_TEXTS: Mapping[str, tuple[str, Model]] = {
+TEXT_MODELS: Mapping[str, tuple[str, Model]] = {
     "majority": ("most frequent texts", majority),
     "nearest": ("text of the nearest training item by TF-IDF", nearest),
 }

@@ -1,11 +1,11 @@
 """Evaluation of a system that was trained several times: in several runs, or in several settings such as zero-shot.
 
-The report on several runs has the means over them, and is otherwise on the run that is best on dev. As in XGLUE and
-EURLEX57K, a run is selected on the split dev and reported on the split test. A file has predictions for both splits. A
-folder of published files has those for dev in its subfolder `dev`.
+As in XGLUE and EURLEX57K, the best run is selected on the split dev and reported on the split test, together with the
+means over all runs. A file contains the predictions for both splits. A folder of published files has the predictions
+for dev in its subfolder `dev`.
 
-Each setting is a subfolder. The report is on the first setting, and has tables by language and setting for all of them,
-as in MLDoc (Schwenk and Li 2018) and MRS (Zhang et al. 2021, table 3).
+Each setting is a subfolder. The report describes the first setting, and has tables by language and setting for all
+settings, as in MLDoc (Schwenk and Li 2018) and MRS (Zhang et al. 2021, table 3).
 """
 
 import re
@@ -21,7 +21,7 @@ from annotate.core.draws.splits import DEV, TEST
 from annotate.core.estimation.proportions import LEVEL
 from annotate.core.measures.figure_rows import Row
 from annotate.evaluation.measurement import evaluate, range_of
-from annotate.evaluation.prediction_files import SUFFIX, described, system_names
+from annotate.evaluation.prediction_files import SUFFIX, describe_system, system_names
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
@@ -43,7 +43,7 @@ def evaluate_runs(
 
     runs: paths or names of the runs' predictions; see `evaluate`.
     gold, against, options: see `evaluate`. `against` is compared with the best run.
-    split: the split to measure; by default test, if the runs can be measured on dev.
+    split: the split to measure. By default, test if the runs can be measured on dev, otherwise the whole set.
 
     Raise EvaluationError, GoldSetError or CorpusError if a run cannot be measured.
     """
@@ -52,8 +52,8 @@ def evaluate_runs(
     on_dev, why = _on_dev(runs, gold, **options)
     split = split or (TEST if on_dev else None)
     tested = [evaluate(run, gold, split=split, **options) for run in runs]
-    main = [_main(report) for report in on_dev]
-    best = main.index(max(main)) if main else 0
+    dev_figures = [_headline(report) for report in on_dev]
+    best = dev_figures.index(max(dev_figures)) if dev_figures else 0
     names = system_names(runs)
     report = evaluate(runs[best], gold, against=against, split=split, **options) if against else tested[best]
     if why:
@@ -63,9 +63,9 @@ def evaluate_runs(
         ]
     return report | {
         "runs": {
-            "chosen": names[best] if main else "",
+            "chosen": names[best] if dev_figures else "",
             "runs": [
-                {"name": name, "dev": main[index] if main else None, "rows": tested[index]["rows"]}
+                {"name": name, "dev": dev_figures[index] if dev_figures else None, "rows": tested[index]["rows"]}
                 for index, name in enumerate(names)
             ],
             "rows": _means(tested),
@@ -75,7 +75,7 @@ def evaluate_runs(
 
 
 def _on_dev(runs: Sequence[str], gold: Sequence[Path], **options: Any) -> tuple[list[Report], str]:
-    """Return the reports on dev, or an empty list and the reason."""
+    """Return the reports on dev and "", or an empty list and the reason why there are none."""
     places = [Path(run) / DEV if Path(run).is_dir() else run for run in runs]
     try:
         return [evaluate(str(place), gold, split=DEV, **options) for place in places], ""
@@ -83,14 +83,14 @@ def _on_dev(runs: Sequence[str], gold: Sequence[Path], **options: Any) -> tuple[
         return [], str(error)
 
 
-def _main(report: Report) -> float:
-    """Return the first headline figure; runs without one are the worst."""
+def _headline(report: Report) -> float:
+    """Return the first headline figure, or minus infinity without one, so that such a run is never the best."""
     row = next(iter(head_rows(report, report["rows"])), None)
     return -inf if row is None or row["value"] is None else float(row["value"])
 
 
 def _means(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """Return the mean of each figure over the runs that have it, with Student's interval and the standard deviation."""
+    """Return the mean over runs of each figure that all runs have, with Student's interval and standard deviation."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for report in reports:
         for row in report["rows"]:
@@ -124,7 +124,7 @@ def _mean(measure: str, values: Sequence[float]) -> dict[str, Any]:
 
 SETTING = "setting"
 # Known settings, by the names of their folders in lower case without punctuation.
-KNOWN: Mapping[str, tuple[str, str]] = {
+KNOWN_SETTINGS: Mapping[str, tuple[str, str]] = {
     "monolingual": ("monolingual", "trained on the language of the test"),
     "zeroshot": ("zero-shot", "trained and selected on another language; nothing in the language of the test was seen"),
     "targeted": ("targeted", "trained on another language, and selected on dev in the language of the test"),
@@ -132,9 +132,9 @@ KNOWN: Mapping[str, tuple[str, str]] = {
     "mt": ("mt", "trained on text that was machine-translated to the language of the test"),
     "multilingual": ("multilingual", "trained on several languages together"),
 }
-# Settings whose training language is not that of the test.
+# Settings in which the training language differs from the test language.
 ACROSS_LANGUAGES = ("zero-shot", "targeted")
-# The dimensions of the tables, for each measure in them.
+# The dimensions of each measure's table.
 TABLES: Mapping[str, tuple[str, ...]] = {
     "accuracy": ("train", "test"),
     **dict.fromkeys(("mean_accuracy", "transfer"), ("languages",)),
@@ -143,16 +143,16 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 ALL = "all"
 
 
-def settings_in(predictions: str) -> dict[str, str]:
-    """Return the settings in a folder as a mapping from name to path, or an empty dict if it has no such subfolders.
+def find_settings(predictions: str) -> dict[str, str]:
+    """Return a mapping from setting to its subfolder, or an empty dict if the folder contains no settings.
 
-    Their names and files show that they are settings: files are named after a pair of languages, or contain replies.
+    A subfolder is a setting if it contains files that are named after a language pair or contain suggested replies.
     """
     folder = Path(predictions)
     if not predictions or not folder.is_dir() or _is_setting(folder):
         return {}
-    subfolders = sorted((path for path in folder.iterdir() if path.is_dir() and _is_setting(path)), key=_place)
-    return {_known(path)[0]: str(path) for path in subfolders}
+    subfolders = sorted((path for path in folder.iterdir() if path.is_dir() and _is_setting(path)), key=_sort_key)
+    return {_name_and_description(path)[0]: str(path) for path in subfolders}
 
 
 def _is_setting(folder: Path) -> bool:
@@ -162,14 +162,14 @@ def _is_setting(folder: Path) -> bool:
     )
 
 
-def _known(folder: Path) -> tuple[str, str]:
-    """Return a setting's name and description. An unknown setting has the name of its folder, and no description."""
-    return KNOWN.get(re.sub(r"[^a-z]", "", folder.name.casefold()), (folder.name, ""))
+def _name_and_description(folder: Path) -> tuple[str, str]:
+    """Return a setting's name and description. An unknown setting has its folder's name and no description."""
+    return KNOWN_SETTINGS.get(re.sub(r"[^a-z]", "", folder.name.casefold()), (folder.name, ""))
 
 
-def _place(folder: Path) -> tuple[int, str]:
-    names = [name for name, _ in KNOWN.values()]
-    name = _known(folder)[0]
+def _sort_key(folder: Path) -> tuple[int, str]:
+    names = [name for name, _ in KNOWN_SETTINGS.values()]
+    name = _name_and_description(folder)[0]
     return names.index(name) if name in names else len(names), name
 
 
@@ -180,6 +180,7 @@ def evaluate_settings(
 
     settings: mapping from setting to the folder of its predictions.
     gold, options: see `evaluate`.
+    against: must be empty, because a comparison applies to two settings.
 
     Raise EvaluationError, GoldSetError or CorpusError if a setting cannot be measured.
     """
@@ -195,25 +196,26 @@ def evaluate_settings(
         for measure, dimensions in TABLES.items()
         if any(row["measure"] == measure for row in rows)
     ]
-    meant = [f"{name}: {about}." for name, path in settings.items() if (about := _known(Path(path))[1])]
+    descriptions = ((name, _name_and_description(Path(path))[1]) for name, path in settings.items())
+    notes = [f"{name}: {description}." for name, description in descriptions if description]
     across = [name for name in reports if name in ACROSS_LANGUAGES]
     if any(_is_in_one_language(row) for name in across for row in reports[name]["rows"]):
-        meant.append(f"Pairs of a language with itself do not count in {' and '.join(across)}.")
-    meant.append(f"All other sections are about {first}.")
+        notes.append(f"Pairs of a language with itself do not count in {' and '.join(across)}.")
+    notes.append(f"All other sections are about {first}.")
     return report | {
-        "predictor": described(Path(next(iter(settings.values()))).resolve().parent.name),
+        "predictor": describe_system(Path(next(iter(settings.values()))).resolve().parent.name),
         "rows": [*rows, *report["rows"]],
         "sections": [*sections, *report["sections"]],
-        "words": report["words"] | {sections[0]["slug"]: meant},
+        "words": report["words"] | {sections[0]["slug"]: notes},
         "told": [f"{name}: {note}" for name, one in reports.items() for note in one["told"]],
         "files": {key: digest for one in reports.values() for key, digest in one["files"].items()},
     }
 
 
 def _rows(report: Mapping[str, Any], setting: str) -> Iterator[Row]:
-    """Yield the rows of a report for the tables. Means have one line for each test language or group of languages.
+    """Yield a report's rows for the tables. Means have one line for each test language or group of languages.
 
-    A classifier that was trained on all languages is shown as trained on ALL.
+    A classifier trained jointly on all languages is shown as trained on ALL.
     """
     rows = _across_languages(report["rows"]) if setting in ACROSS_LANGUAGES else report["rows"]
     for row in rows:
@@ -227,7 +229,7 @@ def _rows(report: Mapping[str, Any], setting: str) -> Iterator[Row]:
 
 
 def _across_languages(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows without pairs of a language with itself. The mean is over the other pairs."""
+    """Yield the rows for pairs of different languages. The mean over these pairs replaces the mean accuracy."""
     for row in rows:
         if row["measure"] == "transfer":
             yield row | {"measure": "mean_accuracy"}

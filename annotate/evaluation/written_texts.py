@@ -1,7 +1,7 @@
-"""Evaluation of generated texts on sets of texts that people wrote, by language, with BLEU-4 and chrF.
+"""Evaluation of generated texts against texts written by annotators, by language, with BLEU-4 and chrF.
 
-Predictions are a table with the columns id and text, or a folder with XGLUE's files. If several sets have texts for the
-same records, all of them are references for a table.
+Predictions are a table with the columns id and text, or a folder with XGLUE's files. With a table, several sets can
+provide references for the same records.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from annotate.core.estimation.resampling import compare_scores
 from annotate.core.measures.figure_rows import Row, add_holm_p_values, difference_row, mean_of_rows, row
 from annotate.core.measures.generated_texts import BLEU4, BLEU4_CHAR, METRICS, counts, scores, signature
 from annotate.evaluation import xglue_tasks
-from annotate.evaluation.prediction_files import described, rows_of, system_names
-from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
-from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
+from annotate.evaluation.prediction_files import describe_system, read_id_rows, system_names
+from annotate.evaluation.record_sets import PublishedSet, unfinished_warnings
+from annotate.evaluation.subjects import NAMED, EvaluationError, list_ids
 from annotate.goldsets.gold_set import objects_in
 from annotate.kinds.forms.free_text import canonical
 from annotate.reports.tables import many
@@ -29,10 +29,10 @@ FIELDS = ("id", "text")
 
 @dataclass(frozen=True)
 class Texts:
-    """The generated texts of a language, with the references for each."""
+    """The generated texts in a language, with each text's references."""
 
     language: str
-    said: list[str]
+    generated: list[str]
     references: list[list[str]]
 
     @property
@@ -41,7 +41,7 @@ class Texts:
 
 
 def grade(
-    spelled: str,
+    predictions: str,
     sets: Sequence[PublishedSet],
     against: str = "",
     *,
@@ -49,16 +49,17 @@ def grade(
     column: Sequence[str] = (),
     file_format: str | None = None,
 ) -> dict[str, Any]:
-    """Return the evaluation report.
+    """Evaluate generated texts and return the report.
 
-    spelled: path of the predictions.
+    predictions: path of the predictions.
+    sets: the gold sets.
     against: path of a second system's predictions, "" for no comparison.
     split: name of the split to measure.
     column, file_format: names of the columns, and the format of the tables.
 
     Raise EvaluationError if the predictions cannot be measured.
     """
-    paths = [Path(path) for path in (spelled, against) if path]
+    paths = [Path(path) for path in (predictions, against) if path]
     if all(path.is_dir() for path in paths):
         return xglue_tasks.grade(paths[0], sets, paths[1] if against else None, split=split)
     if any(path.is_dir() for path in paths):
@@ -68,31 +69,33 @@ def grade(
     systems = [list(_read(path, file_format, columns, references)) for path in paths]
     main = [figure for measure in METRICS for figure in _figures(measure, systems[0], sets[0].digest)]
     test = "a two-sided randomization test, which swaps the two systems’ texts at random"
-    compared = {"other": described(names[1]), "test": test, "rows": _compared(systems, sets[0])} if against else None
+    compared = (
+        {"other": describe_system(names[1]), "test": test, "rows": _compare(systems, sets[0])} if against else None
+    )
     most = max(map(len, references.values()))
     return {
         "unit": "text",
         "head": [{"measure": measure, "of": {}} for measure in METRICS],
         "words": {
-            "gold": [_measured(len(references), split, most), *xglue_tasks.signatures(), *_by_character(systems[0])]
+            "gold": [_size_note(len(references), split, most), *xglue_tasks.signatures(), *_character_note(systems[0])]
         },
         "reading": xglue_tasks.TEXTS.reading,
-        "predictor": described(names[0]),
+        "predictor": describe_system(names[0]),
         "rows": main,
         "confusion": None,
         "comparison": compared,
         "told": [],
-        "warnings": unfinished_ones(sets),
+        "warnings": unfinished_warnings(sets),
     }
 
 
-def _measured(number: int, split: str, most: int) -> str:
+def _size_note(number: int, split: str, most: int) -> str:
     several = f", each with up to {most} texts by people" if most > 1 else ""
     return f"Measured on {many(number, 'record')} of the split {split}{several}."
 
 
-def _by_character(system: Sequence[Texts]) -> list[str]:
-    """Return a sentence about the languages whose BLEU is computed by character, if there are any."""
+def _character_note(system: Sequence[Texts]) -> list[str]:
+    """Return a sentence about the languages whose BLEU compares characters, if there are any."""
     if not (languages := [texts.language for texts in system if texts.bleu == BLEU4_CHAR]):
         return []
     return [
@@ -102,7 +105,7 @@ def _by_character(system: Sequence[Texts]) -> list[str]:
 
 
 def _references(sets: Sequence[PublishedSet], split: str) -> dict[tuple[str, str], list[str]]:
-    """Return the texts of all sets for each record, by language and id."""
+    """Return each record's texts from all sets, by language and id."""
     references: dict[tuple[str, str], list[str]] = {}
     for gold in sets:
         for _, raw in objects_in(gold.folder / f"gold{gold.mark}.jsonl"):
@@ -120,13 +123,13 @@ def _read(
     """Yield the texts of each language."""
     check_file(path, file_format)
     predicted: dict[str, str] = {}
-    for line, key, raw in rows_of(path, file_format or format_of(path) or "", columns):
+    for line, key, raw in read_id_rows(path, file_format or format_of(path) or "", columns):
         if key in predicted:
             raise EvaluationError(f"{path}, line {line:,}: the id {key} is repeated. Keep one row per record.")
         predicted[key] = canonical(str(raw.get("text") or ""))
     if missing := [key for _, key in references if key not in predicted]:
         raise EvaluationError(
-            f"{path} has no text for {len(missing):,} of {len(references):,} records{first_of(missing[:NAMED])}. Add a "
+            f"{path} has no text for {len(missing):,} of {len(references):,} records{list_ids(missing[:NAMED])}. Add a "
             "row for each, with an empty text if the system gave none."
         )
     for language in sorted({language for language, _ in references}):
@@ -135,12 +138,12 @@ def _read(
 
 
 def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row]:
-    """Yield the mean over languages and the figure of each language, as in XGLUE's evaluation."""
+    """Yield the mean over languages and each language's figure, as in XGLUE's evaluation."""
     rows = [
         figure
         for texts in system
         for figure in xglue_tasks.generated_rows(
-            texts.said,
+            texts.generated,
             texts.references,
             {"language": texts.language},
             seed=f"{digest}:{texts.language}",
@@ -152,18 +155,20 @@ def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row
     yield from rows
 
 
-def _compared(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Row]:
-    """Return the differences between two systems in BLEU-4, with Holm-corrected p-values."""
+def _compare(systems: Sequence[Sequence[Texts]], gold: PublishedSet) -> list[Row]:
+    """Return the two systems' differences in BLEU-4, with Holm-corrected p-values."""
     rows: list[Row] = []
     for first, second in zip(*systems, strict=True):
-        first_counts, second_counts = (counts(texts.said, texts.references, first.bleu) for texts in (first, second))
+        first_counts, second_counts = (
+            counts(texts.generated, texts.references, first.bleu) for texts in (first, second)
+        )
         difference, p = compare_scores(first_counts, second_counts, scores, seed=f"{gold.digest}:{first.language}")
         note = "" if difference else xglue_tasks.NO_INTERVAL
-        rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.said), note, p))
+        rows.append(difference_row(BLEU4, {"language": first.language}, difference, len(first.generated), note, p))
     return add_holm_p_values(rows)
 
 
 def _bleu_for(references: Iterable[Sequence[str]]) -> str:
-    """Return BLEU4_CHAR if more than half of the references' letters are of scripts without spaces, otherwise BLEU4."""
+    """Return BLEU4_CHAR if most letters of the references are in scripts written without spaces, otherwise BLEU4."""
     letters = [letter for texts in references for text in texts for letter in text if letter.isalpha()]
     return BLEU4_CHAR if 2 * sum(map(is_unspaced, letters)) > len(letters) else BLEU4

@@ -1,8 +1,8 @@
 """Evaluation on XGLUE's tasks. Line n of TASK/LANGUAGE.prediction is the prediction for row n of the test or dev file.
 
-As in XGLUE's own evaluation, the measures are accuracy, nDCG and BLEU-4. Each is reported for every language and as a
-mean over the languages. Several tasks have a mean over the tasks to understand texts, and one over those to write them.
-nDCG is computed for each query. Two systems are compared row by row.
+As in XGLUE's own evaluation, the measures are accuracy, nDCG and BLEU-4, for each language and averaged over languages.
+With several tasks, the report also has means over the understanding tasks and over the generation tasks. nDCG is
+computed per query. Two systems are compared row by row.
 """
 
 import math
@@ -35,8 +35,15 @@ from annotate.core.measures.generated_texts import (
     signature,
 )
 from annotate.core.measures.ranked_labels import by_query, mean_ndcg
-from annotate.evaluation.prediction_files import SUFFIX, check_labels, described, number_in, read_lines, system_names
-from annotate.evaluation.record_sets import PublishedSet, unfinished_ones
+from annotate.evaluation.prediction_files import (
+    SUFFIX,
+    check_labels,
+    describe_system,
+    parse_number,
+    read_lines,
+    system_names,
+)
+from annotate.evaluation.record_sets import PublishedSet, unfinished_warnings
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import GoldSetError
@@ -57,23 +64,23 @@ NO_INTERVAL = f"fewer than {LEAST_UNITS} items, or all items have the same value
 
 @dataclass(frozen=True)
 class Measured:
-    """The rows of one language, with predictions that are labels, texts, or numbers to rank by.
+    """The rows of one language, with predictions: labels, texts, or numbers to rank by.
 
     groups: query of each row; empty if the task has no queries.
     """
 
     language: str
     truth: list[str]
-    said: list[str]
+    predicted: list[str]
     groups: list[str]
 
     @property
     def pages(self) -> Iterator[tuple[str, float, float]]:
-        return zip(self.groups, map(float, self.truth), map(float, self.said), strict=True)
+        return zip(self.groups, map(float, self.truth), map(float, self.predicted), strict=True)
 
     def pairs(self, labels: Sequence[str]) -> Paired:
         all_labels = [*labels, *sorted({*self.truth} - {*labels})]
-        truth, predicted = (places_of(values, all_labels) for values in (self.truth, self.said))
+        truth, predicted = (places_of(values, all_labels) for values in (self.truth, self.predicted))
         return Paired(truth, predicted, len(all_labels), np.ones(len(truth)))
 
 
@@ -81,7 +88,7 @@ class Measured:
 class Graded:
     """The predictions for one of XGLUE's tasks.
 
-    gold: the set on which they are measured.
+    gold: the set they are measured on.
     extra: languages with predictions but without rows.
     """
 
@@ -95,7 +102,7 @@ class Graded:
         return MEASURES[self.task]
 
     def of(self, measured: Measured | None = None) -> dict[str, str]:
-        """Return the slice of a report row for one language, or for all languages."""
+        """Return the slice keys of a report row, for one language or for the mean over languages."""
         return {"task": self.task.upper()} | ({"language": measured.language} if measured else {})
 
     def seed(self, measured: Measured) -> str:
@@ -105,7 +112,7 @@ class Graded:
 def grade(
     predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None, *, split: str = TEST
 ) -> dict[str, Any]:
-    """Return the evaluation report.
+    """Evaluate predictions for XGLUE's tasks and return the report.
 
     predictions: folder of predictions.
     sets: the gold sets.
@@ -135,12 +142,12 @@ def grade(
         ],
         "words": {part.task: list(_words(part)) for part in parts},
         "reading": TEXTS.reading,
-        "predictor": described(names[0]),
+        "predictor": describe_system(names[0]),
         "rows": [*means, *rows],
         "confusion": None,
         "comparison": _comparison(graded, names) if against else None,
         "told": [],
-        "warnings": [*unfinished_ones(sets), *dict.fromkeys(extra)],
+        "warnings": [*unfinished_warnings(sets), *dict.fromkeys(extra)],
     }
 
 
@@ -156,21 +163,21 @@ def _words(part: Graded) -> Iterator[str]:
 def _rows(part: Graded) -> Iterator[Row]:
     rows = [figure_row for measured in part.languages for figure_row in _figures(part, measured)]
     main = [figure_row for figure_row in rows if figure_row["measure"] == part.measure]
-    yield row(part.measure, part.of(), mean_of_rows(main), None, _averaged(main))
+    yield row(part.measure, part.of(), mean_of_rows(main), None, _mean_note(main))
     yield from rows
 
 
-def _averaged(rows: Sequence[Row], noun: str = "language") -> str:
+def _mean_note(rows: Sequence[Row], noun: str = "language") -> str:
     return f"mean over {many(sum(figure_row['value'] is not None for figure_row in rows), noun)}"
 
 
 def _over_tasks(parts: Sequence[Graded], rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the mean over several tasks to understand texts, and that over several tasks to write them."""
+    """Yield the means over the understanding and the generation tasks, if there are several of a kind."""
     for measure, is_written in (("understanding", False), ("generation", True)):
         of_tasks = [part.of() for part in parts if (part.measure == "bleu4") is is_written]
         main = [figure_row for figure_row in rows if figure_row["of"] in of_tasks]
         if len(main) > 1:
-            yield row(measure, {}, mean_of_rows(main), None, _averaged(main, "task"))
+            yield row(measure, {}, mean_of_rows(main), None, _mean_note(main, "task"))
 
 
 def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
@@ -191,11 +198,11 @@ def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
         yield row("ndcg", slice_keys, ranked, ranked.queries, "; ".join(filter(None, notes)))
     else:
         references = [[text] for text in measured.truth]
-        yield from generated_rows(measured.said, references, slice_keys, seed=seed)
+        yield from generated_rows(measured.predicted, references, slice_keys, seed=seed)
 
 
 def signatures() -> list[str]:
-    """Return sentences with sacrebleu's signatures, which exist only after a measurement."""
+    """Return sentences with sacrebleu's signatures, which are available only after a measurement."""
     return [f"{name}’s signature: {signature(measure)}." for measure, name in ((BLEU4, "BLEU"), (CHRF, "chrF"))]
 
 
@@ -209,9 +216,11 @@ def generated_rows(
 ) -> Iterator[Row]:
     """Yield BLEU-4 and chrF of generated texts.
 
-    references: the references for each text.
-    slice_keys: names of the slice, for the rows.
-    bleu: the variant of BLEU-4 to report.
+    texts: the generated texts.
+    references: each text's references.
+    slice_keys: slice keys of the rows.
+    seed: seed of the bootstrap.
+    bleu: variant of BLEU-4 to report.
     """
     for measure in METRICS:
         try:
@@ -236,15 +245,17 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
     rows: list[Row] = []
     for task in both:
         part = first_parts[task]
-        differences = [_apart(part, *pair) for pair in zip(part.languages, second_parts[task].languages, strict=True)]
-        mean, note = mean_of_rows(differences), _averaged(differences)
+        differences = [
+            _difference(part, *pair) for pair in zip(part.languages, second_parts[task].languages, strict=True)
+        ]
+        mean, note = mean_of_rows(differences), _mean_note(differences)
         if any(difference["value"] is None for difference in differences):
             mean, note = None, "not measured in every language"
         rows += [difference_row(part.measure, part.of(), mean, None, note, None), *differences]
-    return {"other": described(names[1]), "rows": add_holm_p_values(rows), "test": TEXTS.words["test"]}
+    return {"other": describe_system(names[1]), "rows": add_holm_p_values(rows), "test": TEXTS.words["test"]}
 
 
-def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
+def _difference(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
     if part.measure == "accuracy":
         labels = part.gold.labels
         return compare_accuracy(part.of(measured_a), measured_a.pairs(labels), measured_b.pairs(labels))
@@ -257,7 +268,7 @@ def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
     else:
         score = scores
         first, second = (
-            counts(measured.said, [[text] for text in measured.truth]) for measured in (measured_a, measured_b)
+            counts(measured.predicted, [[text] for text in measured.truth]) for measured in (measured_a, measured_b)
         )
     difference, p = compare_scores(first, second, score, seed=part.seed(measured_a)) if len(first) else (None, None)
     note = "" if difference else NO_INTERVAL
@@ -278,10 +289,7 @@ def _tasks(gold: PublishedSet) -> list[str]:
 
 
 def check_sets(sets: Iterable[PublishedSet]) -> None:
-    """Check that the sets have test files and that no two sets are for the same task.
-
-    Raise EvaluationError otherwise.
-    """
+    """Raise EvaluationError if a set has no test files, or if two sets are for the same task."""
     set_of: dict[str, PublishedSet] = {}
     for gold in sets:
         if refused := gold.manifest["published"]["refused"]:
@@ -295,7 +303,7 @@ def check_sets(sets: Iterable[PublishedSet]) -> None:
 
 
 def read_predictions(folder: Path, sets: Iterable[PublishedSet], split: str) -> list[Graded]:
-    """Read the predictions for the sets, by task.
+    """Read the predictions for each task of the sets.
 
     Raise EvaluationError if they do not fit the sets.
     """
@@ -312,11 +320,11 @@ def read_predictions(folder: Path, sets: Iterable[PublishedSet], split: str) -> 
                 f"{folder} does not contain the folder {folders} with predictions for the set {gold.name}. Add one "
                 f"with a file per language, such as {_tasks(gold)[0].upper()}/en{SUFFIX}."
             )
-        graded += [_graded(folder / task.upper(), task, gold, split) for task in tasks]
+        graded += [_grade_task(folder / task.upper(), task, gold, split) for task in tasks]
     return graded
 
 
-def _graded(folder: Path, task: str, gold: PublishedSet, split: str) -> Graded:
+def _grade_task(folder: Path, task: str, gold: PublishedSet, split: str) -> Graded:
     form = xglue.FORMS[task]
     start, end = form.path("*", split, part=".src" if form.target else "", mark=gold.mark).split("*")
     of_gold = [name for name in gold.files if name.startswith(start) and name.endswith(end)]
@@ -334,12 +342,12 @@ def _graded(folder: Path, task: str, gold: PublishedSet, split: str) -> Graded:
             f"{folder} has no {missing[0]}{SUFFIX}, but the set {gold.name} has {rows:,} {split} rows in {missing[0]}. "
             f"Predict every language: {', '.join(languages)}."
         )
-    measured = [_measured(paths[language], task, gold, language, split) for language in languages]
+    measured = [_read_language(paths[language], task, gold, language, split) for language in languages]
     used = {paths[language] for language in languages}
     return Graded(task, gold, measured, [code for code, path in by_language.items() if path not in used])
 
 
-def _measured(path: Path, task: str, gold: PublishedSet, language: str, split: str) -> Measured:
+def _read_language(path: Path, task: str, gold: PublishedSet, language: str, split: str) -> Measured:
     form, tested = xglue.FORMS[task], _file(gold, task, language, split)
     try:
         truth, groups = _truth(gold, task, language, split)
@@ -348,7 +356,7 @@ def _measured(path: Path, task: str, gold: PublishedSet, language: str, split: s
     predicted = read_lines(path, row_count=len(truth), tested=tested.name)
     if form.together:
         for number, value in enumerate(predicted, 1):
-            if not math.isfinite(number_in(value)):
+            if not math.isfinite(parse_number(value)):
                 raise EvaluationError(
                     f"{path}, line {number:,}: {value[:40]!r} is not a finite number. The pages of a query are "
                     "ranked by numbers such as 3 or 0.72, highest first."
@@ -359,11 +367,11 @@ def _measured(path: Path, task: str, gold: PublishedSet, language: str, split: s
 
 
 def _truth(gold: PublishedSet, task: str, language: str, split: str) -> tuple[list[str], list[str]]:
-    """Return the label or text of each row of a file, and the query of each row if the task has queries."""
+    """Return the label or text of each row of a file and, if the task has queries, each row's query."""
     form, tested = xglue.FORMS[task], _file(gold, task, language, split)
     if form.target:
         return [cells[0] for cells in xglue.read_xglue(tested, 1)], []
-    # The labels of a test file are in a file of their own; in the other files, they are the last cells.
+    # A test file's labels are in a separate file. In other files, the last cell of each row is the label.
     separate = split == TEST
     first = 1 if form.head and tested.name.endswith(".tsv") else 0
     rows = xglue.read_xglue(tested, form.numbered + len(form.inputs) + (not separate))[first:]

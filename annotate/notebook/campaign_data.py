@@ -129,24 +129,24 @@ class Corpus:
         files = [corpus_dir(self.name) / "votes" / part.name for part in self.manifest.votes]
         return from_files(files, votes_schema(), f"votes of {self.name}")
 
-    def predictions(self, spelled: str) -> Rows:
+    def predictions(self, predictor: str) -> Rows:
         """Return the predictions of an imported predictor.
 
-        spelled: the predictor, as name@version.
+        predictor: the predictor, as name@version.
 
         Columns: id, label, score (may be null). If the predictor ranks labels, the columns are id, labels and scores,
             best label first.
 
         Raise AssayError if the corpus has no predictions by this predictor.
         """
-        name, _, version = spelled.partition("@")
+        name, _, version = predictor.partition("@")
         with readable_errors():
             entry = self.manifest.predictions_of(name, version)
             if entry is None:
                 available = ", ".join(map(str, self.manifest.predictions)) or "none"
-                raise CorpusError(f"Corpus {self.name} has no predictions by {spelled!r}. Available: {available}.")
+                raise CorpusError(f"Corpus {self.name} has no predictions by {predictor!r}. Available: {available}.")
         schema = RANKED_SCHEMA if entry.ranked else PREDICTIONS_SCHEMA
-        return from_files([corpus_dir(self.name) / "predictions" / entry.file], schema, f"predictions by {spelled}")
+        return from_files([corpus_dir(self.name) / "predictions" / entry.file], schema, f"predictions by {predictor}")
 
     def __repr__(self) -> str:
         manifest = self.manifest

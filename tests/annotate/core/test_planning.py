@@ -51,9 +51,9 @@ def expected_set(voted, checks):
     def add(number, *cell):
         cell = Cell(*cell)
         for n in range(number):
-            word = "audited" if cell.stratum else "read"
-            checked = {"first": cell.truth, "chance": 0.2} if n % 5 == 0 else {}
-            decision = {"word": word, **checked} if checks and cell.read else {}
+            source = "audited" if cell.stratum else "unaudited"
+            checked = {"first_label": cell.truth, "chance": 0.2} if n % 5 == 0 else {}
+            decision = {"source": source, **checked} if checks and cell.annotated else {}
             posts[f"{len(posts)}"] = cell._replace(**decision)
 
     for label in LABELS:
@@ -73,7 +73,7 @@ def expected_set(voted, checks):
         for other in others:
             add(50, "", "", True, label, other)
     # What nobody has read has the detectors' label.
-    read = {key: cell if cell.read else cell._replace(truth=cell.agreed) for key, cell in posts.items()}
+    read = {key: cell if cell.annotated else cell._replace(truth=cell.agreed) for key, cell in posts.items()}
     return Uniform(read)
 
 

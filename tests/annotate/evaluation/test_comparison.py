@@ -64,8 +64,8 @@ def test_a_detector_that_voted_is_not_worse_for_the_disputed_posts_that_people_r
         (450, "", True, "de", "nl", "de"),
         (300, "", True, "de", "de", "nl"),
     )
-    read = [cell for cell in both.posts.values() if cell.read]
-    assert sum(cell.said == "de" for cell in read) < sum(cell.other == "de" for cell in read)
+    read = [cell for cell in both.posts.values() if cell.annotated]
+    assert sum(cell.predicted == "de" for cell in read) < sum(cell.other == "de" for cell in read)
     difference = differences(both)["accuracy", "with und"]
     assert difference["value"] == pytest.approx(250 / 9_750)
     assert difference["better"] == "first"
@@ -110,10 +110,10 @@ def sets_of_two(draw):
     for _ in range(draw(st.integers(1, 12))):
         stratum, truth = draw(LABELS | st.just("")), draw(LABELS)
         is_read = not stratum or draw(st.booleans())
-        word = draw(st.sampled_from(["", "read", "audited", "adjudicated"])) if is_read else ""
-        first = draw(LABELS) if word in ("read", "audited") and draw(st.booleans()) else ""
+        source = draw(st.sampled_from(["", "unaudited", "audited", "adjudicated"])) if is_read else ""
+        first = draw(LABELS) if source in ("unaudited", "audited") and draw(st.booleans()) else ""
         label, other = draw(LABELS), draw(LABELS)
-        cell = Cell(stratum, stratum, is_read, truth if is_read else stratum, label, other, word, first)
+        cell = Cell(stratum, stratum, is_read, truth if is_read else stratum, label, other, source, first)
         cells += [cell] * draw(st.integers(1, 60))
     slips = draw(st.none() | st.integers(0, 9).map(lambda differing: slips_of(9, differing)))
     return Uniform({str(number): cell for number, cell in enumerate(cells)}, slips=slips)
@@ -122,7 +122,7 @@ def sets_of_two(draw):
 @given(sets_of_two())
 def test_accuracies_differ_by_no_more_than_the_share_of_posts_with_different_predictions(both):
     difference = differences(both)["accuracy", "with und"]
-    most = proportion(sum(cell.said != cell.other for cell in both.posts.values()), len(both.posts)).high
+    most = proportion(sum(cell.predicted != cell.other for cell in both.posts.values()), len(both.posts)).high
     if difference["low"] is not None:
         assert -most - 1e-9 <= difference["low"] <= difference["value"] <= difference["high"] <= most + 1e-9
     assert difference["value"] is None or difference["low"] is not None or most > 0.99
@@ -130,7 +130,7 @@ def test_accuracies_differ_by_no_more_than_the_share_of_posts_with_different_pre
 
 @given(sets_of_two())
 def test_a_comparison_turns_round_with_the_two(both):
-    turned = differences(both.of_other)
+    turned = differences(both.swapped)
     for figure, row in differences(both).items():
         if row["value"] is None:
             assert turned[figure]["value"] is None
@@ -142,16 +142,17 @@ def test_a_comparison_turns_round_with_the_two(both):
 
 @given(sets_of_two())
 def test_what_was_not_read_names_no_winner(both):
-    alike = both.with_each(lambda key, cell: cell._replace(other=cell.said) if cell.read else cell)
+    alike = both.map_cells(lambda key, cell: cell._replace(other=cell.predicted) if cell.annotated else cell)
     assert not any(row["better"] for row in differences(alike).values())
 
 
 @given(sets_of_two(), st.data())
 def test_what_is_true_where_both_say_the_same_does_not_matter_to_which_is_more_accurate(both, data):
     """Where all was read; else what is true of one post is a guide to others."""
-    posts = {key: cell._replace(read=True, word="", first="") for key, cell in both.posts.items()}
+    posts = {key: cell._replace(annotated=True, source="", first_label="") for key, cell in both.posts.items()}
     in_truth = {
-        key: cell._replace(truth=data.draw(LABELS)) if cell.said == cell.other else cell for key, cell in posts.items()
+        key: cell._replace(truth=data.draw(LABELS)) if cell.predicted == cell.other else cell
+        for key, cell in posts.items()
     }
     one, other = (differences(Uniform(cells))["accuracy", "with und"] for cells in (posts, in_truth))
     ends = ("value", "low", "high")
@@ -165,7 +166,7 @@ def one_reader(both, checked):
     for key, cell in both.posts.items():
         left[cell] -= 1
         first, chance = (cell.truth, checked / both.cells[cell]) if left[cell] >= 0 else ("", 1.0)
-        posts[key] = cell._replace(word="read", first=first, chance=chance)
+        posts[key] = cell._replace(source="unaudited", first_label=first, chance=chance)
     return Uniform(posts)
 
 

@@ -12,7 +12,7 @@ from annotate.evaluation.comparison import _accuracy, differences
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.metrics import accuracy, bounds_of, precision, recall
 from annotate.evaluation.subjects import EvaluationError
-from annotate.evaluation.uniform import NOT_TOLD, Cell, Uniform
+from annotate.evaluation.uniform import UNKNOWN_PREDICTION, Cell, Uniform
 from annotate.models import Unit
 from benchmarks.made_posts import World, draw, populate
 from benchmarks.measuring_work import of_second
@@ -34,12 +34,12 @@ def stream(missing: dict[str, Cell], *, truth: str = "") -> Uniform:
     posts |= {f"undefined {n}": Cell("", "", True, UND, UND, UND) for n in range(100)}
     lost = {f"lost {n}": cell for n, cell in enumerate(missing.values())}
     if truth:
-        return Uniform(posts | {key: cell._replace(read=True, truth=truth) for key, cell in lost.items()})
+        return Uniform(posts | {key: cell._replace(annotated=True, truth=truth) for key, cell in lost.items()})
     return Uniform(posts, lost)
 
 
 LOST = {str(n): Cell("en", "en", False, "en", UND, "en") for n in range(10)}
-UNTOLD = {key: cell._replace(said=NOT_TOLD, other=NOT_TOLD) for key, cell in LOST.items()}
+UNTOLD = {key: cell._replace(predicted=UNKNOWN_PREDICTION, other=UNKNOWN_PREDICTION) for key, cell in LOST.items()}
 WHATEVER = ["en", UND, "de"]
 
 
@@ -70,7 +70,7 @@ def test_value_and_interval_are_those_of_what_people_could_label():
     assert one["note"].endswith("depending on the posts without a label")
     assert other["note"] == ""
     # Where both say as the detectors, it is not known of either, and of neither alone.
-    both = stream({key: cell._replace(said="en") for key, cell in LOST.items()})
+    both = stream({key: cell._replace(predicted="en") for key, cell in LOST.items()})
     alone = accuracy(both, with_und=True)
     assert alone.bounds[0] < alone.estimate.low - 0.02
     apart, _, extremes = _accuracy(both, with_und=True)
@@ -101,7 +101,7 @@ def drawn_by(world, seed, draws):
     chance = np.random.default_rng(seed)
     population = populate(world, chance)
     both = (draw(population, world, chance).both for _ in range(draws))
-    sets = [uniform.with_each(lambda _, cell: cell._replace(other="")) for uniform in both]
+    sets = [uniform.map_cells(lambda _, cell: cell._replace(other="")) for uniform in both]
     return (population.first == population.truth).mean(), sets
 
 
@@ -136,7 +136,7 @@ def test_an_interval_by_rates_lies_within_the_bounds_whatever_missing_posts_are(
     """The interval ends where all the missing posts are wrong; the note keeps the bounds that it has without rates."""
     _, [uniform] = drawn_by(HARD, 1, 1)
     # A rate changes no number of posts in a stratum.
-    [tilted] = replace(uniform, rates=(rates[1], rates[1])).by_rate
+    [tilted] = replace(uniform, rates=(rates[1], rates[1])).reweighted
     assert dict(tilted.drawn) == pytest.approx(dict(uniform.drawn))
     assert min(tilted.cells.values()) >= 0
     few = {key: uniform.missing[key] for key in list(uniform.missing)[:3]}

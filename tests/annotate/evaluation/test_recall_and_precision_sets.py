@@ -119,7 +119,7 @@ def test_false_yes_moves_the_ends_of_recall_and_of_precision():
     share = false_among(100, 5, 1000, 500)
     rate = jeffreys(5, 100)[1]
     assert share == pytest.approx(rate / (1 - rate) / 2)
-    plain, widened = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
+    plain, widened = (metrics.recall_on_recall_set(set_of(1000, 900), "de", false) for false in (0.0, share))
     assert widened.estimate.value == plain.estimate.value
     assert widened.estimate.low < (0.9 - share) / (1 - share) + 0.001
     assert widened.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high
@@ -209,7 +209,7 @@ def test_a_report_on_another_predictor_warns_and_counts_its_triggers_that_nobody
     # It finds German in two English posts, one of which was read.
     labels = {"stream-60": "de", "stream-79": "de"}
     first = world.subject("cld2", built_in=True)
-    monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
+    monkeypatch.setattr(unread_triggers, "subject_of_corpus", lambda corpus, spelled: first)
     report = run(world.subject("mine", "2", changes=labels), stream, folder)
     assert report["words"]["unseen"][0].endswith("counted in the uniform set.")
     assert never_shown(report) == {"de": (68, 30, close("30/68"), 2)}

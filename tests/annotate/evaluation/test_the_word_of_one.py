@@ -9,7 +9,7 @@ import pytest
 from annotate.controls import audit_report
 from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
-from annotate.evaluation.joined_sets import check_options, unchecked
+from annotate.evaluation.joined_sets import missing_check_options, unchecked_warnings
 from annotate.evaluation.metrics import accuracy, precision, recall, share
 from annotate.evaluation.uniform import Cell, Uniform
 from annotate.kinds import Answer
@@ -32,24 +32,26 @@ def read_by_one(*table, chance=0.2):
     """table: rows of (posts, label, the predictor's label, the reader's label if it was checked)."""
     posts = {}
     for number, truth, label, first in table:
-        cell = Cell("", "", True, truth, label, word="read", first=first, chance=chance)
+        cell = Cell("", "", True, truth, label, source="unaudited", first_label=first, chance=chance)
         posts |= {f"{len(posts) + n}": cell for n in range(number)}
     return posts
 
 
-def checked(*, wrong, word="read"):
+def checked(*, wrong, source="unaudited"):
     """A thousand labels, of which a fifth was checked; the predictor is right in all of these."""
     table = [(800, "de", "de", ""), (200 - wrong, "de", "de", "de"), (wrong, "de", "de", "nl")]
-    return {key: cell._replace(word=word) for key, cell in read_by_one(*table).items()}
+    return {key: cell._replace(source=source) for key, cell in read_by_one(*table).items()}
 
 
 def test_a_label_that_a_check_found_wrong_stands_for_as_many_as_its_chance_says():
-    error = Uniform(checked(wrong=4)).errors(None)["read"]
+    error = Uniform(checked(wrong=4)).error_rates(None)["unaudited"]
     assert error.gained.value == pytest.approx(4 / 200)
-    rare = {key: cell._replace(chance=1.0 if cell.first == "nl" else 0.2) for key, cell in checked(wrong=4).items()}
-    assert Uniform(rare).errors(None)["read"].gained.value == pytest.approx(4 / (4 + 5 * 196))
+    rare = {
+        key: cell._replace(chance=1.0 if cell.first_label == "nl" else 0.2) for key, cell in checked(wrong=4).items()
+    }
+    assert Uniform(rare).error_rates(None)["unaudited"].gained.value == pytest.approx(4 / (4 + 5 * 196))
     assert error.lost.value == 0
-    assert Uniform(read_by_one((10, "de", "de", ""))).errors(None) == {}
+    assert Uniform(read_by_one((10, "de", "de", ""))).error_rates(None) == {}
 
 
 def test_a_predictor_is_not_blamed_for_what_readers_got_wrong_and_is_lowered_where_it_repeats_it():
@@ -57,7 +59,7 @@ def test_a_predictor_is_not_blamed_for_what_readers_got_wrong_and_is_lowered_whe
     table = [(720, "de", "de", ""), (80, "nl", "de", ""), (180, "de", "de", "de"), (20, "de", "de", "nl")]
     posts = read_by_one(*table)
     uniform = Uniform(posts)
-    naive = Uniform({key: cell._replace(word="", first="") for key, cell in posts.items()})
+    naive = Uniform({key: cell._replace(source="", first_label="") for key, cell in posts.items()})
     assert accuracy(naive, with_und=True).estimate.high < 0.95
     estimate = accuracy(uniform, with_und=True).estimate
     assert estimate.value == pytest.approx(1, abs=0.001)
@@ -78,7 +80,7 @@ def test_few_checks_that_find_nothing_leave_room_for_slips():
 
 
 def test_what_adjudicators_found_by_mistake_is_no_error_of_readers():
-    plain, less = (Uniform(checked(wrong=2)).errors(slips)["read"].gained for slips in (None, EXACTLY))
+    plain, less = (Uniform(checked(wrong=2)).error_rates(slips)["unaudited"].gained for slips in (None, EXACTLY))
     assert less.value == pytest.approx(plain.value - 0.01 * 2 / 200, rel=1e-3)  # only there could a mistake raise it
     unsure = accuracy(Uniform(checked(wrong=0), slips=slips_of(20, 1)), with_und=True)
     assert unsure.estimate.value == 1
@@ -86,8 +88,8 @@ def test_what_adjudicators_found_by_mistake_is_no_error_of_readers():
 
 def test_adjudicators_labels_are_wrong_as_often_as_they_slip():
     """Where the predictor says otherwise than they do, it is right as often as it is in all."""
-    posts = {key: cell._replace(word="adjudicated", first="") for key, cell in checked(wrong=0).items()}
-    missed = posts | {f"missed {n}": Cell("", "", True, "nl", "de", word="adjudicated") for n in range(50)}
+    posts = {key: cell._replace(source="adjudicated", first_label="") for key, cell in checked(wrong=0).items()}
+    missed = posts | {f"missed {n}": Cell("", "", True, "nl", "de", source="adjudicated") for n in range(50)}
     plain, exact = (accuracy(Uniform(missed, slips=slips), with_und=True).estimate for slips in (None, EXACTLY))
     assert exact.value == pytest.approx((1000 + 0.01 * 1000) / 1050)
     assert exact.low - plain.low == pytest.approx(exact.value - plain.value, abs=0.002)
@@ -105,7 +107,7 @@ def test_accuracy_is_covered_where_adjudicators_slip():
     true = (population.first == population.truth).mean()
     drawn = (draw(population, world, chance).both for _ in range(60))
     estimates = [
-        accuracy(uniform.with_each(lambda _, cell: cell._replace(other="")), with_und=True).estimate
+        accuracy(uniform.map_cells(lambda _, cell: cell._replace(other="")), with_und=True).estimate
         for uniform in drawn
     ]
     assert np.mean([estimate.low <= true <= estimate.high for estimate in estimates]) >= 0.93
@@ -117,7 +119,7 @@ def test_the_width_is_that_of_its_sources():
     world = World(labels=10, drawn=6_000, wrong=0.03, slips=0.03, confirmed=0.03, adjudicators=0.02, posts=100_000)
     chance = np.random.default_rng(5)
     both = draw(populate(world, chance), world, chance).both
-    for uniform in (both, both.of_other):
+    for uniform in (both, both.swapped):
         for estimate in (
             accuracy(uniform, with_und=True).estimate,
             recall("1", uniform, {}).estimate,
@@ -182,18 +184,18 @@ def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
     rest = {key: cell for key, cell in posts.items() if key not in elsewhere}
 
     def of_german(uniform, apart=()):
-        return share(uniform, lambda cell: cell.said == "de", lambda cell: cell.truth == "de", apart)
+        return share(uniform, lambda cell: cell.predicted == "de", lambda cell: cell.truth == "de", apart)
 
     assert of_german(Uniform(posts), elsewhere) == of_german(Uniform(rest))
 
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
-    [sentence] = unchecked("gold", Uniform(read_by_one((10, "de", "de", ""))))
+    [sentence] = unchecked_warnings("gold", Uniform(read_by_one((10, "de", "de", ""))))
     assert sentence.startswith("10 labels of the gold set gold come from a single reader")
     assert "--" not in sentence
-    assert check_options(Uniform(read_by_one((10, "de", "de", "")))) == ["--check-share"]
-    assert not any("one reader" in words for words in unchecked("gold", Uniform(checked(wrong=1))))
-    assert unchecked("gold", Uniform({"a": Cell("", "", True, "de", "de")})) == []
+    assert missing_check_options(Uniform(read_by_one((10, "de", "de", "")))) == ["--check-share"]
+    assert not any("one reader" in words for words in unchecked_warnings("gold", Uniform(checked(wrong=1))))
+    assert unchecked_warnings("gold", Uniform({"a": Cell("", "", True, "de", "de")})) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from annotate.core.estimation.proportions import Guess, Stratum, Turn, jeffreys,
 from annotate.evaluation import measures
 from annotate.evaluation.joined_sets import Joined, audit_refusal
 from annotate.evaluation.posts import evaluate
-from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
+from annotate.evaluation.subjects import EvaluationError, read_sets, subject_of_file
 from annotate.evaluation.uniform import Cell, Uniform
 from annotate.goldsets.set_folder import FORMAT, write_manifest
 from annotate.models import Unit
@@ -309,7 +309,7 @@ def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_bounds(wo
     def measured(keys):
         path = tmp_path / "mine.tsv"
         path.write_text("".join(f"{key}\t{world.predictions[key]}\n" for key in keys))
-        report = run(of_file(path, {}, sets=sets), folder)
+        report = run(subject_of_file(path, {}, sets=sets), folder)
         assert not [warning for warning in report["warnings"] if "outside the gold sets" in warning]
         return accuracy(report)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotate.core.estimation.proportions import proportion
-from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
+from annotate.evaluation.subjects import EvaluationError, read_sets, subject_of_file
 from tests.annotate.evaluation.figures import accuracy, by_label, close, interval, run, values
 
 # Of 100 posts on which the detectors agree on English, 20 were audited; ten that the predictor calls German were not.
@@ -138,7 +138,7 @@ def test_a_file_that_may_be_the_predictor_gets_a_warning_to_name_the_predictor(w
     rows = [json.loads(line) for line in (stream / "gold.jsonl").read_text().splitlines()]
     path.write_text("id\tlabel\n" + "".join(f"{row['id']}\tde\n" for row in rows))
     sets = read_sets([stream, triggers], allow_erased=False, unfinished=False)
-    [warning] = run(of_file(path, {}, sets=sets), stream, triggers)["warnings"]
+    [warning] = run(subject_of_file(path, {}, sets=sets), stream, triggers)["warnings"]
     assert warning.endswith(
         "do not measure mine.tsv. If mine.tsv was imported as mine@1, specify mine@1 instead of the file."
     )

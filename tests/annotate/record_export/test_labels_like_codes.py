@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from annotate.actions.registry import call_command
-from annotate.evaluation.baseline_predictions import plan_of
+from annotate.evaluation.baseline_predictions import make_plan
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.text_classifiers import majority
 from annotate.models import Task
@@ -109,7 +109,7 @@ def test_judgments_with_such_labels_are_imported_as_they_are(db, tmp_path):
 
 def test_baselines_learn_labels_that_look_like_negatives_of_languages(tmp_path):
     rows = [(f"i{n}", "en", "train" if n < 20 else "test", "not-bad", f"Text {n}") for n in range(30)]
-    plan = plan_of(classified_set(tmp_path / "texts", rows, ("bad", "not-bad")), (), "1")
+    plan = make_plan(classified_set(tmp_path / "texts", rows, ("bad", "not-bad")), (), "1")
     predictions = plan.write(majority, tmp_path / "majority").read_text()
     assert predictions.count("not-bad") >= 10
 

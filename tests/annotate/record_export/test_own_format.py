@@ -10,7 +10,7 @@ from annotate.actions.registry import call_command
 from annotate.core.estimation.proportions import proportion
 from annotate.core.measures.figure_rows import row
 from annotate.evaluation.measurement import evaluate
-from annotate.evaluation.prediction_files import described, system_names
+from annotate.evaluation.prediction_files import describe_system, system_names
 from annotate.goldsets.exporter import export
 from annotate.goldsets.formats import FORMATS, Format, register
 from annotate.kinds.file_sections import FORMATS as LAYOUTS
@@ -48,7 +48,14 @@ def grade(predictions: Path, sets, against=None):
         rows.append(row("accuracy", {"language": language}, proportion(right, len(truth)), len(truth)))
     [name] = system_names([predictions])
     head = [{"measure": "accuracy", "of": rows[0]["of"]}]
-    return {"unit": "pair", "head": head, "predictor": described(name), "rows": rows, "warnings": [], "reading": []}
+    return {
+        "unit": "pair",
+        "head": head,
+        "predictor": describe_system(name),
+        "rows": rows,
+        "warnings": [],
+        "reading": [],
+    }
 
 
 FORMAT = Format("lines", TITLE, write, {"pairs": Layout(("question", "passage"))}, measured_by=__name__)

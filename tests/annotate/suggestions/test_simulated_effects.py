@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from annotate.controls.suggestions import Answer, ledger
-from annotate.evaluation.blind_arm import reference_of
+from annotate.evaluation.blind_arm import build_reference
 
 RUNS, LABELS = 200, 4
 
@@ -98,7 +98,7 @@ def rows(rng, follow, units=300):
 
 def score(rng, follow, *, weighted=True):
     """The accuracy of a system that always predicts "right", which was also suggested, on the blind answers."""
-    references = [made for row in rows(rng, follow) if (made := reference_of({"task": TASK})(row))]
+    references = [made for row in rows(rng, follow) if (made := build_reference({"task": TASK})(row))]
     weights = [1 / made.chance if weighted else 1.0 for made in references]
     return np.average([made.label == "right" for made in references], weights=weights)
 
