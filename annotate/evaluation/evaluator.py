@@ -319,9 +319,9 @@ def _errors(units: Units, predictions: Predictions) -> list[dict[str, Any]]:
 # core/measures/scores.py computes the measures; this section builds rows and curves.
 
 
-TARGET_PRECISIONS = (0.9, 0.95, 0.99)  # precisions that thresholds are reported for
-COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units that accuracy is reported for
-MOST_LABELS = 10  # no thresholds per label are reported for tasks with more labels
+TARGET_PRECISIONS = (0.9, 0.95, 0.99)  # a threshold is reported for each of these
+COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units; accuracy is reported for each of these
+MOST_LABELS = 10  # thresholds per label are reported only for tasks with at most this many labels
 LOSSES = {"log_loss": measures.log_loss, "brier": measures.brier_score}
 OF_SCORES = texts("scores")
 

@@ -41,7 +41,7 @@ POSTS, UNITS, RANKED, OF_FORM, PUBLISHED = (
     "files of a known benchmark",
 )
 LOOKS = texts("looks").words
-# Ranges of measures, unless 0 to 1 for a share or 0 to infinity for any other measure.
+# Ranges of measures. The default is 0 to 1 for shares and 0 to infinity for other measures.
 BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
     **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),

@@ -28,7 +28,7 @@ from annotate.reports.tables import many
 
 # Measures, in report order.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
-# The designs whose sets can measure each measure; the design that samples the whole stream comes last.
+# For each measure, the designs whose sets support it. The design that samples the whole stream comes last.
 _BY_POPULATION = sorted(DESIGNS.values(), key=lambda design: design.population == STREAM)
 SOURCES = {measure: [design for design in _BY_POPULATION if measure in design.sets.measures] for measure in MEASURES}
 

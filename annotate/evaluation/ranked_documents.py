@@ -109,7 +109,7 @@ def read_documents(
 
 
 def _blind_labels(gold: PublishedSet, truth: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Return the documents' labels computed from answers given without suggestions, for documents with such answers."""
+    """Return labels computed from answers without suggestions, by id. Documents without such answers are left out."""
     reference = build_reference(gold.manifest)
     rows = (row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl") if row["id"] in truth)
     labels = {row["id"]: frozenset(answer.label.split()) for row in rows if (answer := reference(row))}

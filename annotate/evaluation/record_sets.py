@@ -298,7 +298,7 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     )
 
 
-# A unit's language and its probability of being drawn. A probability of None means all units of the language.
+# A unit's language and its probability of being drawn, or None for all units of the language.
 Stratum = tuple[str, float | None]
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from annotate.core.estimation.label_errors import Errors, of_adjudicators, scale, turned, without_slips
 from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 
-# Stands for every true label that no predictor gives.
+# Placeholder for all true labels that no predictor gives.
 ANOTHER = "?"
 UNKNOWN_PREDICTION = "-"
 
