@@ -24,7 +24,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
-from annotate.actions.registry import COLLECTED_EVERY  # noqa: E402
+from annotate.actions.registry import GC_THRESHOLD  # noqa: E402
 from annotate.goldsets import exporter  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit  # noqa: E402
@@ -67,7 +67,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def main(step: str, folder: Path, posts: int) -> None:
-    gc.set_threshold(COLLECTED_EVERY)  # as every command does
+    gc.set_threshold(GC_THRESHOLD)  # as every command does
     begun, start = most_memory(), time.monotonic()
     with sampled() as where:
         done = STEPS[step](folder, posts)
