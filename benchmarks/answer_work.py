@@ -97,7 +97,7 @@ def main(answers: int) -> dict:
     processor = (time.process_time() - began) / answers
     timed(permit, "permits", "permit")
     timed(judgments, "close", "close")
-    timed(annotators, "hand_out", "hand_out")
+    timed(annotators, "lease_next", "hand_out")
     timed(connection, "_commit", "commit")
     timed(annotators, "_work", "show")
     with watched():

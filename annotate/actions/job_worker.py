@@ -122,10 +122,10 @@ def run_all() -> None:
             close_old_connections()
             if Webhook.objects.exists():
                 flag_file().touch()  # missing if the data folder was restored without the jobs
-            job_store.settle()
+            job_store.record_outcomes()
             closure.delete_interrupted()
             claimed = job_store.claim()
-            if claimed is None and not job_store.is_left():
+            if claimed is None and not job_store.has_open_jobs():
                 return
         except (OperationalError, InterfaceError) as error:
             failures += 1
@@ -167,7 +167,7 @@ def _run_in_child(job: Job, lock: TextIO) -> None:
         with suppress(ProcessLookupError):
             process.terminate()
         process.wait()
-        job_store.settle()
+        job_store.record_outcomes()
         raise
 
 

@@ -41,8 +41,8 @@ from annotate.models import Task
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.quality.answer_models import values_of
 from annotate.reports.tables import are, many
-from annotate.work.judgment_import import Imported, Rejects, Row, add_judgments, imported_task, systems_of
-from annotate.work.routes import learn_languages
+from annotate.work.judgment_import import ImportResult, Rejects, Row, add_judgments, imported_task, systems_of
+from annotate.work.routes import register_languages
 from annotate.work.task_creation import TaskError
 from corpora.core.languages import LANGUAGES as KNOWN
 from corpora.core.records import RecordError, read_id, read_language, read_text, read_time
@@ -231,7 +231,7 @@ def import_judgments(
     format: str | None = None,
     max_rejects: float = 1.0,
     progress: Advance = lambda count: None,
-) -> Imported:
+) -> ImportResult:
     """Add the judgments in a file to the units of a task. If the task does not exist, create a closed one.
 
     Raise JudgmentFileError or TaskError if the options or the task do not allow the import. Raise CorpusError if the
@@ -246,7 +246,7 @@ def import_judgments(
     progress: called with the number of bytes read
     """
     check_file(path, format)
-    learn_languages()
+    register_languages()
     task, pairs = _task_and_pairs(name, labels, pairs=pairs)
     rejects, corrected = dict[int, str](), {name: Respelled() for name in ("label", "worker", "language")}
     known_labels = [] if pairs else list(labels) or (values_of(task) if task else [])
@@ -265,7 +265,7 @@ def import_judgments(
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
         notes = [*corrected["label"].sentences("label"), *corrected["worker"].sentences("worker")]
         notes += [*corrected["language"].sentences("language", "converted"), *_worker_notes(rows)]
-        imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
+        imported = ImportResult(task_to_fill, task is None, rejects=rejects, notes=notes)
         file = RejectLog(path, format or format_of(path) or "", list_path, rows=total)
         _add(imported, rows, file, keep_repeats, max_rejects, progress)
     return imported
@@ -386,7 +386,7 @@ def _new_task(
 
 
 def _add(
-    imported: Imported, rows: list[Row], file: RejectLog, keep_repeats: bool, max_rejects: float, progress: Advance
+    imported: ImportResult, rows: list[Row], file: RejectLog, keep_repeats: bool, max_rejects: float, progress: Advance
 ) -> None:
     """Add the judgments to the task and list the rejected rows.
 
@@ -472,7 +472,7 @@ def import_action(values: Values, progress: Progress) -> Outcome:
     return Outcome([_summary(imported)], warned, data | {"rejects_file": imported.rejects_file})
 
 
-def _summary(imported: Imported) -> str:
+def _summary(imported: ImportResult) -> str:
     rejected = (
         f"{many(imported.already, 'row')} {'was' if imported.already == 1 else 'were'} imported before, "
         f"{are(len(imported.rejects), 'was', 'were')} rejected"

@@ -26,7 +26,7 @@ from annotate.models import AnnotatorLanguage
 from annotate.reports.tables import many
 from annotate.work import task_creation
 from annotate.work.membership import EVERYBODY, MEMBERS, OPEN_TO
-from annotate.work.routes import learn_languages
+from annotate.work.routes import register_languages
 from annotate.work.task_creation import DEPTH, Opened, TaskError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer, meant
 from corpora.core.voters import DEFAULT, MOST, Panel
@@ -315,7 +315,7 @@ def kind_named(name_or_path: str | None, design: str | None) -> Kind:
     if name_or_path in ASKED_HERE:
         return KINDS[name_or_path]
     if name_or_path.endswith(".toml"):
-        learn_languages()  # so that the file can't rename an existing language code
+        register_languages()  # so that the file can't rename an existing language code
         kind = read_kind(Path(name_or_path))
         if kind.answered_here:
             return kind

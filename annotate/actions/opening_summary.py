@@ -26,7 +26,7 @@ from annotate.models import Annotator, Task
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
-from annotate.work.closure import how_to_go_on
+from annotate.work.closure import reopening_advice
 from annotate.work.routes import Routes
 from annotate.work.routing import lacking_readers
 from annotate.work.task_creation import Opened
@@ -65,7 +65,7 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
     # In a dry run, the table of the expected work already shows which queues lack readers.
     warnings = [*([] if is_dry_run else reader_warnings(task)), *outcome.warned]
     if extended and not task.is_open:
-        warnings.append(f"Task {task.name} is closed, so annotators do not receive the items. {how_to_go_on(task)}")
+        warnings.append(f"Task {task.name} is closed, so annotators do not receive the items. {reopening_advice(task)}")
     draws = [
         {"language": sample.language, "asked": sample.asked, "drawn": len(sample.rows), "frame": sample.frame_size}
         for sample in opened.samples

@@ -17,7 +17,7 @@ from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import many
 from annotate.work import closure, membership, routing
 from annotate.work.membership import MEMBERS, OPEN_TO
-from annotate.work.routes import is_language, language_named, unknown_code
+from annotate.work.routes import is_language, to_language_code, unknown_code
 from corpora.storage import inventory
 
 # --- Close and reopen
@@ -127,7 +127,7 @@ def _read_people(values: Values) -> dict[str, Any]:
             raise ActionError(f"There is no group {name!r}; available: {available}.", option="add_group")
         added += membership.candidates(task, group=name)
     if written := values["add_readers"]:
-        if not is_language(code := language_named(written)):
+        if not is_language(code := to_language_code(written)):
             raise ActionError(unknown_code(written), option="add_readers")
         added += membership.candidates(task, language=code)
     adds = values["add"] or values["add_group"] or values["add_readers"]

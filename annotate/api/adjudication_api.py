@@ -39,7 +39,7 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import adjudicators
 from annotate.reports.tables import many
 from annotate.work import adjudication
-from annotate.work.routes import is_language, language_named, unknown_code
+from annotate.work.routes import is_language, to_language_code, unknown_code
 
 PER_PAGE = 50
 
@@ -64,7 +64,7 @@ class WantedSerializer(serializers.Serializer):
     page = integer(required=False, default=1, min_value=1, help_text=f"the page number; a page has {PER_PAGE} units")
 
     def validate_language(self, code: str) -> str:
-        if code and not is_language(read := language_named(code)):
+        if code and not is_language(read := to_language_code(code)):
             raise serializers.ValidationError(unknown_code(code))
         return code and read
 

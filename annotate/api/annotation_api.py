@@ -50,7 +50,7 @@ from annotate.models import Annotator, Flag, Judgment, Lease, Task, Trial
 from annotate.pages import concept_picker
 from annotate.pages.concept_picker import Listing
 from annotate.work import answer_changes, flags, judgments, queue
-from annotate.work.assignment import hand_out
+from annotate.work.assignment import lease_next
 from annotate.work.backlog import Progress, progress_in, progress_of
 from annotate.work.permit import Permit, acting, open_permits, permit_of
 from corpora.vocabulary.thesaurus import VocabularyError
@@ -148,11 +148,11 @@ def _closed(
         closed = judgments.close(permit, lease, answer(permit.task.kind, fields), fields["active_seconds"])
         following = None
         if fields["take_next"]:
-            following = hand_out(closed.permit, closed.held)
+            following = lease_next(closed.permit, closed.held)
     judgment: Any = closed.judgment
     if fields["take_next"]:
         task = permit.task
-        # hand_out skips units that other transactions have locked. `take` waits for them.
+        # lease_next skips units that other transactions have locked. `take` waits for them.
         judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
     return closed.judgment
 
@@ -167,7 +167,7 @@ def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
         flagged = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
         closed = flagged.closed if fields["take_next"] else None
         if closed:
-            following = hand_out(closed.permit, closed.held)
+            following = lease_next(closed.permit, closed.held)
     flag: Any = flagged.flag
     if closed:
         flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))

@@ -28,8 +28,8 @@ from annotate.models import Flag, Judgment, Lease, Task, Trial, TrialAnswer, Uni
 from annotate.pages.access import View, with_permit, with_right
 from annotate.quality.guideline_versions import current
 from annotate.work.backlog import Progress
-from annotate.work.flags import MOST_WORDS
-from annotate.work.moves import seen
+from annotate.work.flags import MESSAGE_LENGTH
+from annotate.work.moves import labels_as_seen
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 
@@ -224,7 +224,9 @@ class SkipSerializer(serializers.Serializer):
 
 class FlagSerializer(SkipSerializer):
     kind = serializers.ChoiceField(list(Flag.KINDS), help_text="the kind of problem that you report")
-    words = string(max_length=MOST_WORDS, **OPTIONAL, help_text="your message to the manager; required for a question")
+    words = string(
+        max_length=MESSAGE_LENGTH, **OPTIONAL, help_text="your message to the manager; required for a question"
+    )
 
 
 class SureSerializer(serializers.Serializer):
@@ -254,7 +256,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
         fields = ["id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"]
 
     def get_label(self, judgment: Judgment) -> str:
-        [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
+        [label] = labels_as_seen(judgment.annotator, [(judgment.unit, judgment.label)])
         return label
 
 

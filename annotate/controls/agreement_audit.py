@@ -35,7 +35,7 @@ from annotate.models import Job, Task, Unit
 from annotate.quality.agreement_strata import in_strata, strata
 from annotate.reports.tables import are, many
 from annotate.work import job_store
-from annotate.work.moves import NO_ROW, is_audit, send_to_people
+from annotate.work.moves import NO_ROW, is_audit, queue_agreed_units
 from annotate.work.routes import Routes
 from annotate.work.task_creation import Opened
 from corpora.database.statements import prepared
@@ -114,7 +114,7 @@ def contest(task: Task, stratum: str) -> int:
 
     stratum: the label from the detectors, or the language and the label; see agreement_strata.strata.
     """
-    return send_to_people(task.units.filter(in_strata(task, [stratum])), "contested", Routes.load(task))
+    return queue_agreed_units(task.units.filter(in_strata(task, [stratum])), "contested", Routes.load(task))
 
 
 def contest_all(task: Task) -> dict[str, int]:

@@ -14,7 +14,7 @@ from annotate.models import Task, Unit
 from annotate.quality import commitments
 from annotate.quality.agreement_strata import unread
 from annotate.work.closure import check_languages, locked_open, units_of, where
-from annotate.work.moves import BATCH, CHANGED, save_all, send_to_people, to_people
+from annotate.work.moves import BATCH, CHANGED, queue_agreed_units, queue_unit, save_all
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import batched, listed
 
@@ -47,7 +47,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
         unit.audited = True
     save_all(units, [], ["audited"])
     # Units that were drawn earlier are not sent again, because they are no longer in the stage AGREED.
-    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
+    queue_agreed_units(task.units.filter(of_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in drawn_units.items()}
 
 
@@ -117,13 +117,13 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
         added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
         for unit in added:
             unit.task, unit.audited = task, unit.pk in drawn
-        transitions = [to_people(unit, "audited", routes) for unit in added]
+        transitions = [queue_unit(unit, "audited", routes) for unit in added]
         earlier = [key for key, unit in judged.items() if unit.position < first]
         with transaction.atomic():
             choose_rechecks(task, added)
             save_all(added, transitions, [*CHANGED, "audited"])
             sent += len(added)
-            send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
+            queue_agreed_units(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
     return sent
 
 

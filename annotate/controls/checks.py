@@ -35,7 +35,7 @@ from annotate.quality import commitments
 from annotate.quality.commitments import draw_line
 from annotate.work.adjudication import adjudicators
 from annotate.work.closure import check_languages, locked_open, units_of, where
-from annotate.work.moves import PLAIN, is_audit, moved, save_all
+from annotate.work.moves import PLAIN, apply_move, is_audit, save_all
 from corpora.database.bulk_rows import listed
 
 
@@ -120,7 +120,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
     for unit in units:
         unit.recheck = True
         if unit.stage == stages.LABELLED and unit.pk in single:
-            transitions.append(moved(unit, "checked", stages.ADJUDICATION, of=PLAIN))
+            transitions.append(apply_move(unit, "checked", stages.ADJUDICATION, of=PLAIN))
     save_all(units, transitions, ["recheck", "stage", "label"])
     return {queue: len(single.intersection(units)) for queue, units in drawn_units.items()}
 

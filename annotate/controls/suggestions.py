@@ -24,7 +24,7 @@ from annotate.kinds.control import Panel, QualityControl, register
 from annotate.models import Annotator, Judgment, Suggestion, Task, Unit
 from annotate.reports.numbers import NOT_MEASURED, percent, points
 from annotate.reports.tables import NUMBER, Cell, Column, Table, numbered, table
-from annotate.work.moves import seen
+from annotate.work.moves import labels_as_seen
 from corpora.predictions.rankings import joined
 
 SHOWN = 10  # maximum number of suggested labels for a unit
@@ -61,7 +61,7 @@ def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
 def seen_by(annotator: Annotator, unit: Unit) -> list[str]:
     """Return the suggestions that an annotator sees, in the words that they can submit, such as sides of a pair."""
     labels = shown_to(annotator, unit)
-    return seen(annotator, [(unit, label) for label in labels]) if labels else []
+    return labels_as_seen(annotator, [(unit, label) for label in labels]) if labels else []
 
 
 def is_blind(pseudonym: str, task: Task, key: str) -> bool:

@@ -20,7 +20,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Job, Judgment, Task, Unit
 from annotate.reports.tables import are
 from annotate.work import adjudication
-from annotate.work.closure import how_to_go_on
+from annotate.work.closure import reopening_advice
 from corpora.models import Draw
 
 NAMED = 5  # maximum number of queues that a sentence names
@@ -131,7 +131,7 @@ def _nothing_to_publish(task: Task, units: int) -> str:
             f"The draw is empty, so there is nothing to read. Delete the task with `assay delete {task.name}`, and "
             "open one that draws from a larger corpus or for other languages."
         )
-    advice = f" {how_to_go_on(task)}" if not task.is_open and task.kind.answered_here else ""
+    advice = f" {reopening_advice(task)}" if not task.is_open and task.kind.answered_here else ""
     return f"None of the items has a label, so a gold set would be empty.{advice}"
 
 
@@ -150,7 +150,7 @@ def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
         return f"{are(left, 'item needs', 'items need')} more judgments. Import them, or publish the finished items."
     return (
-        f"The task is closed, and {are(left, 'item has', 'items have')} no label. {how_to_go_on(task)} "
+        f"The task is closed, and {are(left, 'item has', 'items have')} no label. {reopening_advice(task)} "
         f"{overview_report.leave_out(task.name)}"
     )
 

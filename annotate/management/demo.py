@@ -36,7 +36,7 @@ from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial, Unit
 from annotate.work import job_store
 from annotate.work.accounts import add_annotators
 from annotate.work.judgments import judge
-from annotate.work.moves import seen
+from annotate.work.moves import labels_as_seen
 from annotate.work.people_file import read_table
 from annotate.work.permit import acting
 from annotate.work.queue import take
@@ -232,7 +232,7 @@ def answer_of(annotator: Annotator, demo: DemoTask, unit: Unit, slips: float) ->
     is_possible = unit.asked or not task.labels or label in task.labels
     if not is_possible or hash_order.is_drawn(SKIP_SHARE, lots=LOTS, purpose="skip", key=f"{name} {key}"):
         return None
-    return Answer(seen(annotator, [(unit, label)])[0], is_sure=True)
+    return Answer(labels_as_seen(annotator, [(unit, label)])[0], is_sure=True)
 
 
 def spread_times(annotator: Annotator, task: Task) -> None:
@@ -254,11 +254,11 @@ def find_or_start(action: str, **options: Any) -> Job:
 
 def run_jobs() -> None:
     """Run jobs until none is left. The server's worker may run some of them."""
-    while job_store.is_left():
+    while job_store.has_open_jobs():
         if claimed := job_store.claim():
             with claimed[1]:
                 job_worker.run(claimed[0].pk)
-        job_store.settle()
+        job_store.record_outcomes()
         time.sleep(0.1)
 
 

@@ -44,7 +44,7 @@ from annotate.work.accounts import check_may_change, is_manager, managers
 from annotate.work.adjudication import adjudicates_in
 from annotate.work.membership import EVERYBODY, MEMBERS
 from annotate.work.people_file import BadTable, Row, read_person, read_table
-from annotate.work.routes import is_language, language_named, learn_languages
+from annotate.work.routes import is_language, register_languages, to_language_code
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 
@@ -248,7 +248,7 @@ def _posted_rows(posted: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _language_names() -> dict[str, str]:
     """Return a mapping from code to name of the languages that can be chosen."""
-    learn_languages()
+    register_languages()
     return {code: language.name for code, language in LANGUAGES.items() if not language.labels}
 
 
@@ -261,7 +261,7 @@ def _languages(posted: QueryDict) -> str:
     written, faults = [], []
     for row, level in _posted_rows(posted):
         for text in filter(None, map(str.strip, row.split(","))):
-            if not is_language(code := language_named(text)):
+            if not is_language(code := to_language_code(text)):
                 faults.append(f"{text!r} is not a language on the list. Type the beginning of a name and choose.")
             elif not level:
                 faults.append(f"Choose how well the person reads {label_name(code)}.")

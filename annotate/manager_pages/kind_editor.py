@@ -31,7 +31,7 @@ from annotate.pages.access import UserRequest
 from annotate.pages.item_view import rendered
 from annotate.pages.kind_preview import languages_of, preview, usual_language
 from annotate.quality.guideline_versions import in_language
-from annotate.work.routes import learn_languages
+from annotate.work.routes import register_languages
 from corpora.core.languages import LANGUAGES
 from corpora.models import Vocabulary
 from corpora.sources.recognition import unused
@@ -93,7 +93,7 @@ class Edited:
 
         Raise KindError if the kind is invalid, does not fit the corpus or would overwrite another file.
         """
-        learn_languages()
+        register_languages()
         path = inbox.folder() / self.name
         if path.parent != inbox.folder() or path.name != self.name:
             raise KindError(f"{self.slug!r} is not a valid name for a kind. Remove the slashes.", path=("slug",))

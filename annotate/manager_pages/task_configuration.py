@@ -38,7 +38,7 @@ from annotate.reports.tables import NUMBER, SENTENCE, SHORT, Cell, Column, Table
 from annotate.work import closure, webhook_outbox
 from annotate.work import routes as language_routes
 from annotate.work import task_settings as work
-from annotate.work.routes import is_language, language_named, learn_languages
+from annotate.work.routes import is_language, register_languages, to_language_code
 
 
 def change(request: UserRequest, task: Task) -> HttpResponse:
@@ -182,7 +182,7 @@ TASKS_ON_A_PAGE = 2
 
 @shows_figures
 def routes(request: UserRequest) -> HttpResponse:
-    learn_languages()
+    register_languages()
     routed, sort = may(request.user, "route"), sort_of(request)
     tasks = Paginator(Task.objects.filter(is_open=True), TASKS_ON_A_PAGE).get_page(request.GET.get("tasks"))
     people = cache(partial(people_of, list(tasks)))
@@ -325,7 +325,7 @@ def guidelines(
 
     ?language=: code of the language
     """
-    language, newest = language or language_named(request.GET.get("language", "")), newest_of(task)
+    language, newest = language or to_language_code(request.GET.get("language", "")), newest_of(task)
     # A task with records offers the languages of the records. If the labels are languages, any language can be entered.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})

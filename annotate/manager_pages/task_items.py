@@ -261,7 +261,7 @@ def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
         history=sorted(_events(shown), key=lambda event: event["at"]),
         changes=[
             (change.judgment.annotator, kind.in_words(change.label, shown), change)
-            for change in answer_changes.of_unit(shown)
+            for change in answer_changes.changes_of(shown)
         ],
         decides=True,
     )
@@ -423,7 +423,7 @@ def list_notes(request: UserRequest, task: Task) -> HttpResponse:
     context: dict[str, Any] = {
         "notes": listed,
         "languages": languages,
-        "longest": flags.MOST_WORDS,
+        "longest": flags.MESSAGE_LENGTH,
         "decides": may(request.user, "decide", task.name),
     }
     return manage_page(request, "notes", task, **context)

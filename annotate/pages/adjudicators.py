@@ -27,7 +27,7 @@ from annotate.pages.item_view import record
 from annotate.pages.keyboard_shortcuts import adjudication_keys
 from annotate.work import adjudication, answer_changes
 from annotate.work.adjudication import check_may_adjudicate
-from annotate.work.moves import seen
+from annotate.work.moves import labels_as_seen
 from annotate.work.routes import is_language
 
 # --- Content of the pages
@@ -74,7 +74,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         own_judgment.label if own_judgment else "",
         (decided or unit).label,
     ]
-    *labels, own_label, label = seen(annotator, ((unit, text) for text in stored))
+    *labels, own_label, label = labels_as_seen(annotator, ((unit, text) for text in stored))
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     advice = kind.pages.advise(unit, case_summary.usual_languages(unit.task, annotator) if blind else None)
@@ -112,8 +112,8 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
 
     judgments: judgments with the attribute `seen`, the label as the adjudicator sees it
     """
-    kind, changes = unit.task.kind, list(answer_changes.of_unit(unit))
-    labels = seen(annotator, ((unit, change.label) for change in changes))
+    kind, changes = unit.task.kind, list(answer_changes.changes_of(unit))
+    labels = labels_as_seen(annotator, ((unit, change.label) for change in changes))
     judgment_list = list(judgments)
     return {
         "why": case_summary.summary(unit, judgment_list, moves),
@@ -172,7 +172,7 @@ def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
     """Return a (decision, text of the unit, label) tuple for each decision by an adjudicator."""
     decisions = list(judgments)
-    labels = seen(annotator, ((decision.unit, decision.label) for decision in decisions))
+    labels = labels_as_seen(annotator, ((decision.unit, decision.label) for decision in decisions))
     return [
         (judgment, judgment.unit.one_line_text, task.kind.in_words(label, judgment.unit) if label else "")
         for judgment, label in zip(decisions, labels, strict=True)
@@ -182,7 +182,7 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
 def decision(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
         return _("Discarded.")
-    [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
+    [label] = labels_as_seen(judgment.annotator, [(judgment.unit, judgment.label)])
     return _("Decided: %(label)s.") % {"label": task.kind.in_words(label, judgment.unit)}
 
 

@@ -23,7 +23,7 @@ from annotate.pages.keyboard_shortcuts import queue_keys
 from annotate.pages.start_page import may_do, rest_due
 from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as handing_out
-from annotate.work.assignment import hand_out
+from annotate.work.assignment import lease_next
 from annotate.work.backlog import progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of
@@ -89,7 +89,7 @@ def _work(
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
     """Return the annotator's last judgment if it can be undone, otherwise None."""
     last = closed.judgment if closed and closed.is_new else answer_changes.last_judgment(permit.annotator, permit.task)
-    if not (last and judgments.may_be_taken_back(last)):
+    if not (last and judgments.is_undoable(last)):
         return None
     last.unit.task = permit.task
     return last
@@ -122,7 +122,7 @@ def queue(request: UserRequest, permit: Permit) -> HttpResponse:
 
 def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
     """Render the next unit for htmx, or redirect to its page."""
-    # hand_out skips units that other transactions have locked. `take` waits for them.
+    # lease_next skips units that other transactions have locked. `take` waits for them.
     lease = lease or handing_out.take(permit.annotator, permit.task)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
@@ -145,7 +145,7 @@ def start(request: UserRequest, task: str) -> HttpResponse:
             return redirect("queue", task=permit.task.name)
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
             handing_out.close_open(permit.annotator, permit.task)
-        lease = hand_out(permit)
+        lease = lease_next(permit)
     return _next(request, permit, lease)
 
 
@@ -171,7 +171,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
             closed = judgments.close(permit, lease_id, answer, active_seconds(request))
             # Save the answer and hand out the next unit in one transaction.
-            lease = hand_out(closed.permit, closed.held)
+            lease = lease_next(closed.permit, closed.held)
     except InvalidAnswer as refusal:
         return _again(request, permit, lease_id, refusal=refusal)
     return _next(request, closed.permit, lease, closed=closed)
@@ -195,7 +195,7 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     try:
         with acting(request.user, task) as permit:
             closed = flags.flag(permit, lease_id, kind, message, active_seconds(request)).closed
-            lease = hand_out(closed.permit, closed.held) if closed else None
+            lease = lease_next(closed.permit, closed.held) if closed else None
     except InvalidAnswer as refusal:
         if request.htmx:
             raise
@@ -212,7 +212,7 @@ def _again(
     request: UserRequest, permit: Permit, lease_id: int, *, refusal: InvalidAnswer | None = None, **extra: Any
 ) -> HttpResponse:
     """Show the same unit again with the submitted values of its form, even if its lease has expired."""
-    leases = _one(handing_out.leased(permit.annotator, permit.task, lease_id))
+    leases = _one(handing_out.find_lease(permit.annotator, permit.task, lease_id))
     # Browsers count a line break as one character but send two, so the comment could exceed the maximum length.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     extra |= {"comment": comment, "refusal": refusal, "status": status_of(refusal)}
@@ -223,7 +223,7 @@ def _again(
 def _choose(request: UserRequest, permit: Permit) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
-    lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
+    lease = handing_out.find_lease(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this item."))
     if request.htmx:
@@ -237,7 +237,7 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
     if judgment_id is None and "judgment" in request.POST:
         raise InvalidAnswer(_("The form does not identify the answer to undo. Reload the page."))
     with acting(request.user, task) as permit:
-        lease, judgment = answer_changes.take_back(permit, judgment_id)
+        lease, judgment = answer_changes.undo_locked(permit, judgment_id)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
     return _work(request, permit.after_reading(-1, answers=-int(judgment.kind == Judgment.ANSWER)), [lease])
@@ -264,7 +264,7 @@ def start_sheet(request: UserRequest, task: str) -> HttpResponse:
             return redirect("sheet", task=permit.task.name)
         if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
             handing_out.close_open(permit.annotator, permit.task)
-        leases = handing_out.hand_out_sheet(permit)
+        leases = handing_out.lease_sheet(permit)
     if request.htmx:
         return _handed_out(request, permit, leases, on_sheet=True)
     return redirect("sheet", task=permit.task.name)

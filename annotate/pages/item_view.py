@@ -18,7 +18,7 @@ from annotate.models import Annotator, Change, Judgment, Lease, Task
 from annotate.pages import concept_picker
 from annotate.quality.guideline_versions import current
 from annotate.work.flags import KINDS
-from annotate.work.moves import seen
+from annotate.work.moves import labels_as_seen
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -187,7 +187,7 @@ def summaries(judgments: Sequence[Judgment], annotator: Annotator, kind: Kind, *
 
     may_read: whether the descriptions may contain words of the units' texts
     """
-    labels = seen(annotator, [(judgment.unit, judgment.label) for judgment in judgments])
+    labels = labels_as_seen(annotator, [(judgment.unit, judgment.label) for judgment in judgments])
     return [_description(judgment, label, kind, may_read) for judgment, label in zip(judgments, labels, strict=True)]
 
 

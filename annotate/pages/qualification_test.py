@@ -267,6 +267,6 @@ def consent(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespo
         "language": language,
         "warning": warning,
         "a_day": sensitive.a_day,
-        "agreed_at": interventions.agreed_at(annotator, task),
+        "agreed_at": interventions.consented_at(annotator, task),
     }
     return render(request, "annotate/consent.html", context)

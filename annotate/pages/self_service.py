@@ -29,8 +29,8 @@ from annotate.pages.middleware import KEPT
 from annotate.pages.start_page import may_do
 from annotate.work import accounts, answer_changes
 from annotate.work.backlog import progress_of
-from annotate.work.judgments import may_be_taken_back, posted_answer
-from annotate.work.moves import seen
+from annotate.work.judgments import is_undoable, posted_answer
+from annotate.work.moves import labels_as_seen
 from annotate.work.permit import Permit, permits
 from corpora.core.languages import LANGUAGES, UND
 
@@ -133,7 +133,7 @@ def _row(
 ) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.to_revise().stopped
-    may_undo = may_be_taken_back(judgment)
+    may_undo = is_undoable(judgment)
     may_change = may_act and not may_undo and judgment.kind == Judgment.ANSWER
     return {
         "judgment": judgment,
@@ -155,7 +155,7 @@ def _row(
 
 
 def _answer_name(permit: Permit, unit: Unit, label: str) -> str:
-    [as_seen] = seen(permit.annotator, [(unit, label)])
+    [as_seen] = labels_as_seen(permit.annotator, [(unit, label)])
     kind = permit.task.kind
     return kind.name(as_seen, unit.item.language) if permit.is_outsider else kind.in_words(as_seen, unit)
 

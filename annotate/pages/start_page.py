@@ -201,7 +201,7 @@ def replies_and_notes(permits: list[Permit]) -> dict[str, Any]:
 
 
 def put_reply_away(request: UserRequest, annotator: Annotator, flag: int) -> HttpResponse:
-    flags.put_away(annotator, flag)
+    flags.dismiss_reply(annotator, flag)
     return redirect("home")
 
 
@@ -211,7 +211,7 @@ def put_note_away(request: UserRequest, annotator: Annotator, note: int) -> Http
     POST field:
     queue: present if the note was shown above the queue, to return there
     """
-    dismissed = flags.put_away_note(annotator, note)
+    dismissed = flags.dismiss_note(annotator, note)
     return redirect("queue", task=dismissed.task.name) if "queue" in request.POST else redirect("home")
 
 
@@ -225,7 +225,7 @@ def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
     if choice not in ("yes", "no"):
         raise InvalidAnswer(_("The form does not contain a choice. Reload the page."))
     is_willing = choice == "yes"
-    flags.take_disturbing(annotator, takes=is_willing)
+    flags.set_takes_disturbing(annotator, takes=is_willing)
     messages.success(
         request,
         _("From now on, you may receive items that others found disturbing.")

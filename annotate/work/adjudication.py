@@ -23,9 +23,9 @@ from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Membership, Task, Transition, Unit
 from annotate.models.work import Judgments
 from annotate.quality import commitments
-from annotate.work.judgments import check, check_words, read_answer
-from annotate.work.moves import move, seen
-from annotate.work.permit import NO_ADJUDICATOR, PAUSED, adjudicates, permit_of, running
+from annotate.work.judgments import check, check_texts, read_answer
+from annotate.work.moves import labels_as_seen, move
+from annotate.work.permit import NO_ADJUDICATOR, PAUSED, adjudicates, current_pause, permit_of
 
 # Cases, by which the list of units can be filtered. All units that are decided blind form one case. Dividing them too,
 # e.g. into checks and second opinions, would reveal something about each unit. Other units are divided by answers.
@@ -55,7 +55,7 @@ def check_may_adjudicate(annotator: Annotator, task: Task, *, opens_unit: bool =
     """
     if not adjudicates_in(annotator, task):
         raise NotAllowed(_(NO_ADJUDICATOR))
-    if running(annotator, task):
+    if current_pause(annotator, task):
         raise Paused(_(PAUSED))
     if not task.kind.sensitive:
         return
@@ -169,7 +169,7 @@ def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     labelled = [(by_key[unit], label) for unit, label in live]
     answers = defaultdict(list)
-    for (unit, _stored), label in zip(labelled, seen(annotator, labelled), strict=True):
+    for (unit, _stored), label in zip(labelled, labels_as_seen(annotator, labelled), strict=True):
         answers[unit.pk].append(label)
     return answers
 
@@ -218,8 +218,8 @@ def visible_units(task: Task, annotator: Annotator) -> QuerySet[Unit]:
     here would reveal that the answer is being checked.
     """
     decided_units = Judgment.objects.decisions().values("unit")
-    seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided_units)
-    units = task.units.filter(seen).select_related("item", "task")
+    is_visible = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided_units)
+    units = task.units.filter(is_visible).select_related("item", "task")
     return units.exclude(pk__in=_own_judgments(annotator).values("unit")) if task.is_open else units
 
 
@@ -290,7 +290,7 @@ def check_reason(reason: str, comment: str = "") -> None:
     """
     if not reason.strip():
         raise InvalidAnswer(_("Enter a short reason, so that others can follow the decision."))
-    check_words(reason, comment)
+    check_texts(reason, comment)
     if len(reason) > REASON:
         raise InvalidAnswer(_("The reason is longer than %(most)s characters. Please shorten it.") % {"most": REASON})
 
@@ -298,7 +298,7 @@ def check_reason(reason: str, comment: str = "") -> None:
 @transaction.atomic
 def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Judgment:
     unit = locked(unit_id)
-    if running(annotator, unit.task):
+    if current_pause(annotator, unit.task):
         raise Paused(_(PAUSED))
     for control in unit.task.hooks["stored"]:
         answer = control.stored(answer, unit, annotator)
@@ -480,7 +480,7 @@ def with_same_text(
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
     cases: list[Unit] = []
     for task in Task.objects.filter(pk__in=tasks).order_by("pk"):
-        if task.kind.sensitive is None and adjudicates_in(annotator, task) and not running(annotator, task):
+        if task.kind.sensitive is None and adjudicates_in(annotator, task) and not current_pause(annotator, task):
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
             cases += waiting.exclude(pk=unit.pk)[:SAME_TEXT]
     return rows(cases[:SAME_TEXT], annotator, called)

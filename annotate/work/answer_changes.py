@@ -1,12 +1,12 @@
 """Undo of recent answers, and later changes to answers until the task is closed.
 
-If nobody else has acted on the unit yet, a changed answer replaces the first answer and keeps its number. Otherwise,
-the first answer counts until an adjudicator, who sees both answers, decides. If an adjudicator has already decided the
-unit or a manager has excluded it, this decision remains in force.
+If no one else has acted on the unit, a changed answer replaces the first answer and keeps its number. Otherwise, the
+first answer counts until an adjudicator, who sees both, decides. If an adjudicator has already decided the unit or a
+manager has excluded it, that decision remains in force.
 
-The annotator does not learn which of these cases applied. Changing the answer to a hidden gold answer runs the same
-statements, so that the gold answer cannot be recognized. The outcome is then the same as if the annotator had answered
-the unit of work that the gold answer replaced. For the gold answer itself, the first answer counts.
+Annotators can't tell which of these cases applied. Changing the answer to a hidden gold answer runs the same
+statements, so that the gold answer cannot be recognized. The change has the same outcome as for the unit of work that
+the gold answer replaced. For the gold answer itself, the first answer counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,29 +25,28 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
 from annotate.models.work import Judgments
 from annotate.work.backlog import count_answers
-from annotate.work.judgments import UNDO_MINUTES, check, may_be_taken_back
+from annotate.work.judgments import UNDO_MINUTES, check, is_undoable
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, acting, midnight
-from annotate.work.queue import close_open, open_again
-from annotate.work.routing import ask_again, is_settled
+from annotate.work.queue import close_open, lease_again
+from annotate.work.routing import is_settled, reset_redundancy
 from corpora.database.statements import insert_one, update_one
 
-# This limits the number of cases that one annotator's changes create for adjudicators.
+# Limits the adjudication cases that one annotator can create by changing answers.
 CHANGES_A_DAY = 50
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
-    """Return the judgment that Undo takes back, which is the judgment with the newest lease.
+    """Return the judgment that Undo applies to: the one with the newest lease, or None.
 
-    Judgments are ordered by lease and not by time, because a changed answer keeps its lease and because clocks may be
-    wrong.
+    Judgments are ordered by lease rather than time, because changed answers keep their leases and clocks may be wrong.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
     return judgments.select_related("unit__item").order_by("-lease").first()
 
 
 def _check_open(permit: Permit) -> None:
-    """Raise a refusal if the annotator gets no units of the task now, or if it is closed."""
+    """Raise a Refusal if the annotator may not work in the task now, or if the task is closed."""
     if permit.stopped:
         raise permit.stopped
     if not permit.task.is_open:
@@ -55,7 +54,7 @@ def _check_open(permit: Permit) -> None:
 
 
 def _check_queue(permit: Permit, lease: Lease) -> None:
-    """Raise NotAllowed if the annotator can no longer work in the queue of a lease."""
+    """Raise NotAllowed if the annotator may no longer work in a lease's queue."""
     if lease.queue not in permit.queues:
         raise refusals.NotAllowed(
             _("You can no longer work in %(language)s, so your answer cannot be changed.")
@@ -64,31 +63,31 @@ def _check_queue(permit: Permit, lease: Lease) -> None:
 
 
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
-    """Take back an answer, a skip or a flag, and reopen its unit.
+    """Undo an answer, a skip or a flag, and lease its unit to the annotator again. Returns the new lease.
 
-    This is possible for UNDO_MINUTES, and only while the annotator is allowed to work in the unit's language. Answers
-    that others have given in the meantime remain, and the unit is decided again with the new answer. Decisions by
-    adjudicators and managers remain in force. If the annotator has another unit open, that unit returns to its queue.
+    Undo is possible for UNDO_MINUTES, while the annotator may work in the unit's language. Answers that others have
+    given in the meantime remain, and the unit is decided again with the new answer. Decisions by adjudicators and
+    managers remain in force. Any other unit that the annotator has open returns to its queue.
 
     judgment_id: number of the judgment, None for the last one.
     """
     with acting(annotator.user, task.name) as permit:
-        lease, _judgment = take_back(permit, judgment_id)
+        lease, _judgment = undo_locked(permit, judgment_id)
     return lease
 
 
-def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Judgment]:
-    """Take back a judgment within the annotator's transaction, see `undo`. Return the new lease and the judgment."""
+def undo_locked(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Judgment]:
+    """Like `undo`, within the annotator's transaction. Returns the new lease and the judgment that was undone."""
     annotator, task, permit = permit.annotator, permit.task, permit.to_revise()
     if task.kind.sensitive:
-        # The unit will be read again and must not count twice.
+        # The unit will be shown again, and must not count twice towards the daily limit.
         permit = permit.after_reading(-1)
     _check_open(permit)
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
-        undoable = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-        judgment = undoable.numbered(annotator, judgment_id).first()
+        candidates = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+        judgment = candidates.numbered(annotator, judgment_id).first()
     if judgment is None:
         raise refusals.NothingToUndo(_("You have no answer to undo."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
@@ -99,7 +98,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
     lease = judgment.lease
     assert lease is not None
     _check_queue(permit, lease)
-    if not may_be_taken_back(judgment):
+    if not is_undoable(judgment):
         raise refusals.TooLateToUndo(
             ngettext(
                 "You gave this answer more than %(number)s minute ago, so it cannot be undone.",
@@ -115,36 +114,36 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Ju
     judgment.save(update_fields=["voided_at"])
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    # Decisions by adjudicators and managers remain in force. For a gold answer, the same checks and statements run, but
-    # the unit does not move.
+    # Decisions by adjudicators and managers remain in force. For a gold answer, the same checks and statements run
+    # without moving the unit.
     is_decided = is_settled(unit)
     if judgment.kind == Judgment.FLAG:
         _update_disturbing(unit)
-    _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
-    reopened = open_again(unit, permit, lease)
+    _restore_position(unit, judgment, keep=not unit.honeypot and not is_decided)
+    reopened = lease_again(unit, permit, lease)
     close_open(annotator, task, [reopened])
     count_answers(permit, judgment, -1)
     return reopened, judgment
 
 
 def _update_disturbing(unit: Unit) -> None:
-    """Update whether a unit is disturbing after a flag was taken back. It still is if somebody else flagged it."""
+    """Update a unit's `disturbing` mark after a flag was undone. It remains if another annotator flagged the unit."""
     unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
     update_one(unit, "disturbing")
 
 
-def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
-    """Return a unit to where it was before a judgment that was taken back.
+def _restore_position(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
+    """Return a unit to the queue and round in which it was before an undone judgment.
 
-    keep: whether to store the change. If not, the same statements run without effect.
+    keep: whether to store the change. If False, the same statements run without effect.
     """
     unit = unit if keep else copy(unit)
-    ask_again(unit, keep=keep)
+    reset_redundancy(unit, keep=keep)
     moved = unit.transitions.filter(judgment=judgment).first()
-    # Return the unit to where it was when it was judged. Others may have moved it between the lease and the judgment.
+    # Others may have moved the unit between the lease and the judgment, so use its state at the time of the judgment.
     previous = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
     is_moved = moved is not None or unit.stage != stages.QUEUED
-    # This language may be missing from `visited`, if the annotator who named it has taken that answer back.
+    # This language may be missing from `visited`, if the annotator who named it has undone that answer.
     visited = unit.visited if previous.language in unit.visited else [*unit.visited, previous.language]
     move(
         unit,
@@ -156,7 +155,7 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
         round=previous.round,
         language=previous.language,
         visited=visited[: visited.index(previous.language) + 1],
-        # A judgment that is taken back needs no confirmation.
+        # An undone judgment needs no confirmation.
         redundancy=1 if moved and moved.event == "named" else unit.redundancy,
     )
 
@@ -165,20 +164,18 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
 
 
 def changeable(annotator: Annotator, task: Task) -> Judgments:
-    """Return the answers that an annotator may change while the task is open, regardless of the unit's stage."""
+    """Return the answers that an annotator may change while the task is open, whatever the units' stages."""
     return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
 
 def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -> Change:
-    """Change an answer.
+    """Change an answer. Returns the change, which is stored even if it does not take effect.
 
     judgment_id: number of the answer.
     answer: the new answer.
 
-    Returns the change, which is always stored.
-
     Raise WrongStage if the task is closed, EnoughToday if the annotator has made CHANGES_A_DAY changes today, NotFound
-    if the annotator has no such answer in force, NotAllowed if they are no longer allowed to work in its language, and
+    if the annotator has no such answer in force, NotAllowed if they may no longer work in its language, and
     InvalidAnswer if the new answer does not fit the unit or equals the current one.
     """
     with acting(annotator.user, task.name) as acting_permit:
@@ -212,17 +209,17 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
 
 
 def _store_change(work: Unit, first: Judgment, answer: Answer) -> Change:
-    # A unit with a known answer is hidden among the work and does not need a label, so it never goes to an adjudicator.
-    is_work, gone_on = not first.unit.known_answer, _has_gone_on(work, first)
+    # A unit with a known answer is hidden among the work. It needs no label, so it never goes to an adjudicator.
+    is_work, is_too_late = not first.unit.known_answer, _is_too_late(work, first)
     is_decided = work.judgments.live().decisions().exists()
-    is_left_out = work.transitions.filter(event="withdrawn").exists()
+    is_excluded = work.transitions.filter(event="withdrawn").exists()
     changed = Change(
         judgment=first, label=answer.label, reason=answer.reason, comment=answer.comment.strip(), at=timezone.now()
     )
     insert_one(changed)
-    _replace(first, answer, keep=not gone_on)
+    _replace(first, answer, keep=not is_too_late)
     waits = work.stage == stages.ADJUDICATION
-    keep = is_work and gone_on and not is_decided and not is_left_out and not waits
+    keep = is_work and is_too_late and not is_decided and not is_excluded and not waits
     unit = work if keep else copy(work)
     if not keep:
         unit.stage = stages.LABELLED
@@ -230,27 +227,26 @@ def _store_change(work: Unit, first: Judgment, answer: Answer) -> Change:
     return changed
 
 
-def _has_gone_on(work: Unit, first: Judgment) -> bool:
-    """Return whether it is too late for a changed answer to replace the first answer.
+def _is_too_late(work: Unit, first: Judgment) -> bool:
+    """Return whether it is too late for a changed answer to replace the first one.
 
     It is too late if others have judged the unit, or if the unit has left the queue in which it was answered. A unit
-    that needs only one answer leaves its queue with the first answer. For a unit that a gold answer replaced, the
-    result is the same as if the unit itself had been answered.
+    that needs only one answer leaves its queue with the first answer. For a unit replaced by a gold answer, the result
+    is the same as if the unit itself had been answered.
     """
     is_judged_by_others = work.judgments.binding().exclude(annotator=first.annotator).exists()
     lease = first.lease
     assert lease is not None
-    is_there = (work.stage, work.round, work.language) == (stages.QUEUED, lease.round, lease.queue)
-    return is_judged_by_others or not is_there or work.redundancy == 1
+    is_in_queue = (work.stage, work.round, work.language) == (stages.QUEUED, lease.round, lease.queue)
+    return is_judged_by_others or not is_in_queue or work.redundancy == 1
 
 
 def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     """Replace a judgment with a new one that has the same lease and the same time.
 
-    Because of this, neither the annotator's daily counts nor the judgment that Undo would take back show whether the
-    change took effect.
+    Keeping both ensures that neither the annotator's daily counts nor Undo shows whether the change took effect.
 
-    keep: whether the change takes effect. If not, the same statements run without effect.
+    keep: whether the change takes effect. If False, the same statements run without effect.
     """
     assert first.lease is not None
     judgment, lease = copy(first), copy(first.lease)
@@ -266,15 +262,15 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     for control in judgment.unit.task.hooks["parts"]:
         for part in control.parts(judgment, answer):
             insert_one(part, keep=keep)
-    # If the change does not take effect, delete the new rows. They were inserted only so that the primary keys of later
-    # rows do not reveal the difference.
+    # If the change doesn't take effect, delete the new rows. They were inserted only so that the primary keys of later
+    # rows don't reveal the difference.
     for model, pk in ((Judgment, judgment.pk), (Lease, lease.pk)):
         rows = model.objects.filter(pk=NO_ROW if keep else pk)
         rows._raw_delete(rows.db)
 
 
 def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
-    """Return the number by which an annotator finds each changed answer, by unit: the number of the first answer.
+    """Return the number that an annotator sees for each changed answer, by unit. It is the first answer's number.
 
     changes: the changes, as returned by `latest`.
     """
@@ -287,7 +283,7 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
 def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:
     """Return the latest change made after each judgment, by unit.
 
-    judgments: judgments of one annotator.
+    judgments: one annotator's judgments.
     """
     answered = {(judgment.unit_id, judgment.annotator_id): judgment.answered_at for judgment in judgments}
     units, people = {unit for unit, _ in answered}, {person for _, person in answered}
@@ -296,8 +292,8 @@ def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:
     return {last.unit: last for last in changes if last.at > answered.get((last.unit, last.person), last.at)}
 
 
-def of_unit(unit: Unit) -> QuerySet[Change]:
-    """Return the changes to answers of a unit that are in force, as shown to an adjudicator."""
+def changes_of(unit: Unit) -> QuerySet[Change]:
+    """Return the changes to a unit's answers that are in force, as shown to an adjudicator."""
     return Change.objects.filter(Q(judgment__voided_at=None), judgment__unit=unit).select_related(
         "judgment__annotator__user"
     )

@@ -1,4 +1,4 @@
-"""Closing a task so that it assigns no more work, reopening it, and deleting an unused one.
+"""Closes a task, so that it assigns no more work, reopens it, or deletes a task without answers.
 
 Closing and reopening keep all answers.
 """
@@ -22,8 +22,8 @@ from annotate.models import Flag, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.reports.tables import many
 from annotate.work.adjudication import has_other_adjudicator, resolve_decisions
-from annotate.work.moves import BATCH, PLAIN, decide_without_more, is_audit, locked, move, moved, save_all
-from annotate.work.routing import is_settled_by_most, is_unconfirmed
+from annotate.work.moves import BATCH, PLAIN, apply_move, decide_now, is_audit, locked, move, save_all
+from annotate.work.routing import has_majority, is_unconfirmed
 from corpora.database.bulk_rows import batched
 from corpora.models import Corpus, Draw, Item
 
@@ -34,29 +34,29 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     leave_out: whether to exclude all other units from the gold set.
 
     Returns a dict with these keys:
-    task: name of the task.
-    is_open: whether the task is open now.
+    task: the task's name.
+    is_open: whether the task is open, here False.
     changed: whether the task was open before.
     unfinished: number of units without a label.
     in_hand: number of units that annotators have open and may still answer.
-    decided: number of units labelled now.
-    unconfirmed: number of units labelled now with a language that only one reader named.
-    left_out: number of units excluded now.
+    decided: number of units labelled by closing.
+    unconfirmed: number of units labelled by closing with a language that only one annotator named.
+    left_out: number of units excluded by closing.
     digest: digest of the outcomes of units drawn with the secret, "" if there are none.
     """
-    was = _set_open(task, is_open=False)
-    # Separate transactions, because an answer locks its unit before the task.
+    was_open = _set_open(task, is_open=False)
+    # Use separate transactions, because answers lock their unit before the task.
     with transaction.atomic():
-        ended = _end(task, leave_out=leave_out) if task.kind.answered_here else {}
+        counts = _finish_units(task, leave_out=leave_out) if task.kind.answered_here else {}
     with transaction.atomic():
         locked(task)
-        result = _status(task, was) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | ended
+        result = _status(task, was_open) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | counts
         return result | {"digest": commitments.fix(task)}
 
 
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
-    """Record the outcomes of a closed task's randomly drawn units, if they have changed since the last record."""
+    """Record the outcomes of a closed task's randomly drawn units, unless they are unchanged since the last record."""
     if not locked(task).is_open:
         commitments.fix(task)
 
@@ -65,7 +65,7 @@ def fix_outcomes(task: Task) -> None:
 def _set_open(task: Task, *, is_open: bool) -> bool:
     """Open or close a task. Returns whether it was open before.
 
-    Raise WrongStage if the task must not be reopened.
+    Raise WrongStage if the task must not be reopened because its secret was published.
     """
     locked_task = locked(task)
     if is_open and locked_task.secret_told_at:
@@ -73,41 +73,43 @@ def _set_open(task: Task, *, is_open: bool) -> bool:
             f"An export has disclosed the secret of {task.name}, so its gold answers, audits and checks would be "
             "predictable. Open a new task instead."
         )
-    was = locked_task.is_open
+    was_open = locked_task.is_open
     task.is_open = is_open
     task.save(update_fields=["is_open"])
-    return was
+    return was_open
 
 
-def _end(task: Task, *, leave_out: bool) -> Counter[str]:
-    """Label or exclude the units of a closed task. Returns the number of units per outcome.
+def _finish_units(task: Task, *, leave_out: bool) -> Counter[str]:
+    """Label or exclude the units of a closed task. Returns the number of units by outcome, see `close`.
 
-    Units that annotators have open do not change. Adjudicators can continue to work in a closed task, so units that
-    wait for an adjudicator keep waiting unless they are excluded.
+    Units that annotators have open don't change. Adjudicators can still work in a closed task, so units in adjudication
+    stay there unless they are excluded.
     """
-    done = Counter[str]()
+    counts = Counter[str]()
     waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
-    waiting = waiting.exclude(pk__in=_open_now(task).values("unit"))
+    waiting = waiting.exclude(pk__in=_open_leases(task).values("unit"))
     judged = Judgment.objects.live().exclude(kind=Judgment.SKIP).filter(unit=OuterRef("pk"))
     # no_key: see judgments.py.
     for unit in waiting.filter(Exists(judged)).select_for_update(of=("self",), no_key=True).select_related("item"):
         unit.task = task
-        done[_end_of(unit, leave_out=leave_out)] += 1
+        counts[_finish_unit(unit, leave_out=leave_out)] += 1
     while leave_out and (batch := list(waiting.select_for_update(of=("self",), no_key=True)[:BATCH])):
-        save_all(batch, [moved(unit, "left_out", stages.DISCARDED, of=PLAIN) for unit in batch], ["stage", "label"])
-        done["left_out"] += len(batch)
-    done.pop("", None)
-    return done
+        save_all(
+            batch, [apply_move(unit, "left_out", stages.DISCARDED, of=PLAIN) for unit in batch], ["stage", "label"]
+        )
+        counts["left_out"] += len(batch)
+    counts.pop("", None)
+    return counts
 
 
-def _end_of(unit: Unit, *, leave_out: bool) -> str:
-    """Label a unit based on the answers that it has, if possible.
+def _finish_unit(unit: Unit, *, leave_out: bool) -> str:
+    """Label a unit based on its current answers, if possible.
 
-    Returns the name of the counter to increase, or "" if the unit does not get a label.
+    Returns the outcome to count, "decided" or "unconfirmed", or "" if the unit gets no label.
     """
     answers = list(unit.judgments.live().answers().order_by("pk").select_related("lease"))
-    if unit.stage == stages.QUEUED and is_settled_by_most(unit, answers):
-        decide_without_more(unit, answers)
+    if unit.stage == stages.QUEUED and has_majority(unit, answers):
+        decide_now(unit, answers)
         return "decided"
     if unit.stage == stages.ADJUDICATION and not leave_out and has_other_adjudicator(unit):
         return ""
@@ -120,13 +122,13 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
             move(unit, "unconfirmed", stages.LABELLED, label=answers[0].label)
             return "unconfirmed"
         if unit.stage == stages.QUEUED:
-            # Adjudicators decide doubted units of the audit even in a closed task.
+            # Adjudicators decide doubted posts of the audit even in a closed task.
             move(unit, "doubted", stages.ADJUDICATION)
     return ""
 
 
 def reopen(task: Task) -> dict[str, Any]:
-    """Reopen a task, and return units that were labelled or excluded by closing it to their earlier stage.
+    """Reopen a task, and return units that were labelled or excluded by closing to their earlier stage.
 
     Returns a dict with the first five keys of `close`.
 
@@ -137,29 +139,29 @@ def reopen(task: Task) -> dict[str, Any]:
             f"{task.name} contains imported judgments, so annotators cannot receive its items. Import more with "
             "import_judgments."
         )
-    was = _set_open(task, is_open=True)
+    was_open = _set_open(task, is_open=True)
     with transaction.atomic():
         last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("from_stage")[:1]
         ended: QuerySet[Any] = (
             task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
         )
         while batch := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
-            save_all(batch, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in batch], ["stage", "label"])
+            save_all(batch, [apply_move(unit, "resumed", unit.before, of=PLAIN) for unit in batch], ["stage", "label"])
     for control in task.hooks["reopened"]:
         control.reopened(task)
-    return _status(task, was)
+    return _status(task, was_open)
 
 
-def how_to_go_on(task: Task) -> str:
-    """Return a sentence for managers about how people can read more units of a closed task."""
+def reopening_advice(task: Task) -> str:
+    """Return a sentence that tells managers how to get more units of a closed task labelled."""
     if task.secret_told_at:
         return "The task cannot be reopened, because an export has disclosed its secret. Open a new task for the rest."
     return f"To reopen it, run `assay reopen {task.name}`."
 
 
 @transaction.atomic
-def tell_secret(task: Task) -> None:
-    """Record that an export publishes the secret, so that the task is never reopened.
+def mark_secret_published(task: Task) -> None:
+    """Record that an export publishes the task's secret, so that the task can never be reopened.
 
     Raise WrongStage if the task is open.
     """
@@ -174,7 +176,7 @@ def tell_secret(task: Task) -> None:
         locked_task.save(update_fields=["secret_told_at"])
 
 
-def _open_now(task: Task) -> QuerySet[Lease]:
+def _open_leases(task: Task) -> QuerySet[Lease]:
     work = task.units.work().order_by()
     return Lease.objects.filter(unit__in=work, closed_at=None, expires_at__gt=timezone.now()).order_by()
 
@@ -185,17 +187,17 @@ def unfinished(task: Task) -> int:
     return work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count()
 
 
-def _status(task: Task, was: bool) -> dict[str, Any]:
-    """Return the status of a task.
+def _status(task: Task, was_open: bool) -> dict[str, Any]:
+    """Return the first five keys of `close`.
 
-    was: whether the task was open before.
+    was_open: whether the task was open before.
     """
     return {
         "task": task.name,
         "is_open": task.is_open,
-        "changed": was != task.is_open,
+        "changed": was_open != task.is_open,
         "unfinished": unfinished(task),
-        "in_hand": _open_now(task).values("unit").distinct().count(),
+        "in_hand": _open_leases(task).values("unit").distinct().count(),
     }
 
 
@@ -203,25 +205,21 @@ def _status(task: Task, was: bool) -> dict[str, Any]:
 
 
 def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
-    """Lock the units and then the task, in the order in which answers lock them.
-
-    Returns the task.
+    """Lock the units and then the task, in the same order as answers do. Returns the task.
 
     Raise WrongStage if the task is closed.
     """
     list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
     task = locked(task)
     if not task.is_open:
-        raise WrongStage(f"Task {task.name} is closed, so nobody would read the posts. {how_to_go_on(task)}")
+        raise WrongStage(f"Task {task.name} is closed, so no one would label the posts. {reopening_advice(task)}")
     return task
 
 
 def check_languages(languages: Collection[str], available: Collection[str], reason: str) -> None:
-    """Check that all languages are available.
+    """Raise NotFound if a language is not available.
 
-    reason: start of the error message; the missing languages are appended.
-
-    Raise NotFound if a language is not available.
+    reason: start of the error message, to which the missing languages are appended.
     """
     if missing := [label for label in languages if label not in available]:
         raise NotFound(
@@ -231,6 +229,7 @@ def check_languages(languages: Collection[str], available: Collection[str], reas
 
 
 def where(languages: Collection[str]) -> str:
+    """Return " in" and the languages, for messages; "" if there are none."""
     return f" in {', '.join(languages)}" if languages else ""
 
 
@@ -238,18 +237,19 @@ def units_of(task: Task, unit_ids: dict[str, list[int]]) -> list[Unit]:
     return list(task.units.in_bulk([unit for units in unit_ids.values() for unit in units]).values())
 
 
-# --- deletion of a task that has no answers, with its units, draws and guidelines
+# --- deletion of tasks without answers
 #
-# Answers are never deleted. The drawn items are deleted unless another task uses them.
+# A task is deleted with its units, draws, guidelines and drawn items, unless another task uses the draws or items.
+# Answers are never deleted.
 
 
 def task_to_delete(task: Task) -> dict[str, Any]:
-    """Return a task's name and the numbers of units, draws, gold answers and guidelines to be deleted with the task.
+    """Return a task's name and how many units, draws, gold answers and guidelines would be deleted with it.
 
     Raise WrongStage if the task cannot be deleted.
     """
-    if fault := _reason_to_keep(task):
-        raise WrongStage(f"Task {task.name} cannot be deleted: {fault}")
+    if reason := _reason_to_keep(task):
+        raise WrongStage(f"Task {task.name} cannot be deleted: {reason}")
     return {
         "task": task.name,
         "units": task.units.count(),
@@ -260,7 +260,7 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 
 
 def _reason_to_keep(task: Task) -> str:
-    """Return the reason why a task cannot be deleted, with advice, or "" if it can be deleted."""
+    """Return why a task cannot be deleted, with advice; "" if it can be."""
     instead = f"To end the work on the task, run `assay close {task.name}`."
     for rows, action in (
         (Judgment.objects.filter(unit__task=task), "answered its items"),
@@ -283,14 +283,14 @@ def _reason_to_keep(task: Task) -> str:
 @transaction.atomic
 def delete_task(task: Task) -> dict[str, Any]:
     """Delete a task. Returns the result of `task_to_delete`."""
-    _lock(task)
+    _lock_for_deletion(task)
     counts = task_to_delete(task)
     _delete(task)
     return counts
 
 
 def _delete(task: Task) -> None:
-    """Delete a task without answers, BATCH units in a transaction, so that others can write in between."""
+    """Delete a task without answers, BATCH units per transaction, so that others can write in between."""
     draws, gold_items = list(task.draws.all()), task.gold_answers.values_list("item", flat=True)
     items = {*task.units.order_by().values_list("item", flat=True), *gold_items}
     for units in (task.units.exclude(copy_of=None), task.units.all()):
@@ -309,23 +309,22 @@ def _delete_with_draws(task: Task, draws: list[Draw]) -> None:
     task.delete()
     for task_draw in draws:
         draw: Draw | None = task_draw
-        # Also delete the draws that this draw extends, unless another task or draw needs them.
+        # Also delete the draws that this draw extends, unless another task or draw uses them.
         while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
-            smaller = draw.extends
+            extended = draw.extends
             draw.delete()
-            draw = smaller
+            draw = extended
 
 
-def _lock(task: Task) -> None:
-    """Lock rows, so that nobody can take a unit, begin a test or draw the same items in the meantime.
+def _lock_for_deletion(task: Task) -> None:
+    """Lock the task, its corpora and its units, so that no one can take a unit, start a test or draw the same items.
 
-    Raise WrongStage if somebody is working in the task.
+    Raise WrongStage if someone is working in the task.
     """
     Task.objects.select_for_update().get(pk=task.pk)
     list(Corpus.objects.select_for_update().filter(draws__tasks=task))
     try:
-        # Do not wait for a locked unit: the transaction that holds it may be waiting for the task, which would
-        # deadlock.
+        # Don't wait for a locked unit. Its transaction may be waiting for the task, which would be a deadlock.
         list(task.units.order_by("pk").select_for_update(nowait=True).values_list("pk", flat=True))
     except OperationalError as error:
         raise WrongStage(
@@ -335,51 +334,54 @@ def _lock(task: Task) -> None:
 
 # --- tasks that are being opened
 #
-# SQLite allows one writer at a time. If a large task were opened in one transaction, nobody could answer meanwhile, so
-# its units are added in many short transactions. `Task.objects` hides the task until the last one.
+# SQLite allows one writer at a time. Opening a large task in one transaction would block all answers, so its units are
+# added in many short transactions. `Task.objects` hides the task until the last one commits.
 
 
 @contextmanager
-def hidden(task: Task) -> Iterator[None]:
-    """Hide a new task until the end of the block. If the block fails, nothing remains of the task."""
+def hide_until_complete(task: Task) -> Iterator[None]:
+    """Context manager that hides a new task until the block ends. If the block fails, the task is deleted."""
     opened_at, task.created_at = task.created_at, None
     if connection.vendor == "postgresql" or connection.in_atomic_block:
         with transaction.atomic():
             yield
-            _show(task, opened_at)
+            _unhide(task, opened_at)
         return
-    with _opening():
+    with _opening_lock():
         try:
             yield
-            _show(task, opened_at)
+            _unhide(task, opened_at)
         except BaseException:
-            _delete_hidden()
+            _delete_interrupted()
             raise
 
 
-def _show(task: Task, opened_at: datetime | None) -> None:
+def _unhide(task: Task, opened_at: datetime | None) -> None:
     task.created_at = opened_at
     task.save(update_fields=["created_at"])
 
 
 def delete_interrupted() -> None:
-    """Delete tasks whose opening was interrupted, unless another process is opening a task now."""
+    """Delete tasks whose opening was interrupted, unless another process is currently opening a task."""
     if connection.vendor == "sqlite" and Task.all_objects.filter(created_at=None).exists():
-        with suppress(BlockingIOError), _opening(fcntl.LOCK_NB):
+        with suppress(BlockingIOError), _opening_lock(fcntl.LOCK_NB):
             pass
 
 
 @contextmanager
-def _opening(wait: int = 0) -> Iterator[None]:
-    """Open one task at a time. Hidden tasks that exist before the block were interrupted, and are deleted."""
+def _opening_lock(wait: int = 0) -> Iterator[None]:
+    """Context manager that lets one process at a time open tasks. Deletes hidden tasks, whose opening was interrupted.
+
+    wait: fcntl.LOCK_NB to raise BlockingIOError instead of waiting for another process.
+    """
     path = Path(settings.DATA_DIR) / "tmp" / "opening.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | wait)
-        _delete_hidden()
+        _delete_interrupted()
         yield
 
 
-def _delete_hidden() -> None:
+def _delete_interrupted() -> None:
     for task in Task.all_objects.filter(created_at=None):
         _delete(task)

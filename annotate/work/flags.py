@@ -1,7 +1,7 @@
 """Messages between annotators and managers: flags on units, managers' responses to flags, and managers' notes.
 
-A unit that is flagged as disturbing is immediately passed on to other people (judgments.close). A unit that is flagged
-for any other reason stays with the annotator.
+A unit flagged as disturbing is immediately passed on to other annotators (judgments.close). A unit flagged for another
+reason stays with the annotator.
 """
 
 import re
@@ -26,7 +26,7 @@ from annotate.work.assignment import close
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, permit_of
 
-MOST_WORDS = 2000  # maximum length of a message, reply or note, in characters
+MESSAGE_LENGTH = 2000  # maximum length of a message, reply or note, in characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
 # Kinds of flags and their labels, in the order in which the panel shows them.
@@ -39,21 +39,23 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Flagged:
+class FlagResult:
     """A stored flag.
 
-    closed: result of passing the unit on, None if the unit stays with the annotator.
+    closed: result of passing the unit on; None if it stays with the annotator.
     """
 
     flag: Flag
     closed: judgments.Closed | None = None
 
 
-def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_seconds: float | None = None) -> Flagged:
-    """Flag the unit of a lease, within the annotator's transaction. A retry changes nothing.
+def flag(
+    permit: Permit, lease_id: int, kind: str, message: str = "", active_seconds: float | None = None
+) -> FlagResult:
+    """Flag a leased unit, within the annotator's transaction. Idempotent for the same message.
 
     permit: the annotator's permit.
-    lease_id: primary key of the lease. The lease may have ended, unless the text is flagged as disturbing.
+    lease_id: primary key of the lease, which may have ended unless the unit is flagged as disturbing.
     kind: one of KINDS.
     message: the annotator's message, required for a question.
     active_seconds: see `judgments.judge`.
@@ -61,9 +63,9 @@ def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_sec
     message = message.replace("\r\n", "\n").strip()
     if kind == Flag.QUESTION and not message:
         raise InvalidAnswer(_("Write your question, so that the manager can answer it."))
-    if len(message) > MOST_WORDS:
+    if len(message) > MESSAGE_LENGTH:
         raise InvalidAnswer(
-            _("Your message is longer than %(most)s characters. Please shorten it.") % {"most": f"{MOST_WORDS:,}"}
+            _("Your message is longer than %(most)s characters. Please shorten it.") % {"most": f"{MESSAGE_LENGTH:,}"}
         )
     if "\x00" in message:
         raise InvalidAnswer(_("Your message contains a NUL character. Please remove it."))
@@ -84,14 +86,14 @@ def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_sec
     stored, is_new = Flag.objects.get_or_create(lease_id=lease_id, kind=kind, defaults=values)
     if not is_new and stored.words != message:
         raise AlreadyAnswered(_("You have already flagged this item, and the manager has your first message."))
-    return Flagged(stored, closed)
+    return FlagResult(stored, closed)
 
 
-def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
-    """Accept or decline units that others found disturbing. A retry changes nothing.
+def set_takes_disturbing(annotator: Annotator, *, takes: bool) -> None:
+    """Opt in or out of units that other annotators flagged as disturbing. Idempotent.
 
-    If the annotator declines them, the annotator's open disturbing units return to the queues, including gold answers.
-    The backlog is not counted again immediately, because an exact count would reveal gold answers.
+    Opting out returns the annotator's open disturbing units, including gold answers, to their queues. The backlog isn't
+    recounted immediately, because an exact count would reveal gold answers.
     """
     with transaction.atomic():
         annotator.lock()
@@ -110,8 +112,8 @@ def replies(annotator: Annotator) -> QuerySet[Flag]:
     return answered_flags.select_related("unit__item", "unit__task").order_by("-replied_at")
 
 
-def put_away(annotator: Annotator, flag_id: int) -> None:
-    """Dismiss a reply. A retry changes nothing.
+def dismiss_reply(annotator: Annotator, flag_id: int) -> None:
+    """Dismiss a manager's reply, so that the annotator no longer sees it. Idempotent.
 
     Raise NotFound if the annotator has no such reply.
     """
@@ -125,50 +127,52 @@ def put_away(annotator: Annotator, flag_id: int) -> None:
 
 
 def reply(flag_id: int, message: str, *, by: User) -> Flag:
-    """Reply to a flag, which resolves it. A retry changes nothing. A second reply with a different text is refused."""
-    message = _checked(message, "reply", "the annotator")
+    """Reply to a flag, which also resolves it. Idempotent for the same message; a different second reply is refused."""
+    message = _clean_text(message, "reply", "the annotator")
     with transaction.atomic():
-        stored = _locked(flag_id)
+        stored = _lock_flag(flag_id)
         if stored.reply and stored.reply != message:
             raise AlreadyAnswered(f"{stored.settled_by} has already replied, and the annotator has that reply.")
         if not stored.reply:
             stored.reply, stored.replied_at = message, timezone.now()
-            _settle(stored, by, stored.replied_at)
+            _resolve(stored, by, stored.replied_at)
     return stored
 
 
-def _checked(text: str, name: str, readers: str) -> str:
-    """Return the text of a reply or note without surrounding white space.
+def _clean_text(text: str, name: str, readers: str) -> str:
+    """Normalize and check the text of a reply or note.
 
-    Raise InvalidAnswer if it is empty or cannot be stored.
+    name: "reply" or "note", for error messages.
+    readers: who will read the text, for error messages.
+
+    Raise InvalidAnswer if the text is empty or cannot be stored.
     """
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidAnswer(f"The {name} is empty. Write what {readers} should know.")
-    if len(text) > MOST_WORDS or "\x00" in text:
+    if len(text) > MESSAGE_LENGTH or "\x00" in text:
         raise InvalidAnswer(
-            f"The {name} contains a NUL character or more than {MOST_WORDS:,} characters. Please correct it."
+            f"The {name} contains a NUL character or more than {MESSAGE_LENGTH:,} characters. Please correct it."
         )
     return text
 
 
 def dismiss(flag_id: int, *, by: User) -> Flag:
-    """Resolve a flag without action. A retry changes nothing."""
+    """Resolve a flag without action. Idempotent."""
     with transaction.atomic():
-        stored = _locked(flag_id)
-        _settle(stored, by, timezone.now())
+        stored = _lock_flag(flag_id)
+        _resolve(stored, by, timezone.now())
     return stored
 
 
 def discard(flag_id: int, *, by: User) -> Flag:
-    """Exclude a flagged unit from the gold set, regardless of its answers, and resolve the flag. Retries do nothing."""
+    """Exclude a flagged unit from the gold set, regardless of its answers, and resolve the flag. Idempotent."""
     with transaction.atomic():
         unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first() or NO_ROW
-        # no_key: see judgments.py. Lock the unit before the flag, in the same order as when a disturbing unit is
-        # flagged.
+        # no_key: see judgments.py. Lock the unit before the flag, in the same order as `flag` does.
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
-        stored = _locked(flag_id)
+        stored = _lock_flag(flag_id)
         assert unit  # every flag has a unit
         if unit.honeypot:
             raise NotAllowed(
@@ -179,17 +183,17 @@ def discard(flag_id: int, *, by: User) -> Flag:
             move(unit, "withdrawn", stages.DISCARDED, by=by)
             for control in unit.task.hooks["moved"]:
                 control.moved(unit)
-        _settle(stored, by, timezone.now())
+        _resolve(stored, by, timezone.now())
     return stored
 
 
 def make_example(flag_id: int, *, by: User) -> Guidelines:
-    """Add the text of a flagged unit, the annotator's question and the reply to the guidelines, as an example.
+    """Add a flagged unit's text, the annotator's question and the reply to the guidelines, as an example.
 
-    This creates a new minor version of the guidelines that apply to the unit. A retry changes nothing.
+    This creates a new minor version of the guidelines in the unit's language. Idempotent.
     """
     with transaction.atomic():
-        stored = _locked(flag_id)
+        stored = _lock_flag(flag_id)
         if stored.example:
             return stored.example
         unit = stored.unit
@@ -208,9 +212,9 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
 
 
 def _example(stored: Flag) -> str:
-    """Return the example as Markdown: the item as a quotation, the question in italics, and the reply.
+    """Return the example as Markdown: the item as a quotation, the question in italics, and the reply, all escaped.
 
-    Markdown in these texts is escaped. No further text is added, because guidelines are in many languages.
+    The example has no other text, such as headings, because guidelines are written in many languages.
     """
     question = _escaped(" ".join(stored.words.split()))
     return f"{_quotation(stored.unit.one_line_text)}\n\n*{question}*\n\n{_escaped(stored.reply)}"
@@ -221,18 +225,18 @@ def _quotation(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape Markdown. Strip white space at the start of lines, because it would turn the lines into code."""
+    """Escape Markdown. Indentation is stripped, because it would turn lines into code blocks."""
     escaped = (_MARKS.sub(r"\\\1", line.strip()) for line in text.splitlines())
     return "\n".join(_BEGINS.sub(r"\1\\\2", line) for line in escaped)
 
 
-def _settle(stored: Flag, by: User, time: datetime) -> None:
+def _resolve(stored: Flag, by: User, time: datetime) -> None:
     if stored.settled_at is None:
         stored.settled_at, stored.settled_by = time, by
     stored.save(update_fields=["reply", "replied_at", "settled_at", "settled_by"])
 
 
-def _locked(flag_id: int) -> Flag:
+def _lock_flag(flag_id: int) -> Flag:
     flags = Flag.objects.select_for_update(of=("self",)).select_related(
         "unit__item", "unit__task", "annotator__user", "settled_by", "example"
     )
@@ -242,19 +246,19 @@ def _locked(flag_id: int) -> Flag:
     return stored
 
 
-# --- Managers' notes to everyone who works in a task, or in one of its languages.
+# --- managers' notes to everyone who works in a task or in one of its languages
 
 
 def write_note(task: Task, text: str, *, by: User, language: str = "") -> Note:
-    """Publish a note to everyone who works in a task, or to the readers of one of its languages."""
-    text = _checked(text, "note", "people")
+    """Publish a note to everyone who works in a task, or only to those who read a given language."""
+    text = _clean_text(text, "note", "people")
     if language and language not in task.reading_languages:
         raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would see the note.")
     return Note.objects.create(task=task, language=language, text=text, by=by, at=timezone.now())
 
 
 def withdraw_note(task: Task, note_id: int) -> None:
-    """Withdraw a note. A retry changes nothing."""
+    """Withdraw a note. Idempotent."""
     notes = task.notes.filter(pk=note_id)
     if not notes.exists():
         raise NotFound("The task does not have this note.")
@@ -262,20 +266,20 @@ def withdraw_note(task: Task, note_id: int) -> None:
 
 
 def notes_of(task: Task) -> QuerySet[Note]:
-    """Return all notes of a task, newest first. The annotation `readers` counts the people who dismissed a note."""
+    """Return a task's notes, newest first. The annotation `readers` is the number of people who dismissed the note."""
     return task.notes.select_related("by").annotate(readers=Count("reads")).order_by("-pk")
 
 
 def notes_to_read(permits: Sequence[Permit]) -> list[Note]:
     """Return the notes that an annotator has not dismissed, newest first.
 
-    permits: the annotator's permits, one for each task for which to return notes.
+    permits: the annotator's permits for the tasks to include.
     """
     if not permits:
         return []
     by_task = {permit.task.pk: permit for permit in permits}
-    standing = Note.objects.filter(task__in=by_task, withdrawn_at=None).exclude(reads__annotator=permits[0].annotator)
-    return [note for note in standing.select_related("task") if _is_for(note, by_task[note.task_id])]
+    notes = Note.objects.filter(task__in=by_task, withdrawn_at=None).exclude(reads__annotator=permits[0].annotator)
+    return [note for note in notes.select_related("task") if _is_for(note, by_task[note.task_id])]
 
 
 def _is_for(note: Note, permit: Permit) -> bool:
@@ -284,8 +288,8 @@ def _is_for(note: Note, permit: Permit) -> bool:
     return bool(permit.reads) or permit.adjudicates
 
 
-def put_away_note(annotator: Annotator, note_id: int) -> Note:
-    """Dismiss a note. A retry changes nothing.
+def dismiss_note(annotator: Annotator, note_id: int) -> Note:
+    """Dismiss a note, so that the annotator no longer sees it. Idempotent.
 
     Raise NotFound if the annotator has no such note.
     """

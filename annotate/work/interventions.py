@@ -1,4 +1,4 @@
-"""Managers' decisions about annotators (pause, resume, void answers), and annotators' consent to sensitive work."""
+"""Managers' interventions (pausing annotators, lifting pauses, voiding answers), and consent to sensitive work."""
 
 from collections import Counter, defaultdict
 from datetime import datetime
@@ -15,10 +15,10 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Annotator, Consent, Judgment, Lease, Pause, Task, Unit
 from annotate.models.work import Judgments
-from annotate.work.backlog import forget
-from annotate.work.permit import Permit, acting, permit_of, running
+from annotate.work.backlog import clear_count
+from annotate.work.permit import Permit, acting, current_pause, permit_of
 from annotate.work.queue import close_open
-from annotate.work.routing import left_decides, reopen
+from annotate.work.routing import remaining_decide, reopen
 
 REASON = 200  # characters
 
@@ -27,14 +27,14 @@ def stop(permit: Permit, right: int, answers: int, **details: Any) -> Pause:
     """Pause an annotator and return their open units.
 
     right: number of units with a known answer that they have answered correctly since their last pause was lifted.
-    answers: number of units with a known answer that they have answered in that time, correctly or not.
-    details: the manager (`by`) and the reason. Both are omitted for an automatic pause.
+    answers: number of units with a known answer that they have answered since then.
+    details: the manager (`by`) and the `reason`; both are omitted for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
-    pause_made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=answers, at=at, **details)
+    new_pause = Pause.objects.create(annotator=annotator, task=task, right=right, asked=answers, at=at, **details)
     close_open(annotator, task)
-    return pause_made
+    return new_pause
 
 
 @transaction.atomic
@@ -48,7 +48,7 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
     if len(reason) > REASON:
         raise InvalidAnswer(f"The reason is longer than {REASON} characters. Please shorten it.")
     annotator.lock()
-    ongoing = running(annotator, task)
+    ongoing = current_pause(annotator, task)
     if ongoing is None:
         permit = permit_of(annotator, task)
         right, answers = next(filter(None, (control.score(permit) for control in task.hooks["score"])), (0, 0))
@@ -61,7 +61,7 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
 
 @transaction.atomic
 def lift(pause: Pause, *, by: User | None) -> None:
-    """End a pause. Only answers given after this can lead to an automatic pause."""
+    """Lift a pause. Only answers given from now on can lead to another automatic pause."""
     Pause.objects.filter(pk=pause.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
@@ -69,7 +69,7 @@ class Voided(NamedTuple):
     """The result of voiding answers.
 
     answers: number of answers voided.
-    reopened: number of units that returned to the queue.
+    reopened: number of units that returned to their queues.
     """
 
     answers: int
@@ -77,19 +77,18 @@ class Voided(NamedTuple):
 
 
 def _voidable(annotator: Annotator, task: Task) -> Judgments:
-    """Return the judgments that voiding affects, which are answers and skips.
+    """Return the judgments that voiding affects: answers, and skips, because they may have exhausted a unit.
 
-    Skips are included because they may have exhausted a unit. Flags are not included, because a careless annotator may
-    still be right that a text is disturbing.
+    Flags are left out, because a careless annotator may still be right that a text is disturbing.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return judgments.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
 def _depends_on(unit: Unit, judgment: Judgment) -> bool:
-    """Return whether people must be asked about a unit again if a judgment on it is voided.
+    """Return whether a unit must be reopened if a judgment on it is voided.
 
-    This is the case if the judgment is an answer, or if it is a skip in the round in which the unit was exhausted.
+    True if the judgment is an answer, or a skip in the round in which skips exhausted the unit.
     """
     if judgment.kind == Judgment.ANSWER:
         return True
@@ -100,39 +99,39 @@ def _depends_on(unit: Unit, judgment: Judgment) -> bool:
         return False
     last = unit.transitions.last()
     assert last is not None
-    # If a manager gave up on the unit for lack of readers, the transition has no judgment.
+    # If a manager rerouted the unit for lack of readers, the transition has no judgment.
     return last.event == "exhausted" and last.judgment_id is not None
 
 
 def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
-    """Return the effects that voiding an annotator's judgments would have now, as a dict of counts.
+    """Count the effects that voiding an annotator's judgments would have now.
 
     answers: answers that would be voided, including answers to hidden gold answers.
-    known: answers to hidden gold answers that would be voided.
+    known: answers to hidden gold answers among them.
     skips: skips that would be voided.
-    reopened: units that would return to the queue.
-    settled: units that the remaining answers would decide immediately.
-    waiting: units that would lose a judgment but are still in the queue.
+    reopened: units that would return to their queues.
+    settled: units that would be decided by their remaining answers.
+    waiting: units still in their queues that would lose a judgment.
     decided: units that would keep an adjudicator's decision.
-    reused: units of other tasks whose labels were taken from units that would lose an answer.
+    reused: units of other tasks whose labels were copied from units that would lose an answer.
     """
     judgments = _voidable(annotator, task)
     by_unit = {judgment.unit_id: judgment for judgment in judgments.of_work().select_related("lease")}
     units = Unit.objects.work().filter(pk__in=judgments.values("unit")).order_by()
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("pk"))
-    left: dict[int, list[str]] = defaultdict(list)
+    remaining: dict[int, list[str]] = defaultdict(list)
     other_answers = Judgment.objects.live().answers().filter(unit__in=units.order_by())
     for pk, label in other_answers.exclude(annotator=annotator).order_by("pk").values_list("unit", "label"):
-        left[pk].append(label)
+        remaining[pk].append(label)
     counts: Counter[str] = Counter()
     annotated: QuerySet[Any] = units.annotate(decided=Exists(decided))
     for unit in annotated:
-        unit.task = task  # the same object for all units, so that it is not loaded for each unit
+        unit.task = task  # avoid a query for each unit
         if not _depends_on(unit, by_unit[unit.pk]):
             continue
         if unit.decided:
             counts["decided"] += 1
-        elif left_decides(unit, left[unit.pk]):
+        elif remaining_decide(unit, remaining[unit.pk]):
             counts["settled"] += 1
         else:
             counts["waiting" if unit.stage == stages.QUEUED else "reopened"] += 1
@@ -150,45 +149,45 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
 def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> Voided:
     """Void all answers and skips of an annotator in a task, and pause the annotator.
 
-    Every unit that depends on these judgments is reopened. The judgments are marked as void but kept, and the annotator
-    never gets their units again. A retry changes nothing.
+    Every unit that depends on these judgments is reopened. The judgments are kept but marked as void, and their units
+    are never assigned to the annotator again. Idempotent.
     """
     annotator.lock()
-    # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds the lock
-    # of another one, so there is no deadlock. The annotator is locked and cannot judge a unit in the meantime.
+    # Lock the units ordered by primary key. No other transaction waits for one unit while holding the lock of another,
+    # so this can't deadlock. The annotator is locked too, and can't judge a unit in the meantime.
     units = Unit.objects.filter(pk__in=_voidable(annotator, task).values("unit")).order_by("pk")
-    locked = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
+    locked_units = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
     judgments = [
-        judgment for judgment in _voidable(annotator, task).select_related("lease") if judgment.unit_id in locked
+        judgment for judgment in _voidable(annotator, task).select_related("lease") if judgment.unit_id in locked_units
     ]
     Lease.objects.filter(pk__in=[judgment.lease_id for judgment in judgments]).update(place=None, outcome="voided")
     voided = Judgment.objects.filter(pk__in=[judgment.pk for judgment in judgments])
     voided.update(voided_at=timezone.now(), voided_by=by)
     reopened = 0
     for judgment in judgments:
-        unit = locked[judgment.unit_id]
+        unit = locked_units[judgment.unit_id]
         stage_before = unit.stage
         if _depends_on(unit, judgment):
             reopen(unit, by)
         reopened += stage_before != stages.QUEUED == unit.stage
-    # Pause the annotator last, because this closes the leases without locking the units, and transactions that wait for
-    # the units need the leases too.
+    # Pause the annotator last, because this closes leases without locking their units, while transactions that wait for
+    # these units need the leases too.
     pause(annotator, task, by=by, reason=reason)
-    forget(annotator, task)
+    clear_count(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in judgments), reopened)
 
 
-# --- consent to sensitive work; the permit determines its effects
+# --- consent to sensitive work; permit.py enforces it
 
 
-def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
-    """Return the time when the annotator consented to a task, or None if there is no consent or it was withdrawn."""
-    running = Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None)
-    return running.values_list("at", flat=True).first()
+def consented_at(annotator: Annotator, task: Task) -> datetime | None:
+    """Return when the annotator consented to a task's work; None if they haven't, or have withdrawn their consent."""
+    consents = Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None)
+    return consents.values_list("at", flat=True).first()
 
 
 def agree(annotator: Annotator, task: str) -> None:
-    """Consent to the work of a task. A retry changes nothing.
+    """Record an annotator's consent to a task's work. Idempotent.
 
     task: name of the task.
 
@@ -202,15 +201,16 @@ def agree(annotator: Annotator, task: str) -> None:
 
 
 def withdraw(annotator: Annotator, task: str) -> None:
-    """Withdraw an annotator's consent and return their open units. Their answers remain. A retry changes nothing."""
+    """Withdraw an annotator's consent and return their open units. Their answers remain. Idempotent."""
     with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
-        running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
-        # The withdrawal must not precede the consent, even if the clock was set back.
-        running.update(withdrawn_at=Greatest("at", timezone.now()))
+        consents = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
+        # The withdrawal must not precede the consent, even if the clock was set back in between.
+        consents.update(withdrawn_at=Greatest("at", timezone.now()))
         close_open(annotator, permit.task)
 
 
 def check_sensitive(task: Task) -> None:
+    """Raise NotFound if the task needs no consent."""
     if not task.kind.sensitive:
         raise NotFound(_("This task does not require your agreement."))

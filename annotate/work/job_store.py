@@ -1,19 +1,19 @@
-"""Storage of background jobs, which managers or the program itself start. actions/job_worker.py runs the jobs.
+"""Stores background jobs, which are started by managers or by the program. actions/job_worker.py runs them.
 
-Django's own tasks are not used, because they do not report progress and do not end a job after its worker was killed.
+Django's own tasks are not used, because they don't report progress and don't end a job whose worker was killed.
 
-The files of the jobs:
+Files:
 
     DATA_DIR/jobs/bell               touched when there is work; annotate/job_watcher.py watches it
                   NUMBER/lock        locked while the job's process is running
-                         cancel      present if the job should end
+                         cancel      present if the job is to be cancelled
                          pid         process id
                          progress.json    see `progress`
                          ended.json  the outcome, written by the job's process
                          log         output of the process if it crashed
                          out/        results to view and download
 
-Progress is stored in files instead of the database, because a job may hold the database's only write lock.
+Progress is stored in files rather than the database, because a job may hold the database's only write lock.
 """
 
 import fcntl
@@ -43,7 +43,7 @@ KILLED = (
     "Finished work is kept and the rest was rolled back. Start the job again."
 )
 STOPPED = "The job was stopped. Finished work is kept and the rest was rolled back."
-MOST_OF_LOG = 4_000  # number of characters at the end of the log that are kept
+MOST_OF_LOG = 4_000  # maximum number of characters kept, from the end of the log
 
 
 def jobs_folder() -> Path:
@@ -59,10 +59,10 @@ def folder(job: Job) -> Path:
 def begin(action: str, options: Mapping[str, Any], *, corpus: str = "", by: User | None = None) -> Job:
     """Queue an action.
 
-    action: name of the action.
-    options: options of the action, as JSON values.
-    corpus: name of the corpus that the action works on, "" if there is none.
-    by: manager who starts it, None for the program itself.
+    action: the action's name.
+    options: the action's options, as JSON values.
+    corpus: name of the corpus that the action works on, "" if none.
+    by: the manager who starts the job, None for the program.
     """
     job = Job.objects.create(action=action, given=dict(options), corpus=corpus, by=by)
     transaction.on_commit(ring)
@@ -70,20 +70,20 @@ def begin(action: str, options: Mapping[str, Any], *, corpus: str = "", by: User
 
 
 def ring() -> None:
-    """Wake the watcher."""
+    """Notify job_watcher.py that there is work."""
     bell = jobs_folder() / "bell"
     bell.touch()
     os.utime(bell)
 
 
 def progress(job: Job) -> dict[str, Any]:
-    """Return a job's progress, as a dict.
+    """Return a job's progress as a dict with these keys:
 
     done: amount of work done.
-    total: total amount of work, None if it is unknown.
+    total: total amount of work, None if unknown.
     unit: unit of these amounts (B for bytes).
-    said: sentences about completed parts.
-    began: time at which the work began, in seconds since 1970.
+    said: messages about completed parts.
+    began: start time of the work, in seconds since 1970.
     at: time of this report, in seconds since 1970.
     """
     try:
@@ -95,7 +95,7 @@ def progress(job: Job) -> dict[str, Any]:
 
 @transaction.atomic
 def cancel(job: Job) -> None:
-    """Cancel a job. A waiting job ends immediately, and a running job is interrupted as if by Ctrl-C.
+    """Cancel a job. A waiting job ends immediately; a running job is interrupted as if by Ctrl-C.
 
     Raise WrongStage if the job has ended.
     """
@@ -110,7 +110,7 @@ def cancel(job: Job) -> None:
 
 @transaction.atomic
 def remove(job: Job) -> None:
-    """Remove a job and its folder.
+    """Delete a job and its folder.
 
     Raise WrongStage if the job has not ended.
     """
@@ -122,7 +122,7 @@ def remove(job: Job) -> None:
     transaction.on_commit(lambda: shutil.rmtree(job_folder, ignore_errors=True))
 
 
-def is_left() -> bool:
+def has_open_jobs() -> bool:
     """Return whether any job is waiting or running."""
     return Job.objects.open().exists()
 
@@ -130,23 +130,23 @@ def is_left() -> bool:
 def claim() -> tuple[Job, TextIO] | None:
     """Start the next job and return it with its lock. Returns None if no job can start now.
 
-    Jobs start in the order in which they were requested, but only one job per corpus runs at a time.
+    Jobs start in the order in which they were queued, but only one job per corpus runs at a time.
     """
-    with suppress(IntegrityError), transaction.atomic():  # another worker started a job on the same corpus
+    with suppress(IntegrityError), transaction.atomic():  # another worker may start a job on the same corpus
         busy = set(Job.objects.filter(state=Job.RUNNING).exclude(corpus="").values_list("corpus", flat=True))
         for job in Job.objects.select_for_update(skip_locked=True).filter(state=Job.WAITING).order_by("pk"):
             if job.corpus in busy:
                 continue
             busy |= {job.corpus} - {""}
-            if (lock := _lock(job)) is not None:
+            if (lock := _acquire_lock(job)) is not None:
                 job.state, job.began_at = Job.RUNNING, timezone.now()
                 job.save(update_fields=["state", "began_at"])
                 return job, lock
     return None
 
 
-def _lock(job: Job) -> TextIO | None:
-    """Take the job's lock, which child processes inherit, and return it. Returns None if another process holds it."""
+def _acquire_lock(job: Job) -> TextIO | None:
+    """Acquire and return a job's lock, which child processes inherit. Returns None if another process holds it."""
     job_folder = folder(job)
     job_folder.mkdir(FOLDER, parents=True, exist_ok=True)
     lock = (job_folder / "lock").open("a")
@@ -158,15 +158,15 @@ def _lock(job: Job) -> TextIO | None:
     return lock
 
 
-def settle() -> None:
+def record_outcomes() -> None:
     """Record the outcome of jobs whose processes have ended."""
     for job in Job.objects.filter(state=Job.RUNNING):
-        if (lock := _lock(job)) is not None:
+        if (lock := _acquire_lock(job)) is not None:
             with lock:
-                _settle(job)
+                _record_outcome(job)
 
 
-def _settle(job: Job) -> None:
+def _record_outcome(job: Job) -> None:
     job_folder, result = folder(job), {}
     with suppress(FileNotFoundError, ValueError):
         result = json.loads((job_folder / "ended.json").read_text(encoding="utf-8"))
@@ -185,7 +185,7 @@ def _end(job: Job, state: str, **fields: Any) -> None:
     Job.objects.filter(pk=job.pk, ended_at=None).update(state=state, ended_at=timezone.now(), **fields)
 
 
-# --- links, each of which lets anybody read a single output file until it expires or a manager withdraws it
+# --- links: each gives anyone access to one output file, until the link expires or a manager withdraws it
 
 
 DAYS = 30  # default lifetime of a link (days)
@@ -193,10 +193,10 @@ MOST_DAYS = 365
 
 
 def share(job: Job, path: str, by: User, days: int | None = DAYS) -> str:
-    """Create a link to an output file of a job, and return its token. Only the token's hash is stored.
+    """Create a link to one of a job's output files, and return its token. Only the token's hash is stored.
 
-    path: path of the file in the job's output folder.
-    days: number of days for which the link works.
+    path: the file's path in the job's output folder.
+    days: the link's lifetime (days).
     """
     if days is None or not 1 <= days <= MOST_DAYS:
         raise InvalidAnswer(f"A link works for 1 to {MOST_DAYS} days. Enter a number of days in this range.")
@@ -206,20 +206,25 @@ def share(job: Job, path: str, by: User, days: int | None = DAYS) -> str:
 
 
 def open_shares(**fields: Any) -> QuerySet[Share]:
-    """Return the links with these fields that still work, newest first."""
+    """Return the links that still work, newest first.
+
+    fields: field lookups to filter by.
+    """
     shares = Share.objects.filter(withdrawn_at=None, expires_at__gt=timezone.now(), **fields)
     return shares.select_related("job", "by")
 
 
 def find_share(token: str) -> Share | None:
-    """Return the share with a token, or None if there is no such share or its link no longer works."""
+    """Return the link with this token, or None if it does not exist or no longer works."""
     return open_shares(digest=token_digest(token)).first()
 
 
 def withdraw_share(job: Job, number: int) -> None:
-    """Withdraw a link, which stops working immediately.
+    """Withdraw a link, so that it stops working immediately.
 
-    number: primary key of the share.
+    number: the link's primary key.
+
+    Raise NotFound if it no longer works.
     """
     if not open_shares(job=job, pk=number).update(withdrawn_at=timezone.now()):
         raise NotFound("This link no longer works.")

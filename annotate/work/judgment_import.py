@@ -1,7 +1,7 @@
-"""Import of judgments that were made with a different tool. They are added to the units of a task.
+"""Imports judgments that were made with another tool, and adds them to a task's units.
 
-actions/judgment_files.py decides which rows of a file are judgments. The workers who made them become annotators who
-cannot log in. routing.py treats imported judgments like any other judgments.
+actions/judgment_files.py parses the file. The workers in it become annotators who cannot log in. routing.py treats
+imported judgments like any other judgments.
 """
 
 from collections import Counter, defaultdict
@@ -34,13 +34,13 @@ from corpora.storage.layout import read_manifest
 
 _PlainItem = plain(Item)
 
-# --- the closed task that is created for the items of a file
+# --- the closed task that is created for a file's items
 #
-# Only the ids of these items are known. The ids also serve as the texts of the items.
+# Only the ids of these items are known. They also serve as the items' texts.
 
 
 def systems_of(key: str) -> tuple[str, str]:
-    """Return the two systems that an item compares, in the order in which its id names them.
+    """Parse the two systems that an item compares from its id. Returns them in the id's order.
 
     key: id of the item, in the form MESSAGE|SYSTEM|SYSTEM.
 
@@ -67,14 +67,14 @@ def imported_task(
     digest: str,
     pairs: bool = False,
 ) -> Task:
-    """Create the closed task for imported judgments and its corpus, within the caller's transaction.
+    """Create a closed task for imported judgments and its corpus, within the caller's transaction.
 
-    name: name of the task.
-    items: language of each item, by id; "" if it is unknown.
-    labels: labels of the task.
-    in_order: whether the labels are in an order that somebody chose.
-    source: name of the file.
-    digest: digest of the file.
+    name: the task's name.
+    items: each item's language, by item id; "" if unknown.
+    labels: the task's labels.
+    in_order: whether the order of the labels was chosen by someone.
+    source: the file's name.
+    digest: the file's digest.
     pairs: whether each item compares two systems.
 
     Raise TaskError if the name is taken or invalid.
@@ -91,7 +91,7 @@ def imported_task(
         )
     corpus = Corpus(name=name)
     save_new(task, corpus)
-    # Record a draw that contains all items.
+    # A task needs a draw, so record one that contains all items.
     parameters = {"imported": source, "labels_in_order": in_order}
     sizes: dict[str, Any] = dict.fromkeys(("asked", "size", "frame_size"), len(items))
     task.draws.create(
@@ -101,14 +101,14 @@ def imported_task(
     rows = (_PlainItem(key=key, text=key, language=code or UND, **fields) for key, code in items.items())
     add_units(task, rows, store=insert)
     if pairs:
-        # The file does not contain the systems' suggestions.
+        # The file does not contain the systems' replies.
         units = task.units.select_related("item").order_by("pk")
         systems = ((unit, *systems_of(unit.item.key)) for unit in units)
         insert(Comparison(unit=unit, system_a=a, system_b=b) for unit, a, b in systems)
     return task
 
 
-# Stages in which a unit accepts no more judgments, each with the reason.
+# Stages in which a unit accepts no more judgments, with the reason to report.
 CLOSED = {
     stages.COPIED: "has the same text as another item and gets its label; import the judgments of that item",
     stages.AGREED: "was labelled by the detectors and accepts no answers",
@@ -122,10 +122,11 @@ Rejects = dict[int, str]  # the reason for rejecting each line, by line number
 
 
 class Row(NamedTuple):
-    """One judgment.
+    """A judgment in a file.
 
-    task: id of the item.
-    language: language of the item, "" if the file does not state it.
+    line: line number, for messages.
+    task: the item's id.
+    language: the item's language, "" if the file does not state it.
     answered_at: time of the judgment, None if the file does not state it.
     """
 
@@ -138,20 +139,20 @@ class Row(NamedTuple):
 
 
 @dataclass
-class Imported:
+class ImportResult:
     """Result of an import.
 
     is_new: whether the import created the task.
     judgments: number of answers stored.
-    repeats: number of repeated answers (a worker's second or later answer on the same item) that were kept.
-    already: number of rows that an earlier import had stored.
+    repeats: number of repeated answers (a worker's second or later answer to an item) that were kept.
+    already: number of rows that an earlier import had already stored.
     annotators: number of annotators with new judgments.
     units: number of units with new answers.
-    stages: number of units that have all their answers now, by their stage after the import.
+    stages: number of units that now have all their answers, by stage after the import.
     rejects: the reason for rejecting each rejected line, by line number.
-    further: numbers of the rejected lines that contain a repeated answer.
+    further: line numbers of rejected repeated answers.
     rejects_file: file that lists the rejected lines, None if there are none.
-    notes: sentences about labels that were changed.
+    notes: sentences about labels that were converted.
     """
 
     task: Task
@@ -177,12 +178,12 @@ class _Unit(NamedTuple):
 
 
 class _Lookup(NamedTuple):
-    """The units and annotators in a file, and the answers that the units already have.
+    """The units and annotators in a file, and the units' answers so far, without voided ones.
 
     units: units by item id.
     annotators: primary keys of annotators by worker.
-    labels: the labels of a unit's answers that were not voided, in order, by the unit's primary key.
-    last: the primary key of the last of these answers, by the unit's primary key.
+    labels: the labels of a unit's answers, in order, by the unit's primary key.
+    last: the primary key of a unit's last answer, by the unit's primary key.
     """
 
     units: dict[str, _Unit]
@@ -192,48 +193,48 @@ class _Lookup(NamedTuple):
 
 
 def add_judgments(
-    imported: Imported, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
+    imported: ImportResult, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
 ) -> None:
     """Add judgments to the units, and decide the units that have all their answers, within the caller's transaction.
 
-    imported: the result, which is updated.
+    imported: the result to update.
     rows: the judgments.
-    keep_repeats: whether to keep repeated answers for analysis instead of rejecting them.
+    keep_repeats: whether to store repeated answers for analysis instead of rejecting them.
     progress: called as rows are stored.
     """
     if not rows:
         return
     task, rejects = imported.task, imported.rejects
-    units = _units(task, {row.task for row in rows})
+    units = _lock_units(task, {row.task for row in rows})
     for row in rows:
         if row.task not in units:
             rejects[row.line] = f"{row.task} is not an item of the task {task.name}."
         elif units[row.task].honeypot:
             rejects[row.line] = f"{row.task} is a gold answer of the task {task.name} and cannot get judgments."
     rows = [row for row in rows if row.line not in rejects]
-    lookup = _Lookup(units, _annotators(task, {row.worker for row in rows}), defaultdict(list), {})
-    answers, repeats = _new(imported, rows, keep_repeats, lookup)
+    lookup = _Lookup(units, _ensure_annotators(task, {row.worker for row in rows}), defaultdict(list), {})
+    answers, repeats = _classify_rows(imported, rows, keep_repeats, lookup)
     _store(Judgment.ANSWER, answers, lookup, progress)
     _store(Judgment.REPEAT, repeats, lookup, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
     imported.annotators = len({row.worker for row in chain(answers, repeats)})
-    touched = dict.fromkeys(units[row.task].pk for row in answers)
-    imported.units = len(touched)
-    for keys in batched(touched, BATCH):
+    answered_units = dict.fromkeys(units[row.task].pk for row in answers)
+    imported.units = len(answered_units)
+    for keys in batched(answered_units, BATCH):
         imported.stages += _decide(task, keys, lookup, is_new=imported.is_new)
 
 
-def _units(task: Task, keys: Iterable[str]) -> dict[str, _Unit]:
-    """Return the units of the items that are in the task, by item id, and lock their rows."""
+def _lock_units(task: Task, keys: Iterable[str]) -> dict[str, _Unit]:
+    """Lock and return the task's units for these items, by item id. Items without a unit are left out."""
     ids = dict(task.units.filter(item__key__in=listed(keys)).order_by().values_list("pk", "item__key"))
     units = task.units.filter(pk__in=listed(ids)).order_by("pk").select_for_update(no_key=True)
     return {ids[row[0]]: _Unit(*row) for row in units.values_list(*_Unit._fields)}
 
 
-def _annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
-    """Return the annotator's primary key for each worker. Missing annotators are created.
+def _ensure_annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
+    """Get or create an annotator for each worker. Returns the annotators' primary keys by worker.
 
-    Their user names contain a colon, which is not allowed in other user names, so the two never conflict.
+    Their user names contain a colon, which other user names can't contain, so the two never conflict.
     """
     prefix = f"imported:{task.name}:"
     names = {f"{prefix}{worker}": worker for worker in workers}
@@ -245,22 +246,24 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, int]:
     return {names[name]: annotator for name, annotator in annotators if name in names}
 
 
-def _new(imported: Imported, rows: list[Row], keep_repeats: bool, lookup: _Lookup) -> tuple[list[Row], list[Row]]:
-    """Return the new answers that count, and the new repeated answers that are kept.
+def _classify_rows(
+    imported: ImportResult, rows: list[Row], keep_repeats: bool, lookup: _Lookup
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows to store: answers that count, and repeated answers to keep.
 
-    Rows that an earlier import stored are counted in `imported`. All other rows are rejected. Earlier answers that were
-    not voided are added to `lookup`.
+    Rows that an earlier import stored are counted in `imported`; any other rows are rejected there. Earlier answers are
+    added to `lookup`, except voided ones.
     """
     earlier_answers = _earlier_answers({lookup.units[row.task].pk for row in rows}, lookup)
-    taken: Counter[tuple[int, int]] = Counter()
+    matched: Counter[tuple[int, int]] = Counter()
     new_labels: dict[tuple[int, int], str] = {}
     answers, repeats = [], []
     for row in rows:
         unit = lookup.units[row.task]
         pair = unit.pk, lookup.annotators[row.worker]
         earlier = earlier_answers.get(pair)
-        if earlier and earlier[taken[pair] : taken[pair] + 1] == [row.label]:
-            taken[pair] += 1
+        if earlier and earlier[matched[pair] : matched[pair] + 1] == [row.label]:
+            matched[pair] += 1
             imported.already += 1
         elif (earlier or pair in new_labels) and keep_repeats:
             repeats.append(row)
@@ -278,9 +281,9 @@ def _new(imported: Imported, rows: list[Row], keep_repeats: bool, lookup: _Looku
 
 
 def _earlier_answers(units: Iterable[int], lookup: _Lookup) -> defaultdict[tuple[int, int], list[str]]:
-    """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
+    """Return the labels of earlier answers, in order, by (unit, annotator). Voided answers are included.
 
-    A key of the result is a (unit, annotator) tuple. Answers that were not voided are added to `lookup`.
+    Answers that were not voided are added to `lookup`.
     """
     earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     judgments = Judgment.objects.filter(unit__in=listed(units), kind__in=[Judgment.ANSWER, Judgment.REPEAT])
@@ -294,7 +297,10 @@ def _earlier_answers(units: Iterable[int], lookup: _Lookup) -> defaultdict[tuple
 
 
 def _store(kind: str, rows: list[Row], lookup: _Lookup, progress: Progress) -> None:
-    """Store new judgments. An answer gets a closed lease that holds its unit's next free place, and enters `lookup`."""
+    """Save new judgments.
+
+    Each answer also gets a closed lease on its unit's next free place, and is added to `lookup`.
+    """
     held = Lease.objects.filter(unit__in=listed({lookup.units[row.task].pk for row in rows}), place__isnull=False)
     most = held.order_by().values_list("unit_id").annotate(Max("place"))
     free_places = defaultdict(partial(count, 1), {unit: count(place + 1) for unit, place in most})
@@ -321,22 +327,23 @@ def _store(kind: str, rows: list[Row], lookup: _Lookup, progress: Progress) -> N
 
 
 def _decide(task: Task, keys: Sequence[int], lookup: _Lookup, *, is_new: bool) -> Counter[str]:
-    """Route the units that have all their answers. In a new task, these are all units, regardless of redundancy.
+    """Decide the units that have all their answers, and return their number by stage.
 
     keys: primary keys of the units.
+    is_new: whether the task is new; all its units are then complete, regardless of redundancy.
     """
-    # Read only the fields with which most units are decided. All others are read if a quality control needs them.
+    # Load only the fields that deciding needs. If a quality control needs others, they are loaded on access.
     fields = (*_Unit._fields, "item", "task", "label", "agreed_label", "redundancy", "known_answer", "recheck")
     units = Unit.objects.filter(pk__in=listed(keys)).order_by().only(*fields).in_bulk()
-    full = []
+    complete = []
     for unit in map(units.__getitem__, keys):
         unit.task = task
         number = len(lookup.labels[unit.pk])
         if is_new or number >= unit.redundancy:
             unit.redundancy = number
-            full.append(unit)
-    decide_all(task, full, lookup.labels, lookup.last)
-    for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
+            complete.append(unit)
+    decide_all(task, complete, lookup.labels, lookup.last)
+    for unit in {unit.agreed_label: unit for unit in complete if unit.agreed_label}.values():
         for control in task.hooks["moved"]:
             control.moved(unit)
-    return Counter(unit.stage for unit in full)
+    return Counter(unit.stage for unit in complete)

@@ -1,4 +1,4 @@
-"""Annotators' judgments: answering a unit, skipping it, and passing it on as disturbing."""
+"""Annotators' judgments: answering a unit, skipping it, or flagging it as disturbing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,40 +21,40 @@ from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.assignment import free_place
 from annotate.work.backlog import count_answers
 from annotate.work.eligible import in_own_queues, is_gold_complete
-from annotate.work.moves import decide, seen
+from annotate.work.moves import decide, labels_as_seen
 from annotate.work.permit import Permit, acting
-from annotate.work.routing import send_on
+from annotate.work.routing import route
 from corpora.database import bulk_rows
 from corpora.database.statements import insert_one, new_row, prepared, update_one
 
-_answers = count(1)  # counts the judgments that this process stores
+_answers = count(1)  # number of judgments stored by this process
 COMMENT = 2000  # maximum length of a comment, in characters
-LONGEST = 10_000  # maximum length of an answer, in characters; an answer may list the ids of many labels
-GONE_ON = gettext_noop("This item no longer needs your answer, so it was not counted. Please take the next one.")
+LONGEST = 10_000  # maximum length of an answer in characters; an answer may list many label ids
+NOT_NEEDED = gettext_noop("This item no longer needs your answer, so it was not counted. Please take the next one.")
 
-# Undo is possible during this time, while people remember their answer. Later, they can still change the answer.
+# Undo is possible for this long. Later, annotators can still change their answers.
 UNDO_MINUTES = 10
-# An answer still counts during this time after the lease has expired, unless somebody else has the unit.
+# A late answer still counts for this long after the lease has expired, unless the place has been taken.
 GRACE_MINUTES = 120
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Judgment:
-    """Answer the unit of a lease. A retry with the same answer changes nothing and returns the first judgment.
+    """Answer or skip a leased unit. Idempotent: a retry with the same answer returns the first judgment.
 
-    answer: the answer, None to skip the unit.
-    active_seconds: working time as measured by the client, capped at the time since the unit was shown.
+    answer: the answer, or None to skip the unit.
+    active_seconds: working time measured by the client; capped at the time since the unit was shown.
     """
     with acting(annotator.user, task_of(annotator, lease_id).name) as permit:
         return close(permit, lease_id, answer, active_seconds).judgment
 
 
 def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
-    """Skip the unit of a lease. The annotator will not see it again."""
+    """Skip a leased unit. It will not be assigned to the annotator again."""
     return judge(annotator, lease_id, None, active_seconds)
 
 
 def task_of(annotator: Annotator, lease_id: int) -> Task:
-    """Return the task of a lease.
+    """Return the task to which an annotator's lease belongs.
 
     Raise NotFound if the annotator has no such lease.
     """
@@ -73,10 +73,10 @@ def _task_of(lease: int, annotator: int) -> QuerySet[Task]:
 class Closed:
     """Result of an answer, a skip or a flag.
 
-    permit: the annotator's permit after the judgment, which may have caused a pause.
-    judgment: the judgment.
-    is_new: whether the judgment was stored now. If not, the request was a retry.
-    lease: the lease for which the judgment was sent.
+    permit: the annotator's permit after the judgment, which may have led to a pause.
+    judgment: the stored judgment.
+    is_new: whether the judgment is new; False for a retry.
+    lease: the lease of the judged unit.
     held: the annotator's other open leases in the task.
     """
 
@@ -89,16 +89,16 @@ class Closed:
 
 # The outcome of a lease for each kind of judgment.
 OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG: "flagged"}
-# Messages that refuse a second answer for the same lease, by the kind of the first judgment. TAKEN_BACK applies if the
-# first judgment was taken back, and STANDS if it is in force.
-TAKEN_BACK = {
+# Messages that refuse a second, different judgment for a lease, by the kind of the first judgment. UNDONE applies if
+# the first judgment was undone, and IN_FORCE if it still counts.
+UNDONE = {
     Judgment.ANSWER: gettext_noop(
         "You answered %(answer)s and then undid it. Please answer the item that is open now."
     ),
     Judgment.SKIP: gettext_noop("You skipped this item and then undid it. Please answer the item that is open now."),
     Judgment.FLAG: gettext_noop("You flagged this item and then undid it. Please answer the item that is open now."),
 }
-STANDS = {
+IN_FORCE = {
     Judgment.ANSWER: gettext_noop(
         "You have already answered %(answer)s. To change your answer, continue and press Undo."
     ),
@@ -115,102 +115,104 @@ def close(
     *,
     is_disturbing: bool = False,
 ) -> Closed:
-    """Judge the unit of a lease, within the annotator's transaction.
+    """Judge a leased unit, within the annotator's transaction.
 
     permit: the annotator's permit.
     lease_id: primary key of the lease.
-    answer: the answer; None to skip the unit or flag it as disturbing.
+    answer: the answer, or None to skip the unit or flag it as disturbing.
     active_seconds: see `judge`.
-    is_disturbing: whether to pass the unit on to people who accept disturbing texts.
+    is_disturbing: whether to flag the unit as disturbing.
     """
     kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     task = permit.task
-    unit, around = _locked_work(permit, lease_id)
-    lease = next(lease for lease in around if lease.pk == lease_id)
+    unit, leases = _lock_with_leases(permit, lease_id)
+    lease = next(lease for lease in leases if lease.pk == lease_id)
     shown = lease.unit
     shown.task = task
-    person, judgments = permit.annotator.pk, [lease.judgment for lease in around if hasattr(lease, "judgment")]
-    own_leases = [lease for lease in around if lease.annotator_id == person and lease.closed_at is None]
+    person, judgments = permit.annotator.pk, [lease.judgment for lease in leases if hasattr(lease, "judgment")]
+    own_leases = [lease for lease in leases if lease.annotator_id == person and lease.closed_at is None]
     held = [lease for lease in own_leases if lease.unit_id != shown.pk]
     for control in task.hooks["stored"] if answer else ():
         answer = control.stored(answer, shown, permit.annotator)
     if first := next((judgment for judgment in judgments if judgment.lease_id == lease_id), None):
-        return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
+        return Closed(permit, _match_retry(first, kind, answer, shown), False, lease, held)
     if permit.stopped:
         raise permit.stopped
-    # If the lease has expired, the same annotator may have received the unit again in another tab. In this case, use
-    # the open lease.
+    # If the lease has expired, the annotator may hold a new lease of the unit from another tab. Use that lease then.
     lease = next((lease for lease in own_leases if lease.unit_id == shown.pk), lease)
-    of_own = (judgment for judgment in judgments if judgment.annotator_id == person and judgment.unit_id == shown.pk)
-    if earlier := next((judgment for judgment in of_own if judgment.voided_at is None or judgment.voided_by_id), None):
-        return Closed(permit, _retried(earlier, kind, answer, shown), False, lease, held)
+    own_judgments = (
+        judgment for judgment in judgments if judgment.annotator_id == person and judgment.unit_id == shown.pk
+    )
+    if earlier := next(
+        (judgment for judgment in own_judgments if judgment.voided_at is None or judgment.voided_by_id), None
+    ):
+        return Closed(permit, _match_retry(earlier, kind, answer, shown), False, lease, held)
     # The answer must not precede the question, even if the clock was set back.
     now = max(timezone.now(), lease.opened_at)
-    lease.place = _place_of(permit, lease, unit, shown, around, answer, now)
+    lease.place = _place_of(permit, lease, unit, shown, leases, answer, now)
     judgment = _store(permit, lease, shown, kind, answer, now, active_seconds)
     for control in task.hooks["judged"]:
         control.judged(judgment, answer)
     if is_disturbing:
         _mark_disturbing(shown, unit)
-    # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
-    # statements nor the duration distinguish gold answers from work.
+    # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither statements
+    # nor response times distinguish gold answers from work.
     of_unit = [other for other in judgments if other.voided_at is None and other.unit_id in (unit.pk, shown.pk)]
-    standing = sorted([*of_unit, judgment], key=attrgetter("pk"))
-    decide_or_route(unit, judgment, standing, keep=lease.instead_of_id is None)
+    in_force = sorted([*of_unit, judgment], key=attrgetter("pk"))
+    decide_or_route(unit, judgment, in_force, keep=lease.instead_of_id is None)
     for control in task.hooks["moved"]:
         control.moved(unit)
     count_answers(permit, judgment)
-    # This runs after every answer, so that it does not distinguish gold answers from work.
+    # Evaluate the pause rules after every answer, to avoid distinguishing gold answers from work.
     pauses = [control.pauses(permit) for control in task.hooks["pauses"]]
     if (is_paused := any(pauses)) or task.kind.sensitive or permit.quota is not None:
         permit = permit.after_reading(1, answers=int(kind == Judgment.ANSWER), is_paused=is_paused)
     return Closed(permit, judgment, True, lease, held)
 
 
-def _locked_work(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]:
-    """Lock the unit of work of a lease. Return it with the leases in the task that `_around` describes.
+def _lock_with_leases(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]:
+    """Lock the unit of work behind a lease. Returns the unit and the result of `_query_leases`, limited to the task.
 
-    All changes to a unit and its leases happen under this lock. For a gold answer, the unit of work that it replaces is
-    locked. no_key prevents a deadlock: otherwise an extension that adds copies of the unit would wait for this
-    transaction, while a control that locks the task would make this transaction wait for the extension.
+    All changes to a unit and its leases happen under this lock. For a gold answer, the lock is on the unit of work that
+    it replaces. no_key prevents a deadlock: otherwise, an extension that adds copies of the unit would wait for this
+    transaction while holding the lock of the task, for which a quality control may make this transaction wait.
 
     Raise NotFound if the annotator has no such lease.
     """
     person, task = permit.annotator.pk, permit.task
-    work = _work(lease_id, person, task.pk)
+    work = _lock_work(lease_id, person, task.pk)
     if not work:
         raise refusals.NotFound(_("You do not have this item."))
     [unit] = work
     unit.task = task
-    # Read the leases in a separate statement after the unit is locked, because the transaction that held the lock
-    # before may have changed the leases.
-    return unit, [other for other in _around(person, unit.pk, unit.shown) if other.unit.task_id == task.pk]
+    # Query the leases in a separate statement after locking the unit, because the lock's previous holder may have
+    # changed them.
+    return unit, [other for other in _query_leases(person, unit.pk, unit.shown) if other.unit.task_id == task.pk]
 
 
 def _place_of(
-    permit: Permit, lease: Lease, unit: Unit, shown: Unit, around: list[Lease], answer: Answer | None, now: datetime
+    permit: Permit, lease: Lease, unit: Unit, shown: Unit, leases: list[Lease], answer: Answer | None, now: datetime
 ) -> int | None:
-    """Return the place that a judgment holds on the unit of work. Skips, flags and gold answers hold none.
+    """Return the place that a judgment takes on the unit of work. Skips, flags and answers to gold answers take none.
 
-    around: see `_around`.
+    leases: the result of `_query_leases`.
 
-    Raise a refusal if the judgment does not count or if the answer does not fit the unit.
+    Raise a Refusal if the judgment does not count or the answer does not fit the unit.
     """
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
-    others = [other for other in around if other.pk != lease.pk and unit.pk in (other.unit_id, other.instead_of_id)]
-    # After this lease of a gold answer expired, others may have given all the answers that are needed, as can happen
-    # for a unit of work.
-    is_gone = unit.stage != stages.QUEUED or (
+    others = [other for other in leases if other.pk != lease.pk and unit.pk in (other.unit_id, other.instead_of_id)]
+    # After a gold answer's lease has expired, others may have given all the answers it needs, just like a unit of work.
+    is_done = unit.stage != stages.QUEUED or (
         is_late and lease.instead_of_id and is_gold_complete(unit, shown.pk, others)
     )
-    if is_gone and not lease.again:
-        raise refusals.WrongStage(_(GONE_ON))
+    if is_done and not lease.again:
+        raise refusals.WrongStage(_(NOT_NEEDED))
     if answer is None:
         return None
     check(permit.task.kind, answer, shown)
-    # An answer to a gold answer is too late if an answer to the replaced unit would be too late. Both cases run the
-    # same statements, because the lease changes only after the check.
+    # An answer to a gold answer is too late whenever an answer to the replaced unit would be. Both cases run the same
+    # statements, because the lease is updated only after this check.
     place = lease.place
     if is_late:
         free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
@@ -225,7 +227,7 @@ def _place_of(
 def _store(
     permit: Permit, lease: Lease, shown: Unit, kind: str, answer: Answer | None, now: datetime, seconds: float | None
 ) -> Judgment:
-    """Close a lease and store the judgment."""
+    """Close a lease and save the judgment."""
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
     judgment = new_row(
@@ -249,39 +251,40 @@ def _store(
 
 
 def decide_or_route(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment], *, keep: bool) -> None:
-    """Decide a unit that has all its answers, and route every other unit.
+    """Decide a unit that has all its answers; route any other unit.
 
+    judgment: the new judgment.
     judgments: all judgments of the unit that are in force, with their leases, including the new one.
-    keep: False if the judgment is on a gold answer that replaced the unit. The same statements are then run as if the
-        unit itself had been judged, but without effect.
+    keep: whether to store the changes. False if the new judgment is on a gold answer that replaced the unit; then the
+        same statements run without effect.
     """
     if unit.stage != stages.QUEUED:
-        return  # an answer was undone and given again, but the unit has moved on in the meantime
+        return  # an answer was undone and given again, but the unit has left its queue in the meantime
     task, lease = unit.task, judgment.lease
     how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
-    # If the answer may name the language of a different queue, the readers are always looked up, even if the
-    # result does not depend on them. Otherwise, the statements would reveal the type of the unit.
+    # If the answer may name the language of a different queue, always query the readers, even if the result doesn't
+    # depend on them. Otherwise, the statements would reveal the kind of unit.
     same_queue = task.kind.routing.named(judgment.label) in ("", lease and lease.queue)
     if same_queue and len(answers) >= unit.redundancy and not task.overlap_share:
         decide(unit, answers, **how)
     else:
-        send_on(unit, judgments, **how)
+        route(unit, judgments, **how)
 
 
 def _mark_disturbing(shown: Unit, work: Unit) -> None:
-    """Mark the unit that was shown as disturbing, so that only people who accept disturbing texts get it.
+    """Mark the unit that was shown as disturbing, so that only annotators who have opted in get it.
 
-    If this unit is a gold answer, the unit of work that it replaced is marked too, without being stored. The unit of
-    work is then routed as if it had been flagged itself.
+    If it is a gold answer, the unit of work that it replaced is also marked, but not saved. It is then routed as if it
+    had been flagged itself.
     """
     shown.disturbing = work.disturbing = True
     update_one(shown, "disturbing")
 
 
 @prepared
-def _work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
-    """Lock the unit of work of a lease. The annotation `shown` is the unit that the annotator saw."""
+def _lock_work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
+    """Lock the unit of work behind a lease. Its annotation `shown` is the primary key of the unit that was shown."""
     leases = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
     units = Unit.objects.filter(pk__in=leases.values(of=Coalesce("instead_of_id", "unit_id")))
     is_audit = Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited"))
@@ -291,26 +294,26 @@ def _work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
 
 
 @prepared
-def _around(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
-    """Return all leases of a unit of work, the annotator's open leases, and the annotator's leases of the unit shown.
+def _query_leases(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
+    """Return the unit of work's leases, the annotator's open leases, and the annotator's leases of the unit shown.
 
-    Each of the four conditions uses an index.
+    The leases of gold answers that replaced the unit are included. Each of the four conditions uses an index.
     """
-    of_me = Q(annotator=annotator, closed_at=None) | Q(unit=shown, annotator=annotator)
-    leases = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
+    own_leases = Q(annotator=annotator, closed_at=None) | Q(unit=shown, annotator=annotator)
+    leases = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | own_leases)
     return leases.select_related("judgment", "unit__item", "instead_of")
 
 
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
-    """Check that the annotator may still work in the language in which they received a unit.
+    """Check that the annotator may still work in the queue from which a unit was assigned to them.
 
-    Raise NotAllowed or NotQualified if the annotator is no longer allowed to work in the language, and WrongStage or
-    LeaseExpired if a late answer does not count.
+    Raise NotAllowed or NotQualified if they may no longer work in its language, and WrongStage or LeaseExpired if a
+    late answer does not count.
     """
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
         if queue != lease.queue:
-            raise refusals.WrongStage(_(GONE_ON))
+            raise refusals.WrongStage(_(NOT_NEEDED))
         if queue in permit.read_queues:
             raise refusals.NotQualified(
                 _(
@@ -328,7 +331,11 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 
 
 def _check_late(permit: Permit, lease: Lease, unit: Unit, now: datetime) -> None:
-    """Check a late answer: it counts only during GRACE_MINUTES, and if the annotator could still receive the unit."""
+    """Check that a late answer still counts.
+
+    Raise WrongStage if the task is closed or the annotator may no longer judge the unit, and LeaseExpired if
+    GRACE_MINUTES have passed.
+    """
     if not permit.task.is_open:
         raise refusals.WrongStage(
             _("The task was closed before you answered, and your time was over, so your answer was not counted.")
@@ -342,32 +349,32 @@ def _check_late(permit: Permit, lease: Lease, unit: Unit, now: datetime) -> None
             )
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
-    has_read = permit.annotator.has_seen_answers and not lease.again
-    if has_read and not in_own_queues(permit).filter(pk=unit.pk).exists():
+    may_have_seen = permit.annotator.has_seen_answers and not lease.again
+    if may_have_seen and not in_own_queues(permit).filter(pk=unit.pk).exists():
         raise refusals.WrongStage(
             _("As an adjudicator or manager, you could have seen other answers, so yours was not counted.")
         )
 
 
-def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
-    """Return the first judgment if the new one is a retry of it. Otherwise, raise a refusal that states it."""
-    [label] = seen(first.annotator, [(unit, first.label)])
+def _match_retry(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
+    """Return the first judgment if the new one repeats it. Otherwise, raise AlreadyAnswered, stating the first one."""
+    [label] = labels_as_seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.in_words(label, unit) if label else ""}
     if first.voided_by_id:
         raise refusals.AlreadyAnswered(_("The manager has voided your answers in this task, and can tell you why."))
     if first.voided_at:
-        raise refusals.AlreadyAnswered(_(TAKEN_BACK[first.kind]) % answered)
+        raise refusals.AlreadyAnswered(_(UNDONE[first.kind]) % answered)
     if answer is None and first.kind == kind:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
-    raise refusals.AlreadyAnswered(_(STANDS[first.kind]) % answered)
+    raise refusals.AlreadyAnswered(_(IN_FORCE[first.kind]) % answered)
 
 
-def may_be_taken_back(judgment: Judgment) -> bool:
-    """Return whether a judgment is recent enough to be taken back.
+def is_undoable(judgment: Judgment) -> bool:
+    """Return whether a judgment is recent enough to be undone.
 
-    The result does not depend on the unit's stage, because it would reveal the stage.
+    The result doesn't depend on the unit's stage, because it would then reveal the stage.
     """
     return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
@@ -379,13 +386,15 @@ def read_answer(
     comment: str = "",
     **details: Any,
 ) -> Answer:
-    """Parse the answer that a page or client sent.
+    """Parse an answer sent by a page or client.
 
-    If only a reason was sent, the answer is the label that allows a reason.
+    If only a reason was sent, the answer is the label that takes a reason.
+
+    sent: the submitted values of the answer's field.
 
     details: other fields of Answer.
 
-    Raise InvalidAnswer if the answer cannot be parsed or stored. `check` decides whether it fits a unit.
+    Raise InvalidAnswer if the answer cannot be parsed or stored. Use `check` to check that it fits a unit.
     """
     if reason and not any(sent):
         sent = [kind.undefined.label]
@@ -393,7 +402,7 @@ def read_answer(
         raise refusals.InvalidAnswer(
             _("The answer is longer than %(most)s characters. Choose fewer labels.") % {"most": intcomma(LONGEST)}
         )
-    check_words(*sent, reason, comment)
+    check_texts(*sent, reason, comment)
     try:
         label = kind.form.read(sent)
     except ValueError as error:
@@ -402,23 +411,23 @@ def read_answer(
 
 
 def posted_answer(kind: Kind, posted: Any) -> Answer:
-    """Parse the answer to one unit from a page's form.
+    """Parse the answer to a unit from a page's form.
 
-    posted: a QueryDict.
+    posted: the form's data, a QueryDict.
 
     Raise InvalidAnswer if the answer cannot be parsed.
     """
-    # Browsers count a line break as one character but send two.
+    # Browsers count a line break as one character towards maxlength but send two.
     comment = posted.get("comment", "").replace("\r\n", "\n")
     return read_answer(kind, posted.getlist("answer"), posted.get("reason", ""), comment, **kind.form.details(posted))
 
 
-def check_words(*texts: str) -> None:
-    """Check that text fields can be stored.
+def check_texts(*texts: str) -> None:
+    """Check that texts can be stored.
 
-    texts: the text fields. The last one is the comment.
+    texts: any texts, and the comment as the last one.
 
-    Raise InvalidAnswer if a field cannot be stored.
+    Raise InvalidAnswer if the comment is too long or a text contains a NUL character.
     """
     if len(texts[-1]) > COMMENT:
         raise refusals.InvalidAnswer(
@@ -429,10 +438,7 @@ def check_words(*texts: str) -> None:
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
-    """Check that an answer fits a unit.
-
-    Raise InvalidAnswer if it does not.
-    """
+    """Raise InvalidAnswer if an answer does not fit a unit."""
     try:
         kind.rules.check(answer, unit)
     except ValueError as error:

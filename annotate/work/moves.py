@@ -1,8 +1,8 @@
-"""Moves of units between stages, such as the one that a unit's answers lead to.
+"""Moves units between stages.
 
-Only this module writes Unit.stage, and it stores a Transition for each move. Callers must have locked the unit's row.
-This is not necessary while a task is being opened, because no other transaction can see the units yet. routing.py
-decides where a unit goes that its answers do not decide.
+Only this module writes Unit.stage, and it stores a Transition for each move. Callers must have locked the unit's row,
+except while a task is being opened, when no other transaction can see its units. routing.py selects the next stage or
+queue of a unit that its answers don't decide.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -25,28 +25,28 @@ from corpora.database.statements import insert_one, new_row, update_one
 BATCH = 2000
 PLAIN = plain(Transition)
 _NEW = partial(new_row, Transition)
-# Fields of a unit that change when it is sent to people.
+# Fields of a unit that change when it enters a queue.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
-# The event for each first stage of a new unit. If the unit starts in a queue, the task's kind defines the event.
-_BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
+# The event with which a new unit enters its first stage. For units that start in a queue, the task's kind defines it.
+_FIRST_EVENTS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 # A primary key that no row has, because primary keys start at 1.
 NO_ROW = 0
-# The event, the next stage and the label of a unit; or the number of answers that it needs now.
-CameTo = tuple[str, str, str] | int
+# What follows from a unit's answers: (event, next stage, label), or the number of answers needed if it is undecided.
+Resolution = tuple[str, str, str] | int
 
 
 def move(unit: Unit, event: str, to_stage: str, *, keep: bool = True, **changes: Any) -> None:
-    """Move a unit whose row the caller has locked, and store the transition.
+    """Move a unit, and save the unit and the transition.
 
-    changes: see `moved`. Without a new label, the unit has no label afterwards.
-    keep: whether to store the move. If not, the same statements run without effect.
+    keep: whether to store the move. If False, the same statements run without effect.
+    changes: see `apply_move`. If no label is passed, the unit's label is cleared.
     """
-    transition = moved(unit, event, to_stage, of=_NEW, **changes)
+    transition = apply_move(unit, event, to_stage, of=_NEW, **changes)
     update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
     insert_one(transition, keep=keep)
 
 
-def moved(
+def apply_move(
     unit: Any,
     event: str,
     to_stage: str,
@@ -59,8 +59,8 @@ def moved(
 ) -> Any:
     """Move a unit in memory and return the transition. The caller saves both.
 
-    changes: new values of round, language, visited and redundancy.
-    of: constructor of the transition; PLAIN is a faster one for bulk insertion.
+    of: class to build the transition with; PLAIN is a faster one for bulk insertion.
+    changes: new values of round, language, visited or redundancy.
     """
     stages.check_move(unit.stage, event, to_stage)
     from_stage, unit.stage, unit.label = unit.stage, to_stage, label
@@ -84,23 +84,26 @@ def moved(
 
 
 def decide(unit: Unit, answers: Sequence[Judgment], *, asks: bool = True, **how: Any) -> None:
-    """Decide a unit that has all its answers: label it, ask one more person, or send it to its next stage.
+    """Decide a unit that has all its answers: label it, ask another annotator, or move it to its next stage.
 
     answers: the unit's answers.
-    asks: whether a quality control may request answers from more people.
+    asks: whether a quality control may request more answers.
     how: `by`, `judgment` and `keep`, see `move`.
     """
-    follow(unit, came_to(unit, [answer.label for answer in answers], asks=asks), **how)
+    apply_resolution(unit, resolve(unit, [answer.label for answer in answers], asks=asks), **how)
 
 
-def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
-    """Decide a unit based on the answers that it has, without asking anybody else."""
+def decide_now(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
+    """Decide a unit based on its current answers, without asking anyone else."""
     unit.redundancy = len(answers)
     decide(unit, answers, asks=False, **how)
 
 
-def follow(unit: Unit, result: CameTo, **how: Any) -> None:
-    """Store what a unit's answers came to. how: see `decide`."""
+def apply_resolution(unit: Unit, result: Resolution, **how: Any) -> None:
+    """Apply the result of `resolve` to the unit.
+
+    how: see `decide`.
+    """
     if isinstance(result, int):
         unit.redundancy = result
         update_one(unit, "redundancy", keep=how.get("keep", True))
@@ -110,26 +113,31 @@ def follow(unit: Unit, result: CameTo, **how: Any) -> None:
 
 
 def aggregate(task: Task, answers: Sequence[str]) -> tuple[bool, Any]:
-    """Return whether more answers are needed, and how many, or the label that the task's aggregation returned."""
+    """Aggregate a unit's answers by the task's rule.
+
+    Returns (True, number of answers needed) if the answers don't decide yet, otherwise (False, label). The label is
+    None if the rule selects none.
+    """
     people = task.redundancy if task.stop_early else len(answers)
     rule = task.kind.form.aggregations[task.aggregation]
     result = outcome(list(answers), aggregate=rule, order=task.labels, people=people)
     return isinstance(result, int) and len(answers) < people, result
 
 
-def came_to(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: bool = True) -> CameTo:
-    """Return the event, the stage and the label that result from a unit's answers.
+def resolve(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: bool = True) -> Resolution:
+    """Return the event, the next stage and the label that result from a unit's answers.
 
-    If the answers do not decide the unit yet, return the number of answers that it needs now.
+    If the answers don't decide the unit yet, returns the number of answers that it needs now.
 
-    aggregated: what `aggregate` returned for the answers, if the caller has called it.
-    asks: whether a quality control may request answers from more people.
+    answers: the labels of the unit's answers.
+    aggregated: the result of `aggregate` for these answers, if the caller has it.
+    asks: whether a quality control may request more answers.
     """
     task = unit.task
     is_open, result = aggregated or aggregate(task, answers)
     if is_open:
         return int(result)
-    # Most rules return one of the answers, which were checked when they were given.
+    # A label that is one of the answers was checked when the answer was given.
     label = result if result is None or result in answers else _checked_label(unit, result)
     for control in task.hooks["decided"]:
         decided = control.decided(unit, answers, label)
@@ -139,15 +147,15 @@ def came_to(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: boo
         elif decided:
             return decided
     if label is None:
-        # A unit with a known answer was hidden among the work, so it does not need a label.
+        # A unit with a known answer is hidden among the work and doesn't need a label.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
     return "answered", stages.LABELLED, label
 
 
 def _checked_label(unit: Unit, result: object) -> str:
-    """Return the label that an aggregation returned, which is none of the answers.
+    """Check a label that an aggregation returned but that is none of the answers, and return it.
 
-    If it is not a possible answer, raise a CorpusError that names the package of the unit's form.
+    Raise CorpusError, naming the package that defines the aggregation, if the label is not a possible answer.
     """
     form, name = unit.task.kind.form, unit.task.aggregation
     try:
@@ -163,8 +171,8 @@ def _checked_label(unit: Unit, result: object) -> str:
 
 
 def is_audit(unit: Unit) -> bool:
-    """Return whether people label the unit because the unit or a copy of it was drawn for the audit."""
-    cached: Any = unit  # some queries annotate the unit with the result
+    """Return whether annotators label the unit because it, or a copy of it, was drawn for the audit."""
+    cached: Any = unit  # some queries annotate units with `is_audit`
     if not hasattr(cached, "is_audit"):
         cached.is_audit = unit.transitions.filter(event="audited").exists()
     return bool(unit.agreed_label) and cached.is_audit
@@ -173,25 +181,28 @@ def is_audit(unit: Unit) -> bool:
 # --- units that enter queues
 
 
-def to_people(unit: Unit, event: str, routes: Routes) -> Any:
-    """Move a unit to the queue for its most likely language and return the transition. The caller saves both."""
+def queue_unit(unit: Unit, event: str, routes: Routes) -> Any:
+    """Move a unit to the queue of its most likely language and return the transition. The caller saves both."""
     candidates = routes.kind.routing.candidates(unit.item, unit.asked, routes)
-    return moved(unit, event, stages.QUEUED, of=PLAIN, **first_queue(candidates, routes))
+    return apply_move(unit, event, stages.QUEUED, of=PLAIN, **first_queue(candidates, routes))
 
 
 def first_queue(candidates: Sequence[str], routes: Routes) -> dict[str, Any]:
-    """Return the values of a unit's fields in the queue of its most likely language."""
+    """Return the field values of a unit that enters the queue of its most likely language.
+
+    candidates: the unit's possible languages, most likely first.
+    """
     queue = routes.queue_in(candidates[0])
     return {"candidates": candidates, "round": 1, "language": queue, "visited": [queue]}
 
 
-def enter(task: Task, units: Mapping[str, Sequence[Any]], **fixed: Any) -> None:
-    """Store new units and their first transitions.
+def insert_units(task: Task, units: Mapping[str, Sequence[Any]], **fixed: Any) -> None:
+    """Insert new units and their first transitions.
 
-    units: the values of each column, with the primary keys.
-    fixed: values of all units.
+    units: column values by column name, including the primary keys.
+    fixed: values that are the same for all units.
     """
-    events = {**_BEGINNINGS, stages.QUEUED: task.kind.routing.enters_by}
+    events = {**_FIRST_EVENTS, stages.QUEUED: task.kind.routing.enters_by}
     for stage, event in events.items():
         stages.check_move(stages.NEW, event, stage)
     insert_columns(Unit, units, task_id=task.pk, **fixed)
@@ -200,8 +211,11 @@ def enter(task: Task, units: Mapping[str, Sequence[Any]], **fixed: Any) -> None:
     insert_columns(Transition, moves, from_stage=stages.NEW, at=timezone.now())
 
 
-def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
-    """Return the labels of units in the form that an annotator sees."""
+def labels_as_seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
+    """Convert stored labels to the form that an annotator sees.
+
+    labelled: (unit, stored label) pairs.
+    """
     pairs = list(labelled)
     for control in dict.fromkeys(control for unit, _ in pairs for control in unit.task.hooks["seen"]):
         pairs = [(unit, label) for (unit, _), label in zip(pairs, control.seen(annotator, pairs), strict=True)]
@@ -213,12 +227,12 @@ def locked(task: Task) -> Task:
     return Task.all_objects.select_for_update(no_key=True).get(pk=task.pk)
 
 
-def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
-    """Move units from the stage AGREED into queues. Returns their number."""
+def queue_agreed_units(units: QuerySet[Unit], event: str, routes: Routes) -> int:
+    """Move those of the units that are in stage AGREED into queues. Returns the number moved."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
-    # no_key prevents a deadlock with an extension that adds copies of the units.
+    # no_key prevents a deadlock with a transaction that extends the task by copies of these units.
     unit_list = list(units.select_for_update(of=("self",), no_key=True))
-    transitions = [to_people(unit, event, routes) for unit in unit_list]
+    transitions = [queue_unit(unit, event, routes) for unit in unit_list]
     for control in routes.task.hooks["queued"]:
         control.queued(routes.task, unit_list, event)
     save_all(unit_list, transitions, CHANGED)

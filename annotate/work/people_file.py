@@ -11,7 +11,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from annotate.work.routes import language_named, unknown_code
+from annotate.work.routes import to_language_code, unknown_code
 from corpora.core.languages import LANGUAGES
 from corpora.core.values import is_missing, is_respelled, tidy
 from corpora.sources.compression import check_file, format_of
@@ -175,7 +175,7 @@ def _read_levels(text: str) -> tuple[dict[str, int], dict[str, str], list[str]]:
     levels, converted, faults = {}, {}, []
     for word in filter(None, re.split(r"[\s;,]+", text)):
         written, _, level = word.partition(":")
-        code = language_named(written)
+        code = to_language_code(written)
         if code not in LANGUAGES:
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:

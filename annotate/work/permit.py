@@ -1,4 +1,4 @@
-"""Permits: what a person may do in a task now, read once per request in a few statements.
+"""Permits: what an annotator may do in a task now, loaded once per request with a few queries.
 
 Functions that receive a permit need not query routes, languages, pauses, qualifications or guideline versions again.
 pages/access.py decides who may act as annotator, adjudicator or manager.
@@ -40,10 +40,10 @@ NO_ADJUDICATOR = gettext_noop("This is for adjudicators only.")
 
 @dataclass(frozen=True)
 class Reading:
-    """The languages and queues that an annotator reads in a task. They depend on nothing but levels, routes and task.
+    """The languages and queues that an annotator reads in a task, regardless of pauses, tests and quotas.
 
-    levels: reading level of each language, best first.
-    reads: languages of the task that the annotator reads well enough.
+    levels: the annotator's level in each language, best first.
+    reads: the task's languages that the annotator reads well enough.
     """
 
     routes: Routes
@@ -61,14 +61,14 @@ class Reading:
 class Permit:
     """What an annotator may do in a task.
 
-    majors: major version of the guidelines in force in each language; empty if the task has no test.
+    majors: current major version of the guidelines, by language; empty if the task has no test.
     passed: languages whose test the annotator has passed under these versions; empty if the task has no test.
     has_agreed: whether the annotator has consented to the work; True if the work is not sensitive.
-    read_today: number of units of a sensitive task that the annotator has answered, skipped or decided since midnight.
-        A unit counts even if the judgment was voided.
-    role: the annotator's role as a member of the task, None if they are not a member.
+    read_today: number of units that the annotator has judged since midnight, if the task is sensitive. Units whose
+        judgments were voided count too.
+    role: the annotator's role as a member of the task, None for a non-member.
     quota: maximum number of answers in the task, None for no limit.
-    answered: number of valid answers in the task, if there is a quota.
+    answered: number of the annotator's valid answers in the task, if there is a quota.
     """
 
     annotator: Annotator
@@ -85,7 +85,7 @@ class Permit:
 
     @property
     def is_outsider(self) -> bool:
-        """Whether the task is for its members only and the annotator is not one of them."""
+        """Whether the task is for members only and the annotator isn't a member."""
         return self.task.members_only and self.role is None
 
     @property
@@ -94,12 +94,12 @@ class Permit:
 
     @property
     def left(self) -> int | None:
-        """The number of answers until the quota is reached, None for no limit."""
+        """The number of answers left until the quota is reached, None for no limit."""
         return None if self.quota is None else max(0, self.quota - self.answered)
 
     @cached_property
     def stopped(self) -> NotAllowed | None:
-        """The reason why the annotator gets no units of the task now, None if there is no such reason."""
+        """Why no units of the task may be assigned to the annotator now; None if they may work."""
         sensitive = self.task.kind.sensitive
         if self.is_outsider:
             return NotAllowed(_(NOT_A_MEMBER))
@@ -147,9 +147,9 @@ class Permit:
 
     @cached_property
     def queues(self) -> list[str]:
-        """The queues in which the annotator may work, because they have passed the test.
+        """The queues in which the annotator may work now. Empty while they are stopped.
 
-        If the task has no test, they may work in all queues that they read. While they are stopped, the list is empty.
+        If the task has a test, these are only the queues of languages in which they have passed it.
         """
         if self.stopped:
             return []
@@ -159,9 +159,9 @@ class Permit:
         return [queue for queue in self.read_queues if queue in able]
 
     def after_reading(self, number: int, *, answers: int = 0, is_paused: bool = False) -> "Permit":
-        """Return the permit after the annotator has read `number` more units and may have been paused.
+        """Return the permit as it is after the annotator has judged `number` more units and may have been paused.
 
-        answers: number of answers among the judgments of these units.
+        answers: how many of these judgments are answers.
         """
         return replace(
             self,
@@ -176,35 +176,35 @@ class Permit:
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
-    """Return a permit for code that only reads. Code that changes something uses the permit from `acting`."""
+    """Return an annotator's permit for read-only code. Code that changes something uses the permit from `acting`."""
     [permit] = permits(annotator, [task])
     return permit
 
 
 def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
-    """Return an annotator's permits for several tasks, with as many statements as for one task.
+    """Return an annotator's permits for several tasks. The number of queries does not depend on the number of tasks.
 
-    tasks: the tasks. Tasks from Tasks.for_work already contain the annotator's standing, which saves a statement.
+    tasks: the tasks; if they come from Tasks.for_work, one query less is needed.
     """
     listed = list(tasks)
-    standing, issued = _standing(annotator, listed), []
+    states, permit_list = _load_states(annotator, listed), []
     for task in listed:
-        is_paused, role, quota, levels, routes = standing[task.pk]
-        reading = _reading(task, role, levels, routes)
-        issued.append(Permit(annotator, task, reading, is_paused, role=role, quota=quota))
-    return _limited(annotator, issued)
+        is_paused, role, quota, levels, routes = states[task.pk]
+        reading = _get_reading(task, role, levels, routes)
+        permit_list.append(Permit(annotator, task, reading, is_paused, role=role, quota=quota))
+    return _add_limits(annotator, permit_list)
 
 
-def _limited(annotator: Annotator, issued: list[Permit]) -> list[Permit]:
-    """Return an annotator's permits with what quotas, tests and sensitive work require."""
-    counted = [permit.task.pk for permit in issued if permit.quota is not None]
-    tested = [permit.task for permit in issued if permit.task.test_items]
-    sensitive = [permit.task for permit in issued if permit.task.kind.sensitive]
+def _add_limits(annotator: Annotator, permit_list: list[Permit]) -> list[Permit]:
+    """Return the permits with the values that quotas, tests and sensitive work require."""
+    counted = [permit.task.pk for permit in permit_list if permit.quota is not None]
+    tested = [permit.task for permit in permit_list if permit.task.test_items]
+    sensitive = [permit.task for permit in permit_list if permit.task.kind.sensitive]
     if not (counted or tested or sensitive):
-        return issued
-    answered = _answered(annotator, counted) if counted else {}
+        return permit_list
+    answered = _count_answers(annotator, counted) if counted else {}
     majors, passed = standing_in_tests(annotator, tested) if tested else ({}, {})
-    read = _read_today(annotator, sensitive) if sensitive else {}
+    read = _count_today(annotator, sensitive) if sensitive else {}
     return [
         replace(
             permit,
@@ -214,61 +214,60 @@ def _limited(annotator: Annotator, issued: list[Permit]) -> list[Permit]:
             read_today=read.get(permit.task.pk, 0),
             answered=answered.get(permit.task.pk, 0),
         )
-        for permit in issued
+        for permit in permit_list
     ]
 
 
-_STANDING = ("is_paused", "role", "quota", "levels", "routes")
-Standing = tuple[bool, str | None, int | None, str | None, str | None]  # see Tasks.for_work
+_STATE = ("is_paused", "role", "quota", "levels", "routes")
+State = tuple[bool, str | None, int | None, str | None, str | None]  # see Tasks.for_work
 
 
-def _reading(task: Task, role: str | None, levels: str | None, routes: str | None) -> Reading:
-    """Return what an annotator reads in a task. It is kept with the task, which is the same object for many answers.
+def _get_reading(task: Task, role: str | None, levels: str | None, routes: str | None) -> Reading:
+    """Return an annotator's Reading, cached on the task object, which is reused across requests.
 
     role, levels, routes: see Tasks.for_work.
     """
     values = role, levels, routes
-    kept_for, reading = vars(task).get("reading", (None, None))
-    if kept_for != values:
+    cached_for, reading = vars(task).get("reading", (None, None))
+    if cached_for != values:
         least, read_in = task.least_level, set(task.reading_languages) if may_annotate(task, role) else set()
-        ranked = _ranked(levels or "[]")
-        # Records in no language wait in the same queue as posts in no language.
+        levels_by_language = _parse_levels(levels or "[]")
+        # Records without a language share a queue with posts without a language.
         is_routed = task.kind.routing.is_routed or UND in task.languages
-        reads = [code for code, level in ranked.items() if level >= least and code in read_in]
-        reading = Reading(Routes(_route_rows(routes or "[]") if is_routed else {}, task), ranked, reads)
+        reads = [code for code, level in levels_by_language.items() if level >= least and code in read_in]
+        reading = Reading(Routes(_parse_routes(routes or "[]") if is_routed else {}, task), levels_by_language, reads)
         vars(task)["reading"] = values, reading
     return cast(Reading, reading)
 
 
 @lru_cache(maxsize=128)
-def _ranked(levels: str) -> dict[str, int]:
+def _parse_levels(levels: str) -> dict[str, int]:
     return dict(sorted(json.loads(levels), key=lambda row: (-row[1], row[0])))
 
 
 @lru_cache(maxsize=8)
-def _route_rows(routes: str) -> dict[str, Route]:
+def _parse_routes(routes: str) -> dict[str, Route]:
     return {code: Route(queue, json.loads(extra)) for code, queue, extra in json.loads(routes)}
 
 
-def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
-    """Return an annotator's standing in each task, by the task's primary key."""
+def _load_states(annotator: Annotator, tasks: list[Task]) -> dict[int, State]:
+    """Return the annotator's values of _STATE in each task, by the task's primary key."""
     if all("is_paused" in vars(task) for task in tasks):
-        return {task.pk: attrgetter(*_STANDING)(task) for task in tasks}
+        return {task.pk: attrgetter(*_STATE)(task) for task in tasks}
     rows = Task.objects.for_work(annotator).filter(pk__in=[task.pk for task in tasks]).order_by()
-    return {pk: standing for pk, *standing in rows.values_list("pk", *_STANDING)}
+    return {pk: state for pk, *state in rows.values_list("pk", *_STATE)}
 
 
-def _answered(annotator: Annotator, tasks: list[int]) -> dict[int, int]:
-    """Return the number of an annotator's valid answers in each task, by the task's primary key."""
+def _count_answers(annotator: Annotator, tasks: list[int]) -> dict[int, int]:
+    """Count an annotator's valid answers, by the task's primary key."""
     answers = Judgment.objects.live().answers().filter(annotator=annotator, unit__task__in=tasks).order_by()
     return dict(answers.values_list("unit__task").annotate(Count("pk")))
 
 
 def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
-    """Return the annotator's permits for their own open tasks, newest first.
+    """Return the annotator's permits for their open tasks, newest first.
 
-    Their own tasks are those in which they are a member or an adjudicator, and those that are open to everybody and
-    contain one of their languages.
+    These are tasks in which they are a member or adjudicator, and tasks open to everyone in one of their languages.
 
     annotations: annotations to add to the tasks.
     """
@@ -284,6 +283,10 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
 
 
 def adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
+    """Return whether an annotator is an adjudicator in a task.
+
+    role: their role as a member of the task, None for a non-member.
+    """
     if role is None:
         return annotator.adjudicates and not task.members_only
     return role == Membership.ADJUDICATOR
@@ -292,40 +295,36 @@ def adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
 def midnight() -> datetime:
     """Return the most recent midnight in the installation's time zone.
 
-    The annotator's own time zone is not used, because annotators could change it to get more units on the same day.
+    The annotator's own time zone isn't used, because annotators could change it to get more units on the same day.
     """
     here = timezone.localtime(timezone=timezone.get_default_timezone())
     return here.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
-    """Return the number of units in each task that the annotator answered, skipped or decided today.
-
-    Only tasks to which they consented are included.
-    """
+def _count_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
+    """Count the units that the annotator has judged today, by task. Tasks without their consent are left out."""
     judgments = Judgment.objects.binding().filter(
         annotator=annotator, unit__task=OuterRef("task"), answered_at__gte=midnight()
     )
     counted = judgments.order_by().values("unit__task").annotate(number=Count("pk")).values("number")
-    running = Consent.objects.filter(annotator=annotator, task__in=sensitive, withdrawn_at=None).order_by()
-    return dict(running.values_list("task_id", Coalesce(Subquery(counted), 0)))
+    consents = Consent.objects.filter(annotator=annotator, task__in=sensitive, withdrawn_at=None).order_by()
+    return dict(consents.values_list("task_id", Coalesce(Subquery(counted), 0)))
 
 
 @contextmanager
 def acting(user: User, task: str) -> Iterator[Permit]:
-    """Open a transaction in which a user works on a task, and yield the permit.
+    """Context manager that opens a transaction in which a user works on a task, and yields the user's permit.
 
-    A second request by the same user waits until the transaction ends. Because of this, two tabs show the same unit,
-    and no answer is overlooked when the annotator is paused or their answers are voided.
+    A second request by the same user waits until the transaction ends. As a result, two tabs show the same unit, and no
+    answer is missed when the annotator is paused or their answers are voided.
 
-    user: the user.
-    task: name of the task.
+    task: the task's name.
 
-    Raise NotAllowed if the user is not an annotator, or not a member although the task is for members only. Raise
-    NotFound if the task does not exist.
+    Raise NotAllowed if the user is not an annotator, or not a member of a task for members only, and NotFound if the
+    task does not exist.
     """
     with transaction.atomic():
-        rows = _locked(user.pk)
+        rows = _lock_annotator(user.pk)
         if not rows:
             raise NotAllowed(_(NO_ANNOTATOR))
         [annotator] = rows
@@ -345,10 +344,10 @@ def task_for_work(annotator: Any, name: str) -> QuerySet[Task]:
 
 
 @prepared
-def _locked(user: int) -> QuerySet[Annotator]:
-    """Lock the annotator's row.
+def _lock_annotator(user: int) -> QuerySet[Annotator]:
+    """Lock a user's annotator row.
 
-    Without no_key, transactions that hold a lock on a unit and refer to the annotator would have to wait too.
+    Without no_key, transactions that lock a unit and insert rows referring to the annotator would have to wait too.
     """
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
 
@@ -358,5 +357,6 @@ PAUSED = gettext_noop(
 )
 
 
-def running(annotator: Annotator, task: Task) -> Pause | None:
+def current_pause(annotator: Annotator, task: Task) -> Pause | None:
+    """Return the annotator's current pause in a task, or None."""
     return Pause.objects.filter(annotator=annotator, task=task, lifted_at=None).first()

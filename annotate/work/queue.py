@@ -1,6 +1,6 @@
-"""The queue: the leases that annotators hold, taking units and sheets, and returning them.
+"""The queue: finds the leases that annotators hold, assigns units and sheets, and returns units.
 
-assignment.py selects the units and leases them.
+assignment.py selects and leases the units.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -14,29 +14,30 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.core.refusals import NotFound, Refusal
 from annotate.kinds import Answer
-from annotate.models import Annotator, Backlog, Lease, Task, Unit
+from annotate.models import Annotator, Lease, Task, Unit
 from annotate.work import judgments
 from annotate.work.assignment import (
     close,
     first_heads,
     free_place,
-    hand_out,
     head_ids,
     lease_locked,
+    lease_next,
     leases_of,
     new_lease,
 )
+from annotate.work.backlog import clear_count
 from annotate.work.eligible import filter_disturbing, with_free_place
 from annotate.work.permit import Permit, acting
 from corpora.database.statements import update_one
 
 # Maximum number of posts on a sheet.
 SHEET = 20
-# The condition of Lease.is_answerable for use in queries.
+# Lease.is_answerable, as a condition for queries.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
 
-# --- open leases; these functions change nothing
+# --- open leases (read-only)
 
 
 Queues = Collection[str] | None
@@ -46,7 +47,7 @@ L = TypeVar("L", bound=Lease | None)
 def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> QuerySet[Lease]:
     """Return an annotator's running leases in a task.
 
-    queues: only leases in these queues are returned; None for all queues.
+    queues: only leases in these queues; None for all queues.
     """
     running = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
     running = running if queues is None else running.filter(queue__in=list(queues))
@@ -54,24 +55,24 @@ def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> Quer
 
 
 def open_lease(annotator: Annotator, task: Task, queues: Queues = None) -> Lease | None:
-    """Return the annotator's open lease, except for leases on a sheet, or None if there is none."""
-    return _of(open_leases(annotator, task, queues).filter(sheet=False).first(), task)
+    """Return the annotator's open lease that is not part of a sheet, or None."""
+    return _with_task(open_leases(annotator, task, queues).filter(sheet=False).first(), task)
 
 
 def open_sheet(annotator: Annotator, task: Task, queues: Queues = None) -> list[Lease]:
-    """Return the leases of the annotator's open sheet, in the order of the draw."""
+    """Return the leases of the annotator's open sheet, in draw order."""
     leases = open_leases(annotator, task, queues).filter(sheet=True)
-    return [_of(lease, task) for lease in leases.order_by("unit__position")]
+    return [_with_task(lease, task) for lease in leases.order_by("unit__position")]
 
 
-def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
-    """Return the annotator's lease with this key in the task, even if it has expired; None if it does not exist."""
+def find_lease(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
+    """Return the annotator's lease with this primary key, even if it has expired; None if there is no such lease."""
     leases = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
-    return _of(leases.select_related("unit__item").first(), task)
+    return _with_task(leases.select_related("unit__item").first(), task)
 
 
-def _of(lease: L, task: Task) -> L:
-    """Set the task of a lease's unit, so that the task is not read from the database again."""
+def _with_task(lease: L, task: Task) -> L:
+    """Set the task of a lease's unit, to avoid querying it again."""
     if isinstance(lease, Lease):
         lease.unit.task = task
     return lease
@@ -83,21 +84,20 @@ def _of(lease: L, task: Task) -> L:
 def take(annotator: Annotator, task: Task) -> Lease | None:
     """Lease the next unit to the annotator, or return the lease that they already hold.
 
-    Returns None if there is nothing to lease. Each attempt is a separate transaction. Otherwise, two annotators who
-    each hold a lock could wait for each other.
+    Returns None if no unit is available. Each attempt is a separate transaction. Otherwise, two annotators who each
+    hold a lock could deadlock.
     """
     while True:
         with acting(annotator.user, task.name) as permit:
-            lease = hand_out(permit)
+            lease = lease_next(permit)
             if lease:
                 return lease
             heads = first_heads(permit, 1, head_ids) if permit.task.is_open else []
             if not heads:
-                # Delete the cached count, so that the backlog is counted again.
-                Backlog.objects.filter(annotator=annotator, task=task).delete()
+                clear_count(annotator, task)
                 return None
-        # Other transactions are judging or assigning all of these units. Wait for the first unit, which may then have a
-        # free place.
+        # Other transactions are judging or assigning all of these units. Wait for the first one, which may still have a
+        # free place afterwards.
         with acting(annotator.user, task.name) as permit:
             head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
             head = filter_disturbing(head, takes_disturbing=permit.annotator.takes_disturbing)
@@ -109,22 +109,22 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
-    """Lease a sheet of up to `size` units that ask about the same language, or return the sheet that is open."""
+    """Lease a sheet of up to `size` units that ask about the same language, or return the open sheet."""
     with acting(annotator.user, task.name) as permit:
-        return hand_out_sheet(permit, size)
+        return lease_sheet(permit, size)
 
 
-def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
-    """Lease a sheet within the annotator's transaction, or return the open one.
+def lease_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
+    """Like `take_sheet`, within the annotator's transaction.
 
-    All units are leased in one transaction, so that a second tab shows the whole sheet. Locking many units does not
-    cause a deadlock, because the transaction skips units that others have locked.
+    All units are leased in one transaction, so that a second tab shows the whole sheet. Locking many units can't cause
+    a deadlock, because units that others have locked are skipped.
     """
     annotator, task = permit.annotator, permit.task
     if leases := open_sheet(annotator, task, permit.queues):
         return leases
     size = size if permit.left is None else min(size, permit.left)
-    # Look up enough units for several people who start a sheet at the same time.
+    # Look up enough units for several annotators who start a sheet at the same time.
     heads = first_heads(permit, 8 * size, head_ids) if task.is_open else []
     first = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
     first = filter_disturbing(first, takes_disturbing=annotator.takes_disturbing)
@@ -132,12 +132,12 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     taken: list[Lease] = []
     for language_asked in dict.fromkeys(units.values_list("asked", flat=True)):
         free = units.filter(asked=language_asked).select_for_update(of=("self",), skip_locked=True)
-        tried: list[int] = []
+        tried_ids: list[int] = []
         while (missing := size - len(taken)) > 0:
-            locked = list(free.exclude(pk__in=tried).select_related("item")[:missing])
+            locked = list(free.exclude(pk__in=tried_ids).select_related("item")[:missing])
             taken += [lease for unit in locked if (lease := lease_locked(unit, permit, sheet=True))]
-            tried += [unit.pk for unit in locked]
-            # Others may have taken some of these units after the statement began. Lock further units in their place.
+            tried_ids += [unit.pk for unit in locked]
+            # Others may have taken some of these units after the statement began, so lock more units.
             if len(locked) < missing:
                 break
         if taken:
@@ -146,25 +146,25 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     return open_sheet(annotator, task, permit.queues)
 
 
-def open_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
-    """Lease a unit again to an annotator who has just undone their answer to it. The caller has locked the unit.
+def lease_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
+    """Lease a unit again to an annotator who has just undone their judgment of it. The caller has locked the unit.
 
-    The annotator gets a place in addition to the places of others, so a waiting unit may need one more answer
-    afterwards. The new lease is for the queue and round of the earlier lease, regardless of where the unit is now.
+    If all places are taken, a queued unit's redundancy is increased by one. The new lease has the earlier lease's queue
+    and round, wherever the unit is now.
 
-    A gold answer replaces the same unit of work as before if that unit still waits, and otherwise the next waiting
-    unit, if there is one. Gold answers and units of work run the same statements.
+    A gold answer again replaces the same unit of work if that unit is still queued, otherwise the next queued unit, if
+    any. Gold answers and units of work run the same statements.
 
-    unit: the unit.
-    permit: the annotator's permit.
-    earlier_lease: the lease of the answer that was undone.
+    earlier_lease: the lease of the undone judgment.
     """
     heads = first_heads(permit, 1, head_ids)
     candidates = Unit.objects.filter(
         Q(pk=earlier_lease.instead_of_id or unit.pk) | Q(pk=heads[0][0] if heads else unit.pk)
     )
     waiting = [
-        unit_ for unit_ in candidates.select_related("item") if unit_.stage == stages.QUEUED and not unit_.honeypot
+        candidate
+        for candidate in candidates.select_related("item")
+        if candidate.stage == stages.QUEUED and not candidate.honeypot
     ]
     work = unit
     if unit.honeypot and waiting:
@@ -194,12 +194,12 @@ def open_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
 def judge_sheet(
     annotator: Annotator, task: Task, answers: Mapping[int, Answer | None], active_seconds: float | None = None
 ) -> list[Refusal]:
-    """Answer the units of a sheet. Returns the refusals; all other answers are saved.
+    """Judge the units of a sheet. Returns the errors of judgments that were refused; all others are saved.
 
-    Each answer is a separate judgment, so a refused answer does not affect the others.
+    Each judgment has its own transaction, so a refused one does not affect the others.
 
     answers: the answer for each lease, by primary key; None to skip the unit.
-    active_seconds: working time on the whole sheet.
+    active_seconds: working time on the whole sheet, divided equally among its units.
     """
     seconds_per_answer = None if active_seconds is None else active_seconds / len(answers)
     refused = []
@@ -216,20 +216,23 @@ def judge_sheet(
 
 
 def close_open(annotator: Annotator, task: Task, leases_to_keep: Iterable[Lease] = ()) -> None:
-    """Return the annotator's open units in the task to the queues, except for leases to keep. See `close`."""
+    """Return the annotator's open units in the task to their queues, except for `leases_to_keep`. See `close`."""
     open_now = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
     close(open_now, leases_to_keep, "released")
 
 
 def release_all(annotator: Annotator, task: Task) -> None:
-    """Return all of the annotator's open units in the task to the queues, without judging them."""
+    """Return all of the annotator's open units in the task to their queues, without judging them."""
     with acting(annotator.user, task.name):
         close_open(annotator, task)
 
 
 @transaction.atomic
 def release(annotator: Annotator, lease_id: int) -> None:
-    """Return a unit to its queue without judging it. If the lease is already closed, nothing changes."""
+    """Return a unit to its queue without judging it. Idempotent.
+
+    Raise NotFound if the annotator has no such lease.
+    """
     closed = Lease.objects.filter(pk=lease_id, annotator=annotator, closed_at=None).update(
         closed_at=timezone.now(), place=None, outcome="released"
     )

@@ -1,4 +1,4 @@
-"""Routing: where a unit goes that its answers do not decide, after answers were voided, or if it has too few readers.
+"""Routing: selects a unit's next stage or queue if its answers don't decide it, were voided, or lack readers.
 
 Callers must have locked the unit's row. moves.py performs the moves.
 """
@@ -19,38 +19,38 @@ from annotate.core.aggregation.answer_table import at_first, majority
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.eligible import BEGINS, shown_before
-from annotate.work.moves import PLAIN, aggregate, came_to, decide_without_more, follow, move, moved, save_all
+from annotate.work.moves import PLAIN, aggregate, apply_move, apply_resolution, decide_now, move, resolve, save_all
 from annotate.work.routes import Routes
 from corpora.database.statements import update_one
 from corpora.models import Item
 
 
 class Reach(NamedTuple):
-    """The people who can still be asked about a unit.
+    """The annotators who can still be asked about a unit: the readers of its queue who are not excluded.
 
     routes: routes of the unit's task.
-    readers: ids of the readers of each queue.
-    not_asked: ids of people who must not be asked, regardless of the languages that they read.
+    readers: ids of the annotators who read each queue.
+    excluded: ids of annotators who must not be asked, regardless of their languages.
     """
 
     routes: Routes
     readers: dict[str, set[int]]
-    not_asked: set[int]
+    excluded: set[int]
 
 
-def _reach(unit: Unit, *judged: int) -> Reach:
-    """Return the people who can still be asked about a unit.
+def _load_reach(unit: Unit, *judged: int) -> Reach:
+    """Query the annotators who can still be asked about a unit.
 
-    judged: ids of people who have just judged the unit or a gold answer that replaced it.
+    judged: ids of annotators who have just judged the unit or a gold answer that replaced it.
     """
     routes = Routes.load(unit.task)
-    return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
+    return Reach(routes, routes.readers(), _excluded_annotators(unit) | set(judged))
 
 
-def send_on(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
-    """Route a unit after a judgment that does not decide it, or that may name the language of a different queue.
+def route(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
+    """Route a unit after a judgment that doesn't decide it, or that may name the language of a different queue.
 
-    The unit gets its label, goes to its next round or to an adjudicator, or stays where it is.
+    The unit is labelled, enters its next round, goes to an adjudicator, or stays in its queue.
 
     judgments: all judgments of the unit that are in force, with their leases, including the new one.
     how: `by`, `judgment` (the new one) and `keep`, see `moves.move`.
@@ -58,88 +58,85 @@ def send_on(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
     task, judgment = unit.task, how["judgment"]
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
     is_done = len(answers) >= unit.redundancy
-    # Skips count towards the task's limit if they were made in the current round and after the last reopening.
+    # Only skips in the current round and after the last reopening count towards the task's limit.
     skipped = [other for other in judgments if other.kind == Judgment.SKIP]
     skipped = [other for other in skipped if other.lease and other.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or other.answered_at > reopened.at for other in skipped)
-    # In a task of records, units wait even if there are too few readers now, because more people may pass the test
-    # later. Disturbing units do not wait, because there may never be more people who accept them.
-    waits = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
-    if waits and judgment.kind == Judgment.ANSWER:
+    # Records stay in their queue even if it has too few readers now, because more annotators may pass the test later.
+    # Disturbing units don't, because no other annotator may ever opt in to them.
+    stays_queued = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
+    if stays_queued and judgment.kind == Judgment.ANSWER:
         return
-    # If a random draw assigns some units to two people, this query also runs after the last answer, so that it does not
-    # reveal these units. A person who judged a gold answer counts as having judged the unit that it replaced.
-    reach = _reach(unit, judgment.annotator_id)
-    is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
+    # This query runs even after a unit's last answer. Otherwise, it would reveal which units were drawn for an overlap.
+    # An annotator who judged a gold answer counts as having judged the unit that it replaced.
+    reach = _load_reach(unit, judgment.annotator_id)
+    has_enough = _enough_readers(unit, reach.readers, reach.excluded, len(answers))
     if is_done:
         _decide_or_confirm(unit, answers, reach, **how)
         return
-    if not is_enough and is_settled_by_most(unit, answers):
-        decide_without_more(unit, answers, **how)
+    if not has_enough and has_majority(unit, answers):
+        decide_now(unit, answers, **how)
         return
-    if waits:
+    if stays_queued:
         return
-    if skips < task.skip_limit and is_enough:
+    if skips < task.skip_limit and has_enough:
         if task.overlap_share:
-            # The unit stays in its queue. Run the statements of a move all the same, but without effect.
+            # The unit stays in its queue. Run the statements of a move anyway, without effect.
             move(copy(unit), "skipped", stages.QUEUED, **how | {"keep": False})
         return
     if task.overlap_share and len(answers) >= task.redundancy:
-        # Nobody can give the second answer of the overlap, so the first answer decides.
+        # No annotator is left for the overlap's second answer, so the first answer decides.
         unit.redundancy = len(answers)
         _decide_or_confirm(unit, answers, reach, **how)
     elif (queue := _next_queue(unit, reach, answers)) and unit.round < task.rounds:
         visited = [*unit.visited, queue]
         move(unit, "skipped", stages.QUEUED, round=unit.round + 1, language=queue, visited=visited, **how)
     else:
-        move(unit, "exhausted", _when_exhausted(unit), **how)
+        move(unit, "exhausted", _exhausted_stage(unit), **how)
 
 
 def _decide_or_confirm(unit: Unit, answers: Sequence[Judgment], reach: Reach, **how: Any) -> None:
-    """Decide a unit, unless its single answer names the language of a different queue: then ask that queue's readers.
+    """Decide a unit. If its only answer names the language of a different queue, ask a reader of that queue first.
 
-    These readers are asked even about a doubted post, which an adjudicator decides later. If only audited posts did not
-    reach these readers, two readers could recognize audited posts by comparing notes.
+    This includes doubted posts of the audit, although an adjudicator decides them later. If only audited posts never
+    reached the second queue, two readers who compare notes could recognize them.
 
     answers: the unit's answers, with their leases.
-    how: see `send_on`.
+    how: see `route`.
     """
-    result = came_to(unit, [answer.label for answer in answers])
+    result = resolve(unit, [answer.label for answer in answers])
     if len(answers) == 1 and not isinstance(result, int) and result[0] in ("answered", "checked", "doubted"):
         language, lease = unit.task.kind.routing.named(answers[0].label), answers[0].lease
         queue = reach.routes.queue_in(language) if language else ""
         if queue not in ("", lease and lease.queue):
-            _send_to_named(unit, queue, reach, **how)
+            _send_to_named_queue(unit, queue, reach, **how)
             return
-    follow(unit, result, **how)
+    apply_resolution(unit, result, **how)
 
 
-def _send_to_named(unit: Unit, queue: str, reach: Reach, **how: Any) -> None:
-    """Ask a second person, who reads the language named by the first reader, to confirm this language."""
-    if reach.readers.get(queue, set()) - reach.not_asked:
+def _send_to_named_queue(unit: Unit, queue: str, reach: Reach, **how: Any) -> None:
+    """Ask a reader of the queue to confirm the language that the first annotator named."""
+    if reach.readers.get(queue, set()) - reach.excluded:
         visited = list(dict.fromkeys([*unit.visited, queue]))
         number = unit.round + 1
         move(unit, "named", stages.QUEUED, round=number, language=queue, visited=visited, redundancy=2, **how)
     else:
-        move(unit, "named", _when_exhausted(unit), **how)
+        move(unit, "named", _exhausted_stage(unit), **how)
 
 
 def is_unconfirmed(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Return whether a unit's only answer named the language of a different queue and nobody has confirmed it."""
+    """Return whether a unit's only answer named the language of a different queue and is not confirmed."""
     return len(answers) == 1 and _is_named(unit, answers)
 
 
 def _is_named(unit: Unit, answers: Iterable[Judgment]) -> bool:
-    """Return whether one of the answers sent the unit to the queue of the language that the answer named."""
+    """Return whether one of the answers moved the unit to the queue of the language that it named."""
     return unit.transitions.filter(event="named", judgment__in=answers).exists()
 
 
-def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Return whether a unit's label no longer depends on the missing answers.
-
-    This is the case if more than half of the people who should be asked have given the same answer.
-    """
+def has_majority(unit: Unit, answers: Sequence[Judgment]) -> bool:
+    """Return whether more than half of the required answers agree, so that missing answers cannot change the label."""
     people = unit.task.redundancy if unit.task.stop_early else unit.redundancy
     return len(answers) > 1 and majority([answer.label for answer in answers], people=people) is not None
 
@@ -147,31 +144,30 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
 def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], last: Mapping[int, int]) -> None:
     """Decide many units of a task at once. The caller has locked their rows.
 
-    answers: the labels of the answers to each unit, in order, by the unit's primary key.
-    last: the primary key of the last answer to each unit.
+    answers: the labels of each unit's answers, in order, by the unit's primary key.
+    last: the primary key of each unit's last answer, by the unit's primary key.
     """
     transitions, now = [], timezone.now()
     aggregated = cache(partial(aggregate, task))  # many units have the same answers
     for unit in units:
         labels = answers[unit.pk]
-        result = came_to(unit, labels, aggregated(tuple(labels)))
+        result = resolve(unit, labels, aggregated(tuple(labels)))
         if isinstance(result, int):
             unit.redundancy = result
         else:
             event, to_stage, label = result
-            transitions.append(moved(unit, event, to_stage, label=label, of=PLAIN))
-            # A time that is the same in all rows is sent to the database once.
+            transitions.append(apply_move(unit, event, to_stage, label=label, of=PLAIN))
+            # A value that is the same in all rows is sent to the database only once.
             transitions[-1].judgment_id, transitions[-1].at = last[unit.pk], now
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 
-def ask_again(unit: Unit, *, keep: bool = True) -> None:
-    """Reset the number of answers that a unit needs after it has lost answers.
+def reset_redundancy(unit: Unit, *, keep: bool = True) -> None:
+    """Reset a unit's redundancy after some of its answers were voided or undone.
 
-    If people are asked one by one, some may have been asked only because the lost answers differed from the others. The
-    answers of these people are no longer needed.
+    If annotators are asked one by one, the redundancy may have grown only because those answers differed from the rest.
 
-    keep: whether to store the change. If not, the same statement runs without effect.
+    keep: whether to store the change. If False, the same statement runs without effect.
     """
     if not unit.task.stop_early:
         return
@@ -181,106 +177,110 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
     update_one(unit, "redundancy", keep=keep)
 
 
-def left_decides(unit: Unit, answers: list[str]) -> bool:
-    """Return whether the answers that remain after voiding decide a unit, so that nobody needs to be asked again.
+def remaining_decide(unit: Unit, answers: list[str]) -> bool:
+    """Return whether a unit's remaining answers decide it after others were voided, so that no one needs to be asked.
 
-    This is possible if people are asked one by one, because the remaining answers may agree. An imported unit that has
-    left its queue is always decided by its remaining answers, because nobody else can be asked about it.
+    If annotators are asked one by one, the remaining answers may agree. An imported unit that has left its queue is
+    always decided by its remaining answers, because no one else can be asked about it.
+
+    answers: the labels of the remaining answers.
     """
     task = unit.task
     if not task.kind.answered_here:
         return unit.stage != stages.QUEUED
-    is_enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
-    return task.stop_early and is_enough and not isinstance(came_to(unit, answers), int)
+    has_enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
+    return task.stop_early and has_enough and not isinstance(resolve(unit, answers), int)
 
 
 def is_settled(unit: Unit) -> bool:
-    """Return whether an adjudicator decided the unit or a manager excluded it, so that answers cannot change it."""
+    """Return whether an adjudicator has decided the unit or a manager has excluded it. Answers can't change it then."""
     decided = Q(judgment__in=unit.judgments.live().decisions().order_by())
     return unit.transitions.filter(decided | Q(event="withdrawn")).exists()
 
 
 def reopen(unit: Unit, by: User | None = None) -> None:
-    """Return a unit to its last queue after answers were voided, so that people are asked about it again.
+    """Return a unit to its last queue after answers were voided, so that other annotators are asked about it.
 
     If the remaining answers decide the unit, it is decided immediately. Decisions by adjudicators and managers remain
-    in force, because they do not depend on the answers. The caller has locked the unit.
+    in force, because they don't depend on the answers.
     """
     live = unit.judgments.live()
     if unit.honeypot or is_settled(unit):
         return
     answers = list(live.answers().order_by("pk").select_related("lease"))
-    decides = left_decides(unit, [answer.label for answer in answers])
+    decides = remaining_decide(unit, [answer.label for answer in answers])
     if decides:
         unit.redundancy = max(1, len(answers))
         unit.save(update_fields=["redundancy"])
     else:
-        ask_again(unit)
+        reset_redundancy(unit)
         if unit.transitions.filter(event="named").exists():
-            # One annotator named a language, and a second person was asked to confirm it. If the annotator's answer was
+            # A second annotator was asked to confirm a language that the first had named. If the first answer was
             # voided, there is nothing to confirm.
             unit.redundancy = min(unit.redundancy, len(answers) + 1)
             unit.save(update_fields=["redundancy"])
     if unit.stage != stages.QUEUED:
         move(unit, "reopened", stages.QUEUED, by=by)
     if decides:
-        _decide_or_confirm(unit, answers, _reach(unit), by=by)
+        _decide_or_confirm(unit, answers, _load_reach(unit), by=by)
 
 
-def _when_exhausted(unit: Unit) -> str:
-    """Return the stage to which a unit moves if nobody else can be asked about it.
+def _exhausted_stage(unit: Unit) -> str:
+    """Return the next stage of a unit about which no one else can be asked.
 
-    A disturbing unit goes to an adjudicator, because it must not be discarded only for being disturbing.
+    A disturbing unit always goes to an adjudicator, because it must not be discarded just for being disturbing.
     """
     if unit.disturbing and not unit.known_answer:
         return stages.ADJUDICATION
     return unit.task.kind.routing.when_exhausted(unit)
 
 
-def _not_asked(unit: Unit) -> set[int]:
-    """Return the ids of the people who must not be asked about a unit, regardless of the languages that they read.
+def _excluded_annotators(unit: Unit) -> set[int]:
+    """Return the ids of the annotators who must not be asked about a unit, regardless of their languages.
 
-    These are people who have judged the unit. For a disturbing unit, they also include people who do not accept
-    disturbing units. For other hidden units, they also include people who have seen the text in another unit.
+    These are the annotators who have judged the unit. For a disturbing unit, they include all who have not opted in to
+    disturbing units; for any other hidden unit, all who have seen its text in another unit.
     """
     judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:
-        # The same statement runs for units that are not hidden, so that it does not reveal the hidden ones.
+        # Run the same statement for units that aren't hidden, so that it does not reveal the hidden ones.
         text = unit.item.text if unit.known_answer or unit.audited else ""
         begins = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
         same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
         seen = Lease.objects.filter(unit__item__in=same).exclude(unit=unit).order_by()
         return set(judged.union(seen.values_list("annotator_id", flat=True)))
-    unwilling = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
-    return set(unwilling.order_by().values_list("pk", flat=True))
+    excluded = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
+    return set(excluded.order_by().values_list("pk", flat=True))
 
 
-def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
-    """Return whether the unit's queue has enough readers who may still judge it for the missing answers."""
-    return len(readers.get(unit.language, set()) - not_asked) >= unit.redundancy - answers
+def _enough_readers(unit: Unit, readers: dict[str, set[int]], excluded: set[int], answers: int) -> bool:
+    """Return whether the unit's queue has at least as many eligible readers as the unit has missing answers.
+
+    answers: the number of answers that the unit has.
+    """
+    return len(readers.get(unit.language, set()) - excluded) >= unit.redundancy - answers
 
 
 def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | None:
-    """Return the queue to try next, which is that of the first suitable candidate, or None if there is none.
+    """Return the queue of the unit's first candidate language that is unvisited and has an eligible reader, if any.
 
-    A queue is suitable if the unit has not visited it and one of its readers may still judge the unit. A unit that
-    waits for confirmation of a language has no next queue, because only readers of that language can confirm it.
+    Returns None for a unit whose named language is to be confirmed, because only readers of that language can do so.
     """
     if _is_named(unit, answers):
         return None
     for code in unit.candidates:
         queue = reach.routes.queue_in(code)
-        if queue not in unit.visited and reach.readers.get(queue, set()) - reach.not_asked:
+        if queue not in unit.visited and reach.readers.get(queue, set()) - reach.excluded:
             return queue
     return None
 
 
 def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
-    """Return the queued units that have fewer possible readers than missing answers, in the order of ids.
+    """Return the queued units that have fewer eligible readers than missing answers.
 
-    The result is a mapping from the primary key of the unit to its queue.
+    readers: ids of the annotators who read each queue.
 
-    readers: ids of the readers of each queue.
+    Returns a mapping from each unit's primary key to its queue, ordered by primary key.
     """
     judged: dict[int, set[int]] = {}
     answers: Counter[int] = Counter()
@@ -290,29 +290,29 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
         answers[unit] += kind == Judgment.ANSWER and voided is None
     for unit, annotator in shown_before(task.units.work().queued()):
         judged.setdefault(unit, set()).add(annotator)
-    able = defaultdict(set, readers)
-    takers = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))
+    readers_by_queue = defaultdict(set, readers)
+    opted_in = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))
     queued = task.units.work().queued().order_by("pk").values_list("pk", "language", "redundancy", "disturbing")
     lacking = {}
     for unit, queue, redundancy, disturbing in queued:
-        may = able[queue] & takers if disturbing else able[queue]
-        if len(may) - len(may & judged.get(unit, set())) < redundancy - answers[unit]:
+        eligible = readers_by_queue[queue] & opted_in if disturbing else readers_by_queue[queue]
+        if len(eligible) - len(eligible & judged.get(unit, set())) < redundancy - answers[unit]:
             lacking[unit] = queue
     return lacking
 
 
 @transaction.atomic
 def reroute(task: Task) -> dict[str, int]:
-    """Move units from queues with too few readers left. This does not use up a round.
+    """Move units out of queues with too few eligible readers. This does not use up a round.
 
-    Only managers start this, because a queue may lack readers only until the next person is invited. Decoys are
-    discarded if nobody can be asked about them.
+    Only managers start this, because a queue may lack readers only until the next annotator is invited. Decoys are
+    discarded if no one can be asked about them.
 
-    Returns the number of units that were moved to other queues ("queues"), that were sent to adjudicators
-    ("adjudication"), and that were decided based on the answers that they have ("decided").
+    Returns the number of units that were moved to other queues ("queues"), sent to adjudicators ("adjudication"), and
+    decided based on their current answers ("decided").
 
-    Raise WrongStage in a task of records if no unit could be decided. Records are not sent on, because each has one
-    language, and more people may pass the test in this language later.
+    Raise WrongStage in a task of records if no unit could be decided. Records are never moved to another queue: each
+    has one language, and more annotators may pass the test in it later.
     """
     routes = Routes.load(task)
     readers = routes.readers()
@@ -322,20 +322,20 @@ def reroute(task: Task) -> dict[str, int]:
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
         answers = list(unit.judgments.live().answers().select_related("lease"))
         # The unit may have been judged in the meantime.
-        not_asked = _not_asked(unit)
-        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, len(answers)):
+        excluded = _excluded_annotators(unit)
+        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, excluded, len(answers)):
             continue
         unit.task = task
-        if is_settled_by_most(unit, answers):
-            decide_without_more(unit, answers)
+        if has_majority(unit, answers):
+            decide_now(unit, answers)
             counts["decided"] += 1
         elif task.kind.routing.waits:
             continue
-        elif queue := _next_queue(unit, Reach(routes, readers, not_asked), answers):
+        elif queue := _next_queue(unit, Reach(routes, readers, excluded), answers):
             move(unit, "rerouted", stages.QUEUED, language=queue, visited=[*unit.visited, queue])
             counts["queues"] += 1
         else:
-            move(unit, "exhausted", _when_exhausted(unit))
+            move(unit, "exhausted", _exhausted_stage(unit))
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
     if task.kind.routing.waits and not counts["decided"]:
         raise WrongStage(

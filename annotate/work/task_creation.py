@@ -26,7 +26,7 @@ from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
 from annotate.quality.agreement_strata import unread
 from annotate.quality.guideline_versions import add_first
-from annotate.work.closure import hidden
+from annotate.work.closure import hide_until_complete
 from annotate.work.moves import locked
 from annotate.work.unit_entry import CHUNK, add_units, store_orders
 from corpora.core.languages import UND
@@ -167,7 +167,7 @@ def open_task(
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
     rankings = _rankings(task, corpus.name, [*keys, *wanted.leave_out]) if task.suggest else {}
     progress(0)
-    with hidden(task):
+    with hide_until_complete(task):
         save_new(task)
         add_first(task, guidelines or kind.guidelines)
         entry = Entry(task, opened, corpus, seed, gold, reuse)

@@ -1,4 +1,4 @@
-"""Task settings that can be changed while people work: the title, the labels, and options that are not fixed.
+"""Task settings that can be changed while annotators work: the title, the labels, and options that aren't fixed.
 
 A fixed option cannot be changed once the task is open, because draws and published figures depend on it.
 """
@@ -15,7 +15,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.work.moves import locked
-from annotate.work.routes import is_language, language_named, unknown_code
+from annotate.work.routes import is_language, to_language_code, unknown_code
 
 TITLE, LABELS = "title", "labels"
 LONGEST = 200
@@ -45,7 +45,7 @@ def is_extendable(task: Task) -> bool:
 
 
 def displayed_value(task: Task, name: str) -> str:
-    """Return the value of a setting in the form in which a page shows it."""
+    """Return a setting's value as shown on pages."""
     value = getattr(task, name)
     if value is None:
         return "as many as needed"
@@ -54,14 +54,12 @@ def displayed_value(task: Task, name: str) -> str:
 
 @transaction.atomic
 def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Change settings of a task. Returns the names of the settings that changed.
+    """Change settings of a task, all or none. Returns the names of the settings that changed.
 
-    task: the task.
-    values: the new value of each setting, by name. The labels are codes, and options may be texts or values.
-    was: the value that the manager saw of each setting, as returned by `displayed_value`.
+    values: the new value of each setting, by name. Labels are codes; options may be typed values or texts to parse.
+    was: the value that the manager was shown, by name, as returned by `displayed_value`.
 
-    Raise InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
-    Nothing is changed in either case.
+    Raise InvalidAnswer if a value is invalid, and WrongStage if a setting has changed since it was shown.
     """
     stored = locked(task)
     if stale := [name for name in values if name in was and was[name] != displayed_value(stored, name)]:
@@ -107,7 +105,7 @@ def _labels(task: Task, codes: list[str]) -> list[str]:
         raise InvalidAnswer("The labels were fixed when the task was opened.")
     if not codes:
         raise InvalidAnswer("Enter at least one label.")
-    codes = list(map(language_named, codes))
+    codes = list(map(to_language_code, codes))
     for code in codes:
         if not is_language(code):
             raise InvalidAnswer(unknown_code(code))

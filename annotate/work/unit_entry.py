@@ -19,7 +19,7 @@ from annotate.kinds import preference_kind
 from annotate.kinds.preference_kind import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality import commitments
-from annotate.work.moves import enter, first_queue
+from annotate.work.moves import first_queue, insert_units
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import batched, insert, listed, new_keys
 from corpora.models import Item, as_read
@@ -179,7 +179,7 @@ class Entrance:
             "predicted": [self.predicted.get(item.key, "") for item in items],
             **dict(zip(_Start._fields, starts, strict=True)),
         }
-        enter(task, units, asked=self.asked, honeypot=self.honeypots)
+        insert_units(task, units, asked=self.asked, honeypot=self.honeypots)
         insert(Comparison(unit_id=key, **sets._asdict()) for key, sets in zip(keys, compared, strict=True) if sets)
         return Counter(units["stage"])
 

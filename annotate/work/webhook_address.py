@@ -1,8 +1,8 @@
 """Connections to the addresses of webhooks.
 
-A manager of the site must not be able to reach the machines behind its firewall. A notification is therefore sent only
-to public IP addresses, unless ASSAY_WEBHOOK_HOSTS names the host. The name is looked up once, and the connection goes
-to an address that was checked, so a name server cannot give another address in between. Redirects are not followed.
+A site's managers must not be able to reach machines behind its firewall. Notifications are therefore sent to public IP
+addresses only, unless ASSAY_WEBHOOK_HOSTS names the host. The host name is resolved once, and the connection is made to
+an address that was checked, so a name server can't return a different address in between. Redirects aren't followed.
 """
 
 import socket
@@ -16,8 +16,8 @@ from django.conf import settings
 
 from annotate.core.refusals import InvalidAnswer
 
-TIMEOUT = 10.0  # maximum waiting time for a connection and for a response, in seconds
-LONGEST_REPLY = 4096  # number of bytes of a response that are read
+TIMEOUT = 10.0  # for connecting and for each read of the response, in seconds
+LONGEST_REPLY = 4096  # maximum number of bytes read from a response
 PORTS = {"https": 443, "http": 80}
 
 
@@ -26,17 +26,17 @@ class NoReply(Exception):
 
 
 def check_address(url: str) -> None:
-    """Raise InvalidAnswer if nothing may be sent to a URL."""
+    """Raise InvalidAnswer if notifications may not be sent to a URL."""
     try:
-        _checked(_parts(url))
+        _resolve_host(_split_url(url))
     except NoReply as error:
         raise InvalidAnswer(f"{error} Enter another URL.") from error
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    """Send a POST request and return the status of the response. Raise NoReply if there is none."""
-    parts = _parts(url)
-    connection = _connection(parts, _checked(parts))
+    """Send a POST request and return the response's status code. Raise NoReply if there is no response."""
+    parts = _split_url(url)
+    connection = _open_connection(parts, _resolve_host(parts))
     try:
         connection.request("POST", f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", body, dict(headers))
         response = connection.getresponse()
@@ -52,7 +52,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
         connection.close()
 
 
-def _parts(url: str) -> SplitResult:
+def _split_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -67,8 +67,8 @@ def _parts(url: str) -> SplitResult:
     return parts
 
 
-def _checked(parts: SplitResult) -> tuple[str, int]:
-    """Return the IP address and port to connect to. Raise NoReply if nothing may be sent there."""
+def _resolve_host(parts: SplitResult) -> tuple[str, int]:
+    """Resolve the host to the IP address and port to connect to. Raise NoReply if nothing may be sent there."""
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     try:
         addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -86,8 +86,8 @@ def _is_public(text: str) -> bool:
     return address.is_global and not address.is_multicast
 
 
-def _connection(parts: SplitResult, address: tuple[str, int]) -> HTTPConnection:
-    """Return a connection to the address, with the name of the host for the header Host and the certificate."""
+def _open_connection(parts: SplitResult, address: tuple[str, int]) -> HTTPConnection:
+    """Return a connection to the address that uses the host name for the Host header and the certificate."""
     connection_class = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection = connection_class(parts.hostname or "", parts.port, timeout=TIMEOUT)
     connection._create_connection = lambda _, *options: socket.create_connection(address, *options)  # type: ignore[attr-defined]

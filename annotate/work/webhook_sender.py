@@ -1,8 +1,8 @@
 """The process that sends notifications to webhooks. annotate/job_watcher.py runs it while there are webhooks.
 
-Requests are signed as in Standard Webhooks (standardwebhooks.com), so its libraries verify them. A receiver answers
-with a status from 200 to 299. Otherwise, the webhook waits, longer after each failure, and then the same notification
-is sent again. After GIVE_UP it is given up. Notifications arrive at least once and usually in the order of the events.
+Requests are signed according to Standard Webhooks (standardwebhooks.com), whose libraries can verify them. A receiver
+accepts a notification with a status from 200 to 299. Otherwise, it is sent again after a delay that grows with each
+failure, until GIVE_UP has passed. Notifications are delivered at least once, usually in the order of the events.
 """
 
 import fcntl
@@ -24,14 +24,14 @@ from annotate.work.webhook_address import NoReply, post
 from annotate.work.webhook_outbox import PREFIX, collect, flag_file
 from corpora.system import VERSION
 
-EVERY = 2.0  # seconds between two collections of events
-AWAY = 10.0  # seconds to wait before an unavailable database is tried again
-# Waiting times after the first, second, … failure in a row. The last one holds for all further failures.
+EVERY = 2.0  # seconds between collections of events
+AWAY = 10.0  # seconds before retrying an unavailable database
+# Delays after the first, second, … failure in a row. The last one applies to all further failures.
 WAITS = tuple(timedelta(minutes=minutes) for minutes in (0.5, 2, 10, 30, 120, 360))
-GIVE_UP = timedelta(days=3)  # age of an event at which a failed notification is given up
-# Maximum number of notifications of one webhook before the next webhook's turn, and maximum time for them in seconds.
+GIVE_UP = timedelta(days=3)  # age of an event after which its failed notification is no longer sent
+# Maximum number of notifications sent to one webhook before the next webhook's turn, and maximum time (seconds).
 MOST, ROUND = 100, 60.0
-LEASE = timedelta(minutes=5)  # how long another sender leaves a webhook alone that a killed sender was serving
+LEASE = timedelta(minutes=5)  # how long a sender reserves a webhook; another one takes over if it was killed
 
 
 def run() -> None:
@@ -47,7 +47,7 @@ def run() -> None:
 
 
 def _step() -> bool:
-    """Collect and send notifications once, then wait. Return whether there are still webhooks."""
+    """Collect and send notifications once, then sleep. Returns False if there are no webhooks."""
     try:
         close_old_connections()
         flag_file().unlink(missing_ok=True)
@@ -65,18 +65,18 @@ def _step() -> bool:
 
 
 def send_due() -> None:
-    """Send the pending notifications of all webhooks that do not have to wait."""
+    """Send the pending notifications of all webhooks whose delay has passed."""
     now = timezone.now()
     pending = Delivery.objects.pending().filter(webhook=OuterRef("pk")).order_by()
     for webhook in Webhook.objects.filter(Exists(pending)).filter(Q(waits_until=None) | Q(waits_until__lte=now)):
-        # Another process may have taken the webhook in the meantime.
-        same = Webhook.objects.filter(pk=webhook.pk, waits_until=webhook.waits_until)
-        if same.update(waits_until=now + LEASE):
+        # Another process may have reserved the webhook in the meantime.
+        unchanged = Webhook.objects.filter(pk=webhook.pk, waits_until=webhook.waits_until)
+        if unchanged.update(waits_until=now + LEASE):
             _send_all(webhook)
 
 
 def _send_all(webhook: Webhook) -> None:
-    """Send the pending notifications of a webhook until one fails or the time is over."""
+    """Send a webhook's pending notifications, until one fails or the time is up."""
     end, failures, waits_until = time.monotonic() + ROUND, webhook.failures, None
     for delivery in webhook.deliveries.pending()[:MOST]:
         if _send(webhook, delivery):
@@ -91,7 +91,7 @@ def _send_all(webhook: Webhook) -> None:
 
 
 def _send(webhook: Webhook, delivery: Delivery) -> bool:
-    """Send a notification, store the result, and return whether the receiver has accepted it."""
+    """Send a notification, save the result, and return whether the receiver accepted it."""
     status, fault, body = None, "", delivery.body.encode()
     try:
         status = post(webhook.url, body, headers(webhook, delivery, body))
@@ -111,7 +111,7 @@ def _send(webhook: Webhook, delivery: Delivery) -> bool:
 
 
 def headers(webhook: Webhook, delivery: Delivery, body: bytes) -> dict[str, str]:
-    """Return the headers of a request. The signature covers the id, the time of the request, and the body."""
+    """Return a request's headers. The signature covers the notification's id, the time of the request and the body."""
     number, now = f"assay_{delivery.pk}", str(int(time.time()))
     key = b64decode(webhook.secret.removeprefix(PREFIX))
     signature = b64encode(hmac.digest(key, b".".join((number.encode(), now.encode(), body)), sha256)).decode()

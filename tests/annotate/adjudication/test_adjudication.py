@@ -14,7 +14,7 @@ from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.answer_changes import undo
 from annotate.work.interventions import lift, void
 from annotate.work.judgments import judge, skip
-from annotate.work.permit import running
+from annotate.work.permit import current_pause
 from annotate.work.queue import release, take
 from tests.annotate.adjudication.conftest import where
 from tests.annotate.conftest import DISPUTED
@@ -173,7 +173,7 @@ def test_whose_answers_were_voided_does_not_decide_what_they_had_answered(differ
     assert undecidable(task) == 1
     with pytest.raises(Paused):
         settle(first, unit.pk, Answer("4", "I know"))
-    lift(running(first, task), by=manager)
+    lift(current_pause(first, task), by=manager)
     with pytest.raises(NotAllowed, match="judged this case"):
         settle(first, unit.pk, Answer("4", "I know"))
 

@@ -51,7 +51,7 @@ def run_next():
     job, lock = job_store.claim()
     with lock:
         job_worker.run(job.pk)
-    job_store.settle()
+    job_store.record_outcomes()
     job.refresh_from_db()
     assert job.state == Job.DONE, job.warned
     return job

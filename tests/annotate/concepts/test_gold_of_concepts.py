@@ -10,7 +10,7 @@ from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Task
 from annotate.work.judgments import judge
-from annotate.work.permit import running
+from annotate.work.permit import current_pause
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import begin, words
@@ -151,7 +151,7 @@ def work(ann, task, right, of_work):
 def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, gold_answers, plain, ann, right, pauses):
     task = task_of(gold=gold_file(gold_answers), **TESTED | {"test_items": "0"})
     work(ann, task, right, plain[10:])
-    assert (running(ann, task) is not None) == pauses
+    assert (current_pause(ann, task) is not None) == pauses
     counts = honeypots.by_annotator(task)[ann.pk]
     assert (counts["asked"], counts["right"]) == (8, 0 if pauses else 8)
 

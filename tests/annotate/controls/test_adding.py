@@ -27,7 +27,7 @@ from annotate.models import Judgment, Transition
 from annotate.quality import agreement_strata
 from annotate.work import adjudication
 from annotate.work.answer_changes import undo
-from annotate.work.closure import close, tell_secret
+from annotate.work.closure import close, mark_secret_published
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from annotate.work.unit_entry import add_units
@@ -204,7 +204,7 @@ def test_the_command_refuses_what_makes_no_sense(make_task, make_records_task, c
 def test_nobody_is_advised_to_reopen_a_task_whose_secret_was_told(make_task):
     task = make_task([AGREED] * 5 + [DISPUTED])
     close(task)
-    tell_secret(task)
+    mark_secret_published(task)
     task.refresh_from_db()
     with pytest.raises(WrongStage, match=r"cannot be reopened, .* Open a new task for the rest\."):
         add_audits(task, 1)

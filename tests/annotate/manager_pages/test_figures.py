@@ -15,7 +15,7 @@ from annotate.work.answer_changes import undo
 from annotate.work.closure import close, reopen
 from annotate.work.interventions import lift, pause, void
 from annotate.work.judgments import judge
-from annotate.work.permit import running
+from annotate.work.permit import current_pause
 from annotate.work.queue import release, take
 from tests.annotate.acts import work_through
 from tests.annotate.attacks import run_out
@@ -197,7 +197,7 @@ def test_a_pause_is_new_until_it_is_lifted_a_manager_has_said_why_it_stays_or_th
         work_through(annotator, task, lambda lease: "0" if lease.unit.known_answer == "1" else "1")
     newly_paused = lambda: task_statistics.overview()[0]["newly_paused"]  # noqa: E731
     assert newly_paused() == 4
-    lift(running(people[0], task), by=manager)
+    lift(current_pause(people[0], task), by=manager)
     assert newly_paused() == 3
     pause(people[1], task, by=manager, reason="asked him")
     assert newly_paused() == 2

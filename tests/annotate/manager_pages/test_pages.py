@@ -14,7 +14,7 @@ from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Pause, Task, Unit
 from annotate.work.judgments import judge
-from annotate.work.permit import running
+from annotate.work.permit import current_pause
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 from tests.annotate.acts import signed_in, words
@@ -232,7 +232,7 @@ def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
     assert "newly paused" not in words(desk.get("/manage/"))
     assert "talked to him" in desk.get(address(crowd, "people/")).text
     assert "Max can continue." in words(act(desk, crowd, max_, "lift"))
-    assert running(max_, crowd) is None
+    assert current_pause(max_, crowd) is None
     again = words(act(desk, crowd, max_, "lift"))
     assert "Max is not paused, so nothing was changed." in again
     assert "Max can continue." not in again

@@ -13,7 +13,7 @@ from annotate.work.adjudication import settle
 from annotate.work.answer_changes import undo
 from annotate.work.interventions import Voided, lift, pause, void, would_void
 from annotate.work.judgments import judge, skip
-from annotate.work.permit import permit_of, running
+from annotate.work.permit import current_pause, permit_of
 from annotate.work.queue import open_lease, take
 from tests.annotate.acts import progress_of
 from tests.annotate.conftest import DISPUTED
@@ -26,7 +26,7 @@ def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_
     made = work(ann, watched, wrong)
     assert gold_count(made) == 3
     assert made[-1].unit.honeypot
-    record = running(ann, watched)
+    record = current_pause(ann, watched)
     assert (record.right, record.asked, record.by, record.reason) == (0, 3, None, "")
     assert take(ann, watched) is None
     # only in that task, and only this person
@@ -66,7 +66,7 @@ def test_a_manager_pauses_at_once_and_the_open_unit_goes_back(watched, person, m
 def test_who_is_paused_already_stays_so_and_each_reason_is_noted_once(watched, person, manager):
     ann = person("ann", "en")
     work(ann, watched, wrong)
-    rule = running(ann, watched)
+    rule = current_pause(ann, watched)
     for reason in ("looked at it", "looked at it", "x" * 200):
         assert pause(ann, watched, by=manager, reason=reason) == rule
     void(ann, watched, by=manager, reason="proved to be a bot")
@@ -101,11 +101,11 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager,
     before = work(ann, watched, wrong)
     bea = person("bea", "en")
     work(bea, watched, wrong)
-    lift(running(bea, watched), by=manager)
+    lift(current_pause(bea, watched), by=manager)
     assert gold_count(work(bea, watched)) >= 5  # with right answers, a person can work to the end
-    assert running(bea, watched) is None
-    lift(running(ann, watched), by=manager)
-    assert running(ann, watched) is None
+    assert current_pause(bea, watched) is None
+    lift(current_pause(ann, watched), by=manager)
+    assert current_pause(ann, watched) is None
     after = work(ann, watched, wrong)
     assert gold_count(after) == 3
     assert len(before) < len({judgment.unit_id for judgment in before + after}) == len(before) + len(after)
@@ -141,7 +141,7 @@ def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
 def test_what_was_voided_is_labelled_again_by_one_person_more_and_never_by_the_same(three, person, manager):
     task, ann, *_ = three
     void(ann, task, by=manager, reason="sleeps")
-    lift(running(ann, task), by=manager)
+    lift(current_pause(ann, task), by=manager)
     assert take(ann, task) is None
     assert len(work(person("dan", "en"), task)) == 6
     assert set(task.units.values_list("stage", "label")) == {("LABELLED", "1")}
@@ -156,7 +156,7 @@ def test_a_tab_from_before_does_not_answer_a_voided_unit_again(three, manager):
         unit=unit, annotator=ann, round=1, queue="en", opened_at=now, expires_at=now, closed_at=now, outcome="expired"
     )
     void(ann, task, by=manager, reason="sleeps")
-    lift(running(ann, task), by=manager)
+    lift(current_pause(ann, task), by=manager)
     for answer in (YES, NO):
         with pytest.raises(AlreadyAnswered, match="has voided your answers"):
             judge(ann, old.pk, answer)
@@ -179,7 +179,7 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     # Undone answers stay undone, and the other task is unchanged.
     assert Judgment.objects.filter(annotator=ann, voided_by=None).exclude(voided_at=None).count() == 1
     assert set(other.units.values_list("stage", flat=True)) == {stages.LABELLED}
-    assert running(ann, other) is None
+    assert current_pause(ann, other) is None
 
 
 @pytest.fixture
@@ -262,7 +262,7 @@ def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_record
     assert not live(ann).exists()
     skip(cem, take(cem, task).pk)
     assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
-    lift(running(ann, task), by=manager)
+    lift(current_pause(ann, task), by=manager)
     assert take(ann, task) is None
 
 

@@ -13,7 +13,7 @@ from annotate.models import Judgment, Lease, Pause, Transition, Unit
 from annotate.work import interventions, queue
 from annotate.work.interventions import Voided, void
 from annotate.work.judgments import judge
-from annotate.work.permit import running
+from annotate.work.permit import current_pause
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.pauses.conftest import YES, live, work, wrong
@@ -119,4 +119,4 @@ def test_the_rule_pauses_once_though_two_tabs_answer(watched, person):
             break
         at_once(*[lambda: judge(ann, lease.pk, wrong(lease.unit))] * 2)  # noqa: B023
     assert Pause.objects.count() == 1
-    assert running(ann, watched).asked == 3
+    assert current_pause(ann, watched).asked == 3

@@ -13,7 +13,7 @@ from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Backlog, Task
 from annotate.work.answer_changes import undo
-from annotate.work.flags import take_disturbing
+from annotate.work.flags import set_takes_disturbing
 from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, release, take
 from tests.annotate import act_pairs, attacks, roc
@@ -193,7 +193,7 @@ def test_a_person_cannot_have_what_waits_counted_anew(crowd):
     first = progress_of(ann, task)["waiting"]
     judge(bea, take(bea, task).pk, Answer("1"))
     for takes in (True, False):
-        take_disturbing(ann, takes=takes)
+        set_takes_disturbing(ann, takes=takes)
         assert progress_of(ann, task)["waiting"] == first
 
 

@@ -55,16 +55,16 @@ def test_what_is_disturbing_waits_only_for_those_who_take_such_and_never_for_who
     assert [take(annotator, task) for annotator in (ann, bea)] == [None, None]
     assert "become available" not in why_empty(permit_of(bea, task))
     assert take_sheet(bea, task) == []
-    flags.take_disturbing(bea, takes=True)
+    flags.set_takes_disturbing(bea, takes=True)
     assert waiting(bea, task) == 1
     theirs = take(bea, task)
     assert (theirs.unit, take(cem, task)) == (lease.unit, None)
-    flags.take_disturbing(bea, takes=False)
+    flags.set_takes_disturbing(bea, takes=False)
     assert Lease.objects.get(pk=theirs.pk).outcome == "released"
     assert take(bea, task) is None
     mine = take(cem, task)
     assert mine.unit == lease.unit
-    flags.take_disturbing(cem, takes=False)
+    flags.set_takes_disturbing(cem, takes=False)
     [queue] = queue_states(task)["queues"]
     assert (queue["stuck"], "does not accept disturbing" in queue["said"]) == (True, True)
     reroute(task)
@@ -272,8 +272,8 @@ def test_one_reply_settles_a_question_and_is_shown_until_the_person_dismisses_it
     assert not Flag.objects.open().exists()
     assert [answered.reply for answered in flags.replies(question.annotator)] == ["Yes, since …"]
     with pytest.raises(NotFound):
-        flags.put_away(person("bea"), question.pk)
-    flags.put_away(question.annotator, question.pk)
+        flags.dismiss_reply(person("bea"), question.pk)
+    flags.dismiss_reply(question.annotator, question.pk)
     assert not flags.replies(question.annotator).exists()
 
 

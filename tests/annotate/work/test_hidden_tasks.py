@@ -19,7 +19,7 @@ from annotate.models import Judgment, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.work import unit_entry
 from annotate.work.judgments import judge
-from annotate.work.moves import enter
+from annotate.work.moves import insert_units
 from annotate.work.queue import take
 from annotate.work.task_creation import open_task
 from annotate.work.unit_entry import Seen
@@ -52,12 +52,12 @@ def test_answers_are_saved_while_a_task_is_opened_and_nobody_sees_it_before_it_i
         assert Unit.objects.filter(task__name="large").count() == 100
 
     def begin(task, units, **fixed):
-        enter(task, units, **fixed)
+        insert_units(task, units, **fixed)
         if units["position"][0] == 1:
             transaction.on_commit(answer)
 
     monkeypatch.setattr(unit_entry, "CHUNK", 100)
-    monkeypatch.setattr(unit_entry, "enter", begin)
+    monkeypatch.setattr(unit_entry, "insert_units", begin)
     open_large(demo_corpus)
     assert seen == [False, 1]
     assert Task.objects.get(name="large").units.count() == POSTS
@@ -105,13 +105,13 @@ from annotate.actions.registry import call_command
 from annotate.work import moves, unit_entry
 from corpora.models import Corpus
 
-def enter(task, units, **fixed):
+def insert_units(task, units, **fixed):
     if units["position"][0] > 200:
         os.kill(os.getpid(), signal.SIGKILL)
-    moves.enter(task, units, **fixed)
+    moves.insert_units(task, units, **fixed)
 
 Corpus.objects.create(name={corpus!r})
-unit_entry.CHUNK, unit_entry.enter = 100, enter
+unit_entry.CHUNK, unit_entry.insert_units = 100, insert_units
 call_command("open_task", "large", "--size=300", "--seed=7", "--corpus", {corpus!r})
 """
 
