@@ -98,7 +98,7 @@ def members_action(values: Values, progress: Progress) -> Outcome:
     with transaction.atomic():
         sentences = []
         if values["open_to"]:
-            membership.open_to(task, members_only=values["open_to"] == MEMBERS)
+            membership.set_members_only(task, members_only=values["open_to"] == MEMBERS)
         if added:
             keep = values["quota"] is None
             new, changed = membership.add(task, added, role=values["role"], quota=quota, keep_quota=keep)

@@ -32,7 +32,7 @@ from annotate.work.eligible import Seen, unjudged_by
 from annotate.work.interventions import stop
 from annotate.work.permit import Permit
 from annotate.work.task_creation import Entry, GoldRow
-from annotate.work.unit_entry import add_units, shuffled
+from annotate.work.unit_entry import add_units, shuffle
 from corpora.core.graphemes import UNSPACED
 from corpora.core.languages import code_of
 from corpora.core.records import read_id
@@ -284,7 +284,7 @@ class GoldAnswers(QualityControl):
         answers = {item.pk: label for item, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=entry.suggested)
         check_pool(task)
-        entry.items = without_twins(task, shuffled(entry.items, entry.seed))
+        entry.items = without_twins(task, shuffle(entry.items, entry.seed))
 
     def place(self, unit: Unit, permit: Permit) -> PlaceOf:
         annotator = permit.annotator

@@ -19,7 +19,7 @@ from annotate.models import Task, Unit
 from annotate.reports.numbers import count
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, table
 from annotate.work.moves import locked
-from annotate.work.unit_entry import add_units, shuffled
+from annotate.work.unit_entry import add_units, shuffle
 from corpora.draws.samples import items_of
 
 # Missing documents are drawn once their number reaches this share of the documents that wait in the language. If each
@@ -116,7 +116,7 @@ def draw_short(task_id: int, language: str) -> int:
     if not rows:
         return 0
     predicted = {row.key: row.predicted for row in rows}
-    items = shuffled(items_of(task.draw.corpus, predicted), task.seed)
+    items = shuffle(items_of(task.draw.corpus, predicted), task.seed)
     add_units(task, items, predicted=predicted)
     task.reserve.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)

@@ -151,7 +151,7 @@ def _join(request: UserRequest, people: list[Annotator]) -> Task | None:
     check_right(request.user, "decide")
     if (task := Task.objects.filter(name=name).first()) is None:
         raise InvalidAnswer(f"Task {name!r} does not exist. Choose another task.")
-    membership.check_may_choose(request.user, people, task)
+    membership.check_may_change_members(request.user, people, task)
     members = set(task.memberships.values_list("annotator", flat=True))
     adjudicators = [person for person in people if person.adjudicates and person.pk not in members]
     membership.add(task, adjudicators, role=Membership.ADJUDICATOR)
@@ -509,7 +509,7 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     if not people:
         raise InvalidAnswer("Select at least one person.")
     role = posted.get("role", "")
-    membership.check_may_choose(request.user, people, task, role)
+    membership.check_may_change_members(request.user, people, task, role)
     if act == "remove":
         return _done(request, task, {"remove": _names(people)})
     options = {"add": _names(people), "quota": posted.get("quota", "").strip() or "none"}

@@ -22,7 +22,7 @@ from knox.models import AuthToken
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences
-from annotate.work.people_file import BadTable, Row, twin
+from annotate.work.people_file import BadTable, Row, case_clash
 from annotate.work.routes import is_language
 
 INVITE_DAYS = 14
@@ -49,7 +49,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     folded = {username.casefold(): username for username in existing}  # SQLite folds the case of ASCII letters only
     clashes = [(name, folded[name.casefold()]) for name in names if name not in existing and name.casefold() in folded]
     if clashes:
-        raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in clashes))
+        raise BadTable(*(f"T{case_clash(*pair)[1:]}" for pair in clashes))
     check_may_change(by, User.objects.filter(username__in=names))
     created = []
     for row in rows:

@@ -1,6 +1,6 @@
-"""Members of tasks: who may work on a task, in which role, and how many answers they may give.
+"""Task memberships: who may work on a task, in which role, and with which quota of answers.
 
-permit.py and routes.py apply what is stored here.
+permit.py and routes.py enforce them.
 """
 
 from collections.abc import Iterable
@@ -23,28 +23,28 @@ MOST = 2_000_000_000  # largest quota that every supported database can store
 
 
 @transaction.atomic
-def open_to(task: Task, *, members_only: bool) -> bool:
-    """Open a task to everybody who reads its languages, or to its members only. Return whether the task changed.
+def set_members_only(task: Task, *, members_only: bool) -> bool:
+    """Open a task to everyone who reads its languages, or to members only. Returns whether this is a change.
 
-    People who may no longer work on the task return their open units.
+    The open units of annotators who may no longer work on the task are returned to their queues.
     """
     changed = Task.objects.filter(pk=task.pk).exclude(members_only=members_only).update(members_only=members_only)
     task.members_only = members_only
     if changed and members_only:
         leases = Lease.objects.filter(unit__task=task, closed_at=None)
         holders = Annotator.objects.filter(pk__in=leases.values("annotator")).exclude(memberships__task=task)
-        _release(_locked(holders), task)
+        _release(_lock_all(holders), task)
     return bool(changed)
 
 
 def check_member(annotator: Annotator, task: Task) -> None:
-    """Raise NotAllowed if a task is for its members only and the annotator is not one of them."""
+    """Raise NotAllowed if a task is for members only and the annotator isn't a member."""
     if task.members_only and not task.memberships.filter(annotator=annotator).exists():
         raise NotAllowed(_(NOT_A_MEMBER))
 
 
-def quota_of(task: Task, text: str) -> int | None:
-    """Return the quota that a text states: a number, a share of the task's answers such as 25%, or none.
+def parse_quota(task: Task, text: str) -> int | None:
+    """Parse a quota: a number of answers, a share of the task's answers such as 25%, or none (returned as None).
 
     Raise InvalidAnswer for any other text.
     """
@@ -56,22 +56,23 @@ def quota_of(task: Task, text: str) -> int | None:
         raise InvalidAnswer(
             f"{text!r} is not a quota. Enter a number of answers such as 200, a share such as 25%, or none."
         )
-    return max(1, ceil(answers_asked(task) * int(digits) / 100)) if is_share else int(digits)
+    return max(1, ceil(answers_required(task) * int(digits) / 100)) if is_share else int(digits)
 
 
-def answers_asked(task: Task) -> int:
-    """Return the total number of answers that a task requires, including answers that have been given."""
+def answers_required(task: Task) -> int:
+    """Return the total number of answers that a task requires, including those already given."""
     units = task.units.work().filter(reused_from=None).exclude(stage__in=[stages.NEW, stages.AGREED, stages.COPIED])
     return units.aggregate(number=Sum("redundancy"))["number"] or 0
 
 
-def check_may_choose(by: User, people: Iterable[Annotator], task: Task, role: str = "") -> None:
-    """Check that a user may add, change and remove these members of a task.
+def check_may_change_members(by: User, people: Iterable[Annotator], task: Task, role: str = "") -> None:
+    """Check that a user may add, change or remove these members of a task.
 
-    role: the role that the user wants to assign.
+    by: the user, a manager of the site or of this task.
+    role: the role to assign, if any.
 
-    Raise NotAllowed if the user may not change one of the accounts, or if a user who manages only this task would add
-    or change another manager of it.
+    Raise NotAllowed if the user may not change one of the accounts, or if they manage only this task and would add or
+    change another of its managers.
     """
     listed = list(people)
     check_may_change(by, [person.user for person in listed])
@@ -91,13 +92,13 @@ def add(
 ) -> tuple[int, int]:
     """Make people members of a task, or change their role and quota in it.
 
-    role: the role of these people; None to keep the role of members and make the others annotators.
-    quota: the quota of these people, None for no limit.
-    keep_quota: whether people who are already members keep their quota instead.
+    role: the role to assign; None to keep members' roles and add the others as annotators.
+    quota: the quota to assign, None for no limit.
+    keep_quota: whether existing members keep their quota.
 
     Returns the number of new members and the number of changed members.
     """
-    listed = _locked(people)
+    listed = _lock_all(people)
     if role in (Membership.ADJUDICATOR, Membership.MANAGER):
         Annotator.objects.filter(pk__in=[person.pk for person in listed]).update(has_seen_answers=True)
     members = {member.annotator_id: member for member in task.memberships.filter(annotator__in=listed)}
@@ -119,11 +120,11 @@ def add(
 
 @transaction.atomic
 def remove(task: Task, people: Iterable[Annotator]) -> int:
-    """End memberships. If the task is for members only, these people's open units are returned.
+    """End memberships, and return how many were ended. Answers are kept.
 
-    Their answers remain. Returns the number of memberships that were ended.
+    If the task is for members only, the former members' open units are returned to their queues.
     """
-    ended = task.memberships.filter(annotator__in=_locked(people))
+    ended = task.memberships.filter(annotator__in=_lock_all(people))
     leaving = [member.annotator for member in ended.select_related("annotator")]
     ended.delete()
     if task.members_only:
@@ -131,8 +132,8 @@ def remove(task: Task, people: Iterable[Annotator]) -> int:
     return len(leaving)
 
 
-def _locked(people: Iterable[Annotator]) -> list[Annotator]:
-    """Lock people, always in the same order. This waits until answers that are being stored have been stored."""
+def _lock_all(people: Iterable[Annotator]) -> list[Annotator]:
+    """Lock annotators, always in the same order. This waits for answers that are being stored."""
     listed = sorted(people, key=lambda person: person.pk)
     for person in listed:
         person.lock()
@@ -140,7 +141,7 @@ def _locked(people: Iterable[Annotator]) -> list[Annotator]:
 
 
 def _release(people: Iterable[Annotator], task: Task) -> None:
-    """Return the open units of people to the queues, as the last step of a transaction (see assignment.close)."""
+    """Return annotators' open units to their queues. Must be a transaction's last step (see assignment.close)."""
     for person in people:
         close_open(person, task)
 
@@ -149,7 +150,7 @@ def _release(people: Iterable[Annotator], task: Task) -> None:
 
 
 def groups() -> QuerySet[Group]:
-    """Return the groups of people. Groups with permissions belong to the admin and are excluded."""
+    """Return the groups of annotators. Groups with permissions are excluded, because only the admin manages them."""
     return Group.objects.filter(permissions=None).order_by("name")
 
 
@@ -160,9 +161,9 @@ def groups_of(person: Annotator) -> list[str]:
 
 @transaction.atomic
 def set_groups(person: Annotator, names: Iterable[str]) -> None:
-    """Set a person's groups, except for groups with permissions. Groups without people are deleted.
+    """Replace a person's groups, except for groups with permissions. Groups that become empty are deleted.
 
-    Raise InvalidAnswer if a name is too long or is that of a group with permissions.
+    Raise InvalidAnswer if a name is too long or belongs to a group with permissions.
     """
     chosen, longest = [], Group._meta.get_field("name").max_length or 0
     for name in dict.fromkeys(names):
@@ -179,14 +180,14 @@ def set_groups(person: Annotator, names: Iterable[str]) -> None:
 def candidates(task: Task, words: str = "", language: str = "", group: str = "") -> QuerySet[Annotator]:
     """Return the active annotators who are not yet members of a task.
 
-    words: each of these words must occur in the user name or the name.
-    language: only readers of this language, at the task's minimum level.
+    words: search words, each of which must occur in the user name or the name.
+    language: only readers of this language, at the task's minimum level or better.
     group: only members of the group with this name.
     """
     people = Annotator.objects.filter(user__is_active=True).exclude(memberships__task=task).select_related("user")
     for word in words.split():
-        named = Q(user__username__icontains=word) | Q(user__first_name__icontains=word)
-        people = people.filter(named | Q(user__last_name__icontains=word))
+        has_word = Q(user__username__icontains=word) | Q(user__first_name__icontains=word)
+        people = people.filter(has_word | Q(user__last_name__icontains=word))
     if language:
         people = people.filter(languages__language=language, languages__level__gte=task.least_level)
     if group:

@@ -1,4 +1,4 @@
-"""Tables of annotators, from which many accounts are created at once. All errors in a table are reported together."""
+"""Parses tables of annotators, from which many accounts are created at once. All errors are reported together."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +23,17 @@ ADJUDICATES, EMAIL = "adjudicates", "email"  # optional columns
 NAMELESS = "a column without a name, between or after commas"
 LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
-LONGEST = 150  # maximum length of a name, in characters, which is Django's own limit
+LONGEST = 150  # maximum length of a name in characters, as in Django's User
 
 
 @dataclass(frozen=True)
 class Row:
     """One annotator.
 
-    levels: reading level of each language, from 0 to 5.
-    adjudicates: whether the person adjudicates; None leaves this unchanged.
+    levels: reading level in each language, from 0 to 5.
+    adjudicates: whether the annotator is an adjudicator; None to leave this unchanged.
     email: address for password links, "" if not stated.
-    converted: the languages that were written as codes of another standard, with their codes here.
+    converted: language names, or codes of other standards, that were converted, with Assay's codes.
     """
 
     username: str
@@ -45,16 +45,15 @@ class Row:
 
 
 class BadTable(ValueError):
-    """Raised if a table of annotators is invalid. Its args are the faults, one sentence each. Nothing was changed."""
+    """Raised if a table of annotators is invalid, before anything is changed. Each of its args is a fault's message."""
 
 
 def read_table(path: Path) -> list[Row]:
-    """Read a table with the columns username, name and languages, in any format that has rows.
+    """Read a table with the columns username, name and languages, in any tabular format.
 
-    Languages are written with their levels, for example "de:5 en:4". The columns adjudicates (yes or no) and email are
-    optional.
+    Languages are written with levels, e.g. "de:5 en:4". The columns adjudicates (yes or no) and email are optional.
 
-    Raise BadTable with all faults, and CorpusError if the file cannot be read.
+    Raise BadTable with all faults, or CorpusError if the file cannot be read.
     """
     format = format_of(path) or "csv"
     check_file(path, format)
@@ -94,7 +93,7 @@ def _check_columns(columns: Sequence[str]) -> None:
 
 
 def _cell(value: object) -> str | None:
-    """Return a value as it would appear in a CSV file. None means that it is missing."""
+    """Convert a value to the text it would have in a CSV file. None is a missing value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -103,7 +102,7 @@ def _cell(value: object) -> str | None:
 
 
 def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
-    """Parse one annotator from form fields.
+    """Parse an annotator from form fields.
 
     Raise BadTable with all faults.
     """
@@ -114,43 +113,43 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
     return row
 
 
-def twin(username: str, other: str) -> str:
-    """Return the message for a user name that differs from another user name only in case.
+def case_clash(username: str, other: str) -> str:
+    """Return the error message for a user name that differs from another one only in case.
 
-    Such names are refused because people could log in to the wrong account.
+    Such names are refused, because people could log in to the wrong account.
     """
     return f"the user name {username} differs from {other} only in case. Use {other} if it is the same person."
 
 
 def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row, list[str]]:
-    """Parse one annotator. Returns the row and its faults.
+    """Parse an annotator. Returns the row and the messages of its faults.
 
-    cells: the cell in each column.
+    cells: the cells by column name.
     used_names: user names of earlier rows, by their case-folded form.
     """
-    # Normalize the name in the same way as Django's login form does.
+    # Normalize the name like Django's login form.
     username = User.normalize_username((cells["username"] or "").strip())
-    name = _written(cells["name"])
+    name = _clean(cells["name"])
     faults = []
     if username and is_missing(username):
         faults.append(f"the user name is {username}, which programs write for a missing value. Enter a user name.")
     elif is_respelled(username):
         faults.append(f"the user name {username} is a number that another program has rewritten. Save it as text.")
     elif (other := used_names.get(username.casefold(), username)) != username:
-        faults.append(twin(username, other))
+        faults.append(case_clash(username, other))
     elif len(username) > LONGEST:
         faults.append(f"the user name {username[:20]!r}… is longer than {LONGEST} characters.")
-    elif not _passes(UnicodeUsernameValidator(), username) or username.casefold() in used_names:
+    elif not _is_valid(UnicodeUsernameValidator(), username) or username.casefold() in used_names:
         faults.append(f"{username!r} is not a valid user name (letters, digits and @.+-_), or occurs twice.")
     if len(name) > LONGEST or not name.isprintable():
         faults.append(f"the name is longer than {LONGEST} characters or contains invisible characters.")
-    email = _written(cells.get(EMAIL))
-    if email and not _passes(validate_email, email):
+    email = _clean(cells.get(EMAIL))
+    if email and not _is_valid(validate_email, email):
         faults.append(f"{email!r} is not a valid mail address.")
-    levels, converted, level_faults = _read_levels(_written(cells["languages"]))
+    levels, converted, level_faults = _read_levels(_clean(cells["languages"]))
     faults += level_faults
     answer = cells.get(ADJUDICATES)
-    adjudicates = None if answer is None else ANSWERS.get(_written(answer).lower())
+    adjudicates = None if answer is None else ANSWERS.get(_clean(answer).lower())
     if answer is not None and adjudicates is None:
         faults.append(f"adjudicates is {answer!r}, but must be yes or no.")
     elif not levels and not faults and not adjudicates:
@@ -158,11 +157,11 @@ def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row
     return Row(username, name, levels, adjudicates, email, converted), faults
 
 
-def _written(cell: str | None) -> str:
+def _clean(cell: str | None) -> str:
     return "" if is_missing(cell) else tidy(cell or "")
 
 
-def _passes(validate: Callable[[str], None], text: str) -> bool:
+def _is_valid(validate: Callable[[str], None], text: str) -> bool:
     try:
         validate(text)
     except ValidationError:

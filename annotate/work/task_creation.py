@@ -1,4 +1,4 @@
-"""Creation of a task from a draw, and extension of a task by a larger draw.
+"""Creates tasks from a draw, and extends tasks by a larger draw.
 
 To create a task, its fields are checked, items are drawn, and a unit is created and routed for each item. Creation and
 extension either succeed completely or change nothing.
@@ -40,7 +40,7 @@ from corpora.predictions.predictor_labels import find_imported, find_predictor, 
 from corpora.predictions.rankings import ranked_for
 from corpora.storage.layout import manifest_of
 
-Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # by system, the labels of each document, best first
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # labels, best first, by system and document
 Progress = Callable[[int], object]  # called with the number of units created; an exception from it rolls them back
 
 FEW = 3  # maximum number of languages in a generated title
@@ -48,13 +48,13 @@ DEPTH = 20  # maximum number of labels per system that are stored with a unit
 
 
 class TaskError(Exception):
-    """Raised if a task cannot be opened or extended. The message states what to do. Nothing was changed.
+    """Raised if a task cannot be opened or extended, before anything is changed. The message states what to do.
 
-    option: name of the option that must be changed, "" if unknown.
+    option: name of the option to change, "" if unknown.
     """
 
-    def __init__(self, why: str, option: str = "") -> None:
-        super().__init__(why)
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
         self.option = option
 
 
@@ -68,15 +68,15 @@ class GoldRow:
 
 @dataclass
 class Opened:
-    """Result of opening or extending a task.
+    """The result of opening or extending a task.
 
-    stages: number of units per stage.
+    stages: number of units by stage.
     samples: the samples that were drawn; one per language if languages are drawn separately.
-    decoys: number of decoys in each language.
-    wanted: number of decoys that were wanted in each language.
-    reused: number of reused labels in each language.
-    contested: for each language that had already failed its audit, the number of posts that people label although the
-        detectors agree on them.
+    decoys: number of decoys by language.
+    wanted: number of decoys that were requested, by language.
+    reused: number of reused labels by language.
+    contested: number of posts that annotators label although the detectors agree on them, for each language that had
+        already failed its audit.
     """
 
     task: Task
@@ -92,14 +92,14 @@ class Opened:
 class Entry:
     """Items that are about to enter a task. The task's quality controls may change them.
 
-    items: items that were drawn.
-    asked: language that the question about all items names, "" if any language is a possible answer.
     gold: records with a known answer.
     reuses: whether labels of other tasks are reused.
-    suggested: the replies that each system suggests, by item id.
+    items: the items that were drawn.
+    asked: the language that the question names ("Is this …?"), "" if any language is a possible answer.
+    suggested: each system's replies, by item id and system.
     shared: data that controls pass from one entry to the next.
-    known_answers: the known answer of each item that is hidden among the others, by the item's primary key.
-    reused: the unit of a different task from which a label is reused, and the label, by the item's primary key.
+    known_answers: known answers of items that are hidden among the others, by the item's primary key.
+    reused: for each label to reuse, the unit of another task and the label, by the item's primary key.
     """
 
     task: Task
@@ -139,33 +139,33 @@ def open_task(
 ) -> Opened:
     """Draw a sample from a corpus, and create a task that asks the kind's question about each item in the sample.
 
-    name: name of the task.
-    corpus: corpus to draw from.
-    kind: kind of the task.
-    seed: seed of the draw.
-    design: name of the design, "" for the first design of the kind.
+    name: the task's name.
+    corpus: the corpus to draw from.
+    kind: the task's kind.
+    seed: the seed of the draw.
+    design: name of the design, "" for the kind's first design.
     size: number of units, in total or per language, or number of groups if the kind keeps records together; None for
         the design's default, which may be all units.
     languages: languages to draw for, None for all.
-    chosen: options of the draw.
+    chosen: the draw's options.
     gold: records with a known answer.
     reuse: whether to reuse labels of other tasks, or labels that came with documents.
-    panel: voters whose agreement settles labels, None for the default panel of posts, and for none of records.
-    guidelines: text of the guidelines in each language, None for the kind's own guidelines.
+    panel: voters whose agreement settles labels. None is the default panel for posts, and no panel for records.
+    guidelines: text of the guidelines by language, None for the kind's own guidelines.
     progress: called while units are created.
-    then: called with the result before anybody can see the task. An exception from it undoes everything.
-    fields: title, labels and options of the task, whether it is for members only, and whose labels are suggested.
+    then: called with the result before anyone can see the task. An exception from it rolls everything back.
+    fields: other arguments of `unsaved_task`.
 
-    Raise TaskError, GoldAnswerError or CorpusError if the task is refused. In this case, nothing is changed.
+    Raise TaskError, GoldAnswerError or CorpusError if the task is refused; nothing is changed then.
     """
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
     left_out = frozenset(row.id for row in gold)
     wanted = DrawRequest(corpus, kind, size, seed, languages, chosen, leave_out=left_out, panel=panel)
-    # Read files before the transaction begins, because nobody else can write to the database while it is open.
-    opened = _drawn(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
+    # Read files before the transaction begins, because no one else can write to an SQLite database during it.
+    opened = _draw_samples(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
-    rankings = _rankings(task, corpus.name, [*keys, *wanted.leave_out]) if task.suggest else {}
+    rankings = _load_rankings(task, corpus.name, [*keys, *wanted.leave_out]) if task.suggest else {}
     progress(0)
     with hide_until_complete(task):
         save_new(task)
@@ -192,11 +192,11 @@ def unsaved_task(
     suggest: Sequence[str] = (),
     blind_share: float | None = None,
 ) -> Task:
-    """Return a new, unsaved task for which nothing has been drawn yet.
+    """Build and check a new task without saving it or drawing items.
 
     options: options that differ from the kind's defaults.
-    suggest: predictors whose labels are suggested.
-    blind_share: share of the combinations of person and unit for which suggestions are hidden; None for the default.
+    suggest: predictors whose labels are suggested to annotators.
+    blind_share: share of (annotator, unit) pairs for which suggestions are hidden; None for the default.
 
     Raise TaskError if the task is refused.
     """
@@ -212,12 +212,12 @@ def unsaved_task(
         labels = _classes_and_answers(kind, labels)
     elif design.asks_each:
         labels = wanted.languages or labels
-    task = imagined_task(kind, labels, options, reuse=reuse)
+    task = trial_task(kind, labels, options, reuse=reuse)
     if wanted.panel:
         choose_panel(task, wanted.corpus.name, wanted.panel)
     task.name, task.title, task.members_only = name, title or kind.title, members_only
     if suggest:
-        task.suggest = _suggesting(task, wanted.corpus.name, suggest)
+        task.suggest = _check_predictors(task, wanted.corpus.name, suggest)
         task.blind_share = BLIND_SHARE if blind_share is None else blind_share
     check_task(task)
     if kind.fields:
@@ -231,9 +231,9 @@ def unsaved_task(
 
 
 def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
-    """Store the panel of a task. People label what one of its imported voters never predicts.
+    """Set a task's panel. Labels that one of its imported voters never predicts are always left to annotators.
 
-    Raise TaskError if its agreement cannot be an answer, and CorpusError if a voter has not voted on the corpus.
+    Raise TaskError if the panel's agreement cannot be an answer, and CorpusError if a voter has no votes on the corpus.
     """
     if task.keep_declared:
         raise TaskError(
@@ -253,8 +253,11 @@ def choose_panel(task: Task, corpus: str, panel: Panel) -> None:
     task.voters, task.agree = list(panel.voters), panel.agree
 
 
-def _drawn(task: Task, design: Design, wanted: DrawRequest) -> Opened:
-    """Return the unsaved task and its samples."""
+def _draw_samples(task: Task, design: Design, wanted: DrawRequest) -> Opened:
+    """Draw the samples of an unsaved task.
+
+    The task's labels or languages are set to the languages drawn, if the design or kind requires it.
+    """
     kind, corpus = wanted.kind, wanted.corpus
     wanted = replace(wanted, labels=task.labels)
     if "of" in design.needs:
@@ -289,7 +292,7 @@ def _check_fields(kind: Kind, corpus: Corpus) -> None:
 
 
 def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
-    """Return the possible answers if the draw defines classes: the classes and the kind's own answers."""
+    """Return the possible answers of a draw that defines classes: the classes and the kind's own answers."""
     if conflicts := [label for label in classes if label in kind.answers]:
         raise TaskError(
             f"The class {conflicts[0]} has the same name as a different answer of {kind.slug}. Give the class another "
@@ -299,7 +302,10 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
 
 
 def _uniform_task(name: str, corpus: Corpus) -> Task:
-    """Return the uniform task of a corpus whose unread posts are drawn."""
+    """Return the uniform task with this name, from whose unlabelled posts a sample is drawn.
+
+    Raise TaskError if it does not exist, has another design, or was drawn from another corpus.
+    """
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise TaskError(f"There is no task {name!r}. Specify a uniform task of {corpus}.")
@@ -315,10 +321,10 @@ def _uniform_task(name: str, corpus: Corpus) -> Task:
 
 
 def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress: Progress) -> None:
-    """Record the samples, and create the units of a question.
+    """Record samples, and create the units of one question.
 
-    entry: the entry for the question, still without items.
-    samples: the samples that contain the items of the question.
+    entry: the question's entry, without items.
+    samples: the samples that contain the question's items.
     """
     task, kind = entry.task, entry.task.kind
     in_memory = design.asks_each or design.answers_from == SYSTEMS
@@ -356,15 +362,15 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
 # --- checks of a task's fields and options before it has units
 
 
-def imagined_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any], *, reuse: bool = False) -> Task:
-    """Return an unsaved task for trying out the effect of options on posts.
+def trial_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any], *, reuse: bool = False) -> Task:
+    """Return an unsaved task with these options, e.g. to preview their effect on posts.
 
-    Raise TaskError if the options are refused.
+    Raise TaskError if the options are invalid.
     """
     options = with_defaults(kind, overrides)
     if kind.routing.is_routed:
         if labels:
-            # The labels of designs that ask about each language are the languages of the draw.
+            # In designs that ask about each language, the labels are the draw's languages.
             asks_each = all(DESIGNS[design].asks_each for design in kind.designs)
             check_codes(kind, labels, "languages" if asks_each else "labels")
         labels = sorted(set(labels or kind.labels))
@@ -381,7 +387,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any
 
 
 def with_defaults(kind: Kind, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of a kind with their values, with the kind's defaults for options that are not set.
+    """Return the values of all options of a kind: the overrides and, for all other options, the kind's defaults.
 
     Raise TaskError for an option that the kind does not have, and for an invalid value.
     """
@@ -402,10 +408,7 @@ def with_defaults(kind: Kind, overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_task(task: Task) -> None:
-    """Validate a task's fields.
-
-    Raise a TaskError that lists all errors.
-    """
+    """Validate a task's fields. Raise TaskError, listing all errors, if they are invalid."""
     try:
         task.full_clean()
     except ValidationError as error:
@@ -415,7 +418,7 @@ def check_task(task: Task) -> None:
         raise TaskError(" ".join(faults), next(iter(error.error_dict))) from error
 
 
-# The message for each code of a Django validation error.
+# Messages by the code of Django's validation errors.
 FAULTS = {
     "blank": "is empty. Enter a value.",
     "null": "is missing. Enter a value.",
@@ -437,7 +440,7 @@ def _fault(field: str, fault: ValidationError) -> str:
 def save_new(task: Task, *others: Model) -> None:
     """Save a validated task, and other rows with the same name.
 
-    Raise TaskError if somebody else has created a task with this name in the meantime.
+    Raise TaskError if another task with this name has been created in the meantime.
     """
     try:
         with transaction.atomic():
@@ -471,19 +474,19 @@ def extend_task(
 ) -> Opened:
     """Enlarge a task's draw to `size` posts, from the same frame and with the same seed.
 
-    If a language has failed its audit, people also label the new posts that the detectors agree are in this language.
+    If a language has failed its audit, annotators also label the new posts that the detectors assign to it unanimously.
 
     size: number of posts in the enlarged draw.
     progress: called with the number of units created.
-    then: called with the result before the transaction is committed. An exception from it undoes everything.
+    then: called with the result before the transaction commits. An exception from it rolls everything back.
 
-    Raise TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
+    Raise TaskError if the task's design does not allow extension, or if `size` is not larger than the draw.
     """
     check_extension(task, size)
     draw = task.draw
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw, panel=task.panel)
     with transaction.atomic():
-        # Lock the task first, although an answer to an audited post locks the post before the task.
+        # Lock the task first. Answers to audited posts lock the post first, but can't deadlock: see judgments.py.
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
@@ -497,10 +500,7 @@ def extend_task(
 
 
 def check_extension(task: Task, size: int) -> None:
-    """Check that a task can be enlarged to `size` posts.
-
-    Raise TaskError if its design does not allow this, or if `size` is not larger than the draw.
-    """
+    """Raise TaskError if a task's design does not allow extension, or if `size` is not larger than the draw."""
     design = DESIGNS[task.draw.design]
     if design.not_extended:
         raise TaskError(
@@ -510,16 +510,16 @@ def check_extension(task: Task, size: int) -> None:
         raise TaskError(f"The task already has {task.draw.size:,} posts. Set --size to a larger number.")
 
 
-# --- suggestions of predictors for a task's items, stored when the task is opened
+# --- predictors' suggestions for a task's items
 #
-# The suggestions are stored, so that the task keeps them if the predictors are removed. controls/suggestions.py decides
-# who sees them.
+# Suggestions are stored when the task is opened, so that it keeps them if the predictors are removed.
+# controls/suggestions.py decides who sees them.
 
 
-def _suggesting(task: Task, corpus: str, predictors: Sequence[str]) -> list[str]:
-    """Return the predictors whose labels a task suggests, as NAME@VERSION.
+def _check_predictors(task: Task, corpus: str, predictors: Sequence[str]) -> list[str]:
+    """Check the predictors whose labels a task suggests, and return them as NAME@VERSION.
 
-    Raise TaskError if the task cannot show their labels, and CorpusError if a predictor does not exist.
+    Raise TaskError if the task cannot show suggestions, and CorpusError if a predictor does not exist.
     """
     if duplicates := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
         raise TaskError(f"--suggest contains {duplicates[0]} twice. List each predictor once.", "suggest")
@@ -546,12 +546,12 @@ def _suggesting(task: Task, corpus: str, predictors: Sequence[str]) -> list[str]
     return [str(find_imported(corpus, predictor)) for predictor in predictors]
 
 
-def _rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
+def _load_rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
     """Return the labels that each predictor suggests for each item, best first.
 
-    Deprecated concepts are omitted. If answers are not concepts, only the best label is suggested.
+    Deprecated concepts are left out. If answers aren't concepts, only the best label is suggested.
 
-    Raise CorpusError if an item has no prediction, and TaskError if a label is not possible in the task.
+    Raise CorpusError if an item has no prediction, and TaskError if a label is not a possible answer in the task.
     """
     keys, depth = list(ids), DEPTH if task.kind.thesaurus else 1
     if task.vocabulary:
@@ -562,7 +562,7 @@ def _rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
         where, name = "the task has no such answer", "file"
     by_system = {}
     for system in task.suggest:
-        rankings = {key: labels[:depth] for key, labels in _labels_of(corpus, system, keys, task).items()}
+        rankings = {key: labels[:depth] for key, labels in _load_predictions(corpus, system, keys, task).items()}
         for key, labels in rankings.items():
             if unknown := [label for label in labels if label not in is_deprecated]:
                 raise TaskError(
@@ -575,8 +575,8 @@ def _rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
     return by_system
 
 
-def _labels_of(corpus: str, system: str, keys: Sequence[str], task: Task) -> Mapping[str, Sequence[str]]:
-    """Return a predictor's labels for each item, best first. A prediction without a label suggests nothing."""
+def _load_predictions(corpus: str, system: str, keys: Sequence[str], task: Task) -> Mapping[str, Sequence[str]]:
+    """Return a predictor's labels for each item, best first; an empty list for a prediction without a label."""
     if task.kind.thesaurus or find_imported(corpus, system).ranked:
         return ranked_for(corpus, system, keys)
     labels = predicted_labels(corpus, find_predictor(corpus, system), keys)
@@ -584,7 +584,7 @@ def _labels_of(corpus: str, system: str, keys: Sequence[str], task: Task) -> Map
 
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
-    """Store the suggestions for all units that people may be asked about, including hidden gold answers."""
+    """Save the suggestions for all units that may be assigned to annotators, including hidden gold answers."""
     suggestions = (
         Suggestion(unit_id=unit, system=system, ranked=ranked)
         for unit, key in list(task.units.filter(copy_of=None).values_list("pk", "item__key"))

@@ -1,4 +1,4 @@
-"""Entry of units into a task: each item becomes a unit that gets a label, goes to people, or becomes a copy."""
+"""Creates a task's units: each item becomes a unit that is labelled, queued for annotators, or a copy of another."""
 
 import hashlib
 from collections import Counter
@@ -24,15 +24,15 @@ from annotate.work.routes import Routes
 from corpora.database.bulk_rows import batched, insert, listed, new_keys
 from corpora.models import Item, as_read
 
-# Redundancy of a unit that everybody should answer: the largest number that the column can store.
-EVERYBODY = 32767
-CHUNK = 2000  # units written at once
+# Redundancy of a unit that every annotator should answer: the largest number that the column can store.
+MAX_REDUNDANCY = 32767
+CHUNK = 2000  # units per transaction
 
 
-Orders = Mapping[str, Mapping[str, list[str]]]  # by language and class, the ids of items in the order of the draw
+Orders = Mapping[str, Mapping[str, list[str]]]  # ids of items in draw order, by language and class
 
 
-# --- a compact index of the texts in a task, which uses 24 bytes per text, a tenth of the memory of a dictionary
+# --- a compact index of a task's texts, which uses 24 bytes per text, a tenth of a dictionary's memory
 
 
 _Run = tuple[NDArray[np.bytes_], NDArray[np.int64]]  # 16-byte digests in sorted order, and their keys
@@ -40,24 +40,24 @@ _TIMES = 4  # each run is at least this many times as large as the next one, so 
 
 
 @dataclass
-class Seen:
-    """A mapping from 16-byte digests to keys."""
+class TextIndex:
+    """A mapping from 16-byte digests of texts to units' primary keys."""
 
     runs: list[_Run] = field(default_factory=list)
 
     def find(self, digests: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the key of each digest. Digests that were never added are omitted."""
-        wanted = list(dict.fromkeys(digests))
-        wanted_array = np.array(wanted, "S16")
+        """Return the key of each digest. Unknown digests are left out."""
+        unique = list(dict.fromkeys(digests))
+        unique_array = np.array(unique, "S16")
         keys_found: dict[bytes, int] = {}
         for sorted_digests, keys in self.runs:
-            index = np.searchsorted(sorted_digests, wanted_array).clip(max=len(sorted_digests) - 1)
-            for place in np.flatnonzero(sorted_digests[index] == wanted_array):
-                keys_found[wanted[place]] = int(keys[index[place]])
+            index = np.searchsorted(sorted_digests, unique_array).clip(max=len(sorted_digests) - 1)
+            for position in np.flatnonzero(sorted_digests[index] == unique_array):
+                keys_found[unique[position]] = int(keys[index[position]])
         return keys_found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
-        """Add digests and their keys. None of the digests may have been added before."""
+        """Add digests and their keys. All digests must be new."""
         if not keys:
             return
         run = np.array([*keys], "S16"), np.array([*keys.values()], np.int64)
@@ -69,29 +69,29 @@ class Seen:
 
 
 def add_units(task: Task, items: Iterable[Any], **settings: Any) -> Counter[str]:
-    """Create a unit for each item, in order, and route it. Returns the number of units per stage.
+    """Create and route a unit for each item, in order. Returns the number of units by stage.
 
-    Each CHUNK of units is a transaction. Callers that need a single transaction must open it.
+    Each CHUNK of units has its own transaction, unless the caller has opened one.
 
-    settings: fields of Entrance.
+    settings: fields of `UnitCreator`.
     """
-    entrance, first = Entrance(task, **settings), task.units.count() + 1
+    entrance, first = UnitCreator(task, **settings), task.units.count() + 1
     if first > 1:
-        entrance.texts = _texts_of(task, entrance.asked)
+        entrance.texts = _index_texts(task, entrance.asked)
     counts = Counter[str]()
-    # The next items are read before the transaction begins.
+    # `batched` reads the next items before the transaction begins.
     for questions in batched(entrance.questions(items), CHUNK):
         counts += entrance.add(questions, first + counts.total())
-    read = sum(control.units_added(task, first) for control in task.hooks["units_added"])
-    return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+    to_annotators = sum(control.units_added(task, first) for control in task.hooks["units_added"])
+    return counts + Counter({stages.QUEUED: to_annotators}) - Counter({stages.AGREED: to_annotators})
 
 
-# An item, and if people compare systems, the number of the pair and its replies; otherwise 0 and None.
+# An item, the number of the pair of systems to compare, and their replies; 0 and None if no systems are compared.
 _Question = tuple[Any, int, Compared | None]
 
 
 class _Start(NamedTuple):
-    """Values of a new unit that depend on its first stage."""
+    """Field values of a new unit that depend on its first stage."""
 
     stage: str
     label: str = ""
@@ -105,19 +105,19 @@ class _Start(NamedTuple):
 
 
 @dataclass
-class Entrance:
-    """The way of items into a task, a few thousand at a time, so that memory is not exhausted.
+class UnitCreator:
+    """Creates a task's units in batches, to limit memory use.
 
-    asked: language that the question about all items names, "" if any language is a possible answer.
-    known_answers: the known answer of each item that is hidden among the work, by the item's primary key.
+    asked: the language that the question names ("Is this …?"), "" if any language is a possible answer.
+    known_answers: known answers of items that are hidden among the work, by the item's primary key.
     honeypots: whether the units are hidden gold answers.
-    reuse: the unit of a different task from which a label is reused, and the label in the form that this task uses, by
-        the item's primary key.
-    predicted: the predicted class of each item that a predictor selected, by item id. People label all of these items.
-    suggested: if people compare systems, the replies that each system suggests, by item id. A unit is then created for
+    reuse: for each label to reuse, the unit of another task and the label as this task writes it, by the item's primary
+        key.
+    predicted: predicted class of each item that a predictor selected, by item id. Annotators label all of these items.
+    suggested: if annotators compare systems, each system's replies, by item id and system. A unit is then created for
         each pair of systems.
-    asks_all: whether people label all items, even those on which the detectors agree.
-    store: function that stores new items in the transaction that creates their units, and returns the stored items.
+    asks_all: whether annotators label all items, even those on which the detectors agree.
+    store: saves new items in the transaction that creates their units, and returns the saved items.
     texts: index of the texts of all earlier units.
     """
 
@@ -130,19 +130,19 @@ class Entrance:
     suggested: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
     asks_all: bool = False
     store: Callable[[Sequence[Any]], Sequence[Any]] = list
-    texts: Seen = field(default_factory=Seen)
+    texts: TextIndex = field(default_factory=TextIndex)
 
     def __post_init__(self) -> None:
         self.routes, self.routing = Routes.load(self.task), self.task.kind.routing
-        # Most units start like many others.
+        # Many units have the same values, so build these only once.
         self.agreed = cache(lambda label: _Start(stages.AGREED, label, label))
         self.queued = cache(lambda *candidates: _Start(stages.QUEUED, **first_queue(candidates, self.routes)))
 
     def questions(self, items: Iterable[Any]) -> Iterable[_Question]:
-        """Return the questions about items. Each question becomes a unit.
+        """Return the questions about the items. Each question becomes a unit.
 
-        If people compare systems, there is a question for each item and pair of systems, in a random order that does
-        not reveal the systems.
+        If annotators compare systems, there is one question for each item and pair of systems, in a random order that
+        doesn't reveal the systems.
         """
         if not self.suggested:
             return ((item, 0, None) for item in items)
@@ -156,16 +156,16 @@ class Entrance:
 
     @transaction.atomic(savepoint=False)
     def add(self, questions: Sequence[_Question], first: int) -> Counter[str]:
-        """Create the units of some questions. Returns the number of units per stage.
+        """Create a unit for each question. Returns the number of units by stage.
 
-        first: position of the first unit.
+        first: position of the first new unit.
         """
         task, (drawn, pairs, compared) = self.task, zip(*questions, strict=True)
         items, keys = self.store(drawn), new_keys(Unit, len(drawn))
-        overlap, redundancy = set[str](), EVERYBODY
+        overlap, redundancy = set[str](), MAX_REDUNDANCY
         if not self.honeypots:
             redundancy = at_first(task.redundancy, stop_early=task.stop_early)
-            # A second person reads a share of the units that a single person reads.
+            # If units need one answer, a random share of them gets a second one.
             share = task.overlap_share if task.redundancy == 1 else 0
             overlap = commitments.draw_independently(task, OVERLAP, (item.key for item in items), share)
         starts = zip(*self.starts(keys, items, compared), strict=True)
@@ -186,15 +186,15 @@ class Entrance:
     def starts(
         self, keys: Sequence[int], items: Sequence[Any], compared: Sequence[Compared | None]
     ) -> Iterator[_Start]:
-        """Yield the start of each unit. Extend the index of texts.
+        """Yield the first-stage values of each unit, and add the texts to the index.
 
-        If the task already has a unit with the same text, the new unit becomes a copy of it, because people judge each
-        text only once.
+        If the task already has a unit with the same text, the new unit becomes a copy of it, so that each text is
+        labelled only once.
 
         keys: primary keys of the units.
         """
         digests = list(map(self._digest, items, compared))
-        originals, new = _originals(self.texts, filter(None, digests)), {}
+        originals, new = _find_originals(self.texts, filter(None, digests)), {}
         for key, item, sets, digest in zip(keys, items, compared, digests, strict=True):
             if digest in originals:
                 original, agreed_label = originals[digest]
@@ -207,10 +207,10 @@ class Entrance:
         self.texts.add(new)
 
     def _start(self, item: Any, sets: Compared | None) -> _Start:
-        """Return the start of a unit with a new text.
+        """Return the first-stage values of a unit with a new text.
 
-        If the detectors disagree, it enters the queue of its most likely language, even if nobody reads this language.
-        The manager gets a warning about such units and can reroute them.
+        If the detectors disagree, the unit enters the queue of its most likely language, even without readers. Managers
+        are warned about such units and can reroute them.
         """
         if item.pk in self.reuse:
             unit, label = self.reuse[item.pk]
@@ -230,21 +230,21 @@ class Entrance:
 
 
 def _digest(*content: Any) -> bytes:
-    """Return a digest of the content that a reader sees. Units that look the same have the same digest."""
+    """Return a digest of the content shown to annotators. Units that look the same have the same digest."""
     return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
 
 
-def _texts_of(task: Task, language: str) -> Seen:
-    """Return an index of the texts of the task's units, except for units with a known answer."""
-    texts, units = Seen(), task.units.exported().filter(copy_of=None, asked=language)
+def _index_texts(task: Task, language: str) -> TextIndex:
+    """Index the texts of a task's units that ask about a language, except for units with a known answer."""
+    texts, units = TextIndex(), task.units.exported().filter(copy_of=None, asked=language)
     rows = units.values_list("pk", "item__language", "item__text", "item__fields").iterator(CHUNK)
-    for some in batched(rows, CHUNK):
-        texts.add({_digest(*as_read(*content)): key for key, *content in some})
+    for batch in batched(rows, CHUNK):
+        texts.add({_digest(*as_read(*content)): key for key, *content in batch})
     return texts
 
 
-def _originals(texts: Seen, digests: Iterable[bytes]) -> dict[bytes | None, tuple[int, str]]:
-    """Return the primary key and the agreed label of the task's unit for each digest that has one."""
+def _find_originals(texts: TextIndex, digests: Iterable[bytes]) -> dict[bytes | None, tuple[int, str]]:
+    """Return the primary key and agreed label of the earlier unit with each digest. New digests are left out."""
     keys = texts.find(digests) if texts.runs else {}
     units = Unit.objects.filter(pk__in=listed(keys.values())).order_by()
     labels = dict(units.values_list("pk", "agreed_label")) if keys else {}
@@ -252,27 +252,26 @@ def _originals(texts: Seen, digests: Iterable[bytes]) -> dict[bytes | None, tupl
 
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
-    """Store the items that may be drawn later. Returns the class of each item in `orders`, by id.
+    """Save the items that may be drawn later. Returns the class of each item in `orders`, by id.
 
-    orders: ids of the items in each language and class, in the order of the draw.
-    taken: ids of items that are drawn now and therefore not stored.
+    taken: ids of items that are drawn now and need not be saved.
     """
     reserve = (
         Reserve(task=task, language=language, predicted=label, place=place, key=key)
-        for language, of_class in orders.items()
-        for label, order in of_class.items()
+        for language, by_class in orders.items()
+        for label, order in by_class.items()
         for place, key in enumerate(order)
         if key not in taken
     )
     for batch in batched(reserve, CHUNK):
         insert(batch)
-    return {key: label for of_class in orders.values() for label, order in of_class.items() for key in order}
+    return {key: label for by_class in orders.values() for label, order in by_class.items() for key in order}
 
 
-def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
-    """Return the items in a random order, so that items that were drawn together are not next to each other.
+def shuffle(items: Iterable[Item], seed: str) -> list[Item]:
+    """Return the items in a random order, so that items drawn together aren't next to each other.
 
-    Otherwise, a page for a different query among the pages for one query could be recognized as a hidden gold answer,
-    and neighbouring items could reveal an item's class.
+    Otherwise, neighbouring items could reveal an item's class, and a page for one query among pages for another query
+    could be recognized as a hidden gold answer.
     """
     return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))

@@ -133,11 +133,11 @@ OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoes
 OF_MANAGERS = {
     *("check_may_change", "check_grant", "check_system"),
     # of members
-    *("quota_of", "check_may_choose", "set_groups"),
+    *("parse_quota", "check_may_change_members", "set_groups"),
     # of languages for which people ask
-    *("grant", "refuse", "_decided", "requests"),
+    *("grant", "refuse", "_store_decision", "requests"),
     # of flags and notes
-    *("reply", "dismiss", "discard", "make_example", "_locked", "_checked", "write_note", "withdraw_note"),
+    *("reply", "dismiss", "discard", "make_example", "_lock_flag", "_clean_text", "write_note", "withdraw_note"),
     # of packages
     "_checked_label",
 }

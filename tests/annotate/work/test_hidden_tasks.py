@@ -22,7 +22,7 @@ from annotate.work.judgments import judge
 from annotate.work.moves import insert_units
 from annotate.work.queue import take
 from annotate.work.task_creation import open_task
-from annotate.work.unit_entry import Seen
+from annotate.work.unit_entry import TextIndex
 from corpora.models import Draw, Item
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.corpus import NAME
@@ -147,7 +147,7 @@ DIGESTS = st.tuples(HALVES, HALVES).map(b"".join) | st.binary(min_size=16, max_s
 
 @given(st.lists(st.lists(DIGESTS, max_size=6), max_size=12))
 def test_a_text_is_found_from_the_time_on_that_it_was_added(batches):
-    seen, places = Seen(), {}
+    seen, places = TextIndex(), {}
     for batch in batches:
         assert seen.find(batch) == {digest: places[digest] for digest in batch if digest in places}
         new = {digest: len(places) + place for place, digest in enumerate(dict.fromkeys(batch)) if digest not in places}
@@ -157,7 +157,7 @@ def test_a_text_is_found_from_the_time_on_that_it_was_added(batches):
 
 
 def test_few_arrays_are_looked_through_however_many_texts_there_are():
-    seen = Seen()
+    seen = TextIndex()
     digests = [hashlib.blake2b(str(n).encode(), digest_size=16).digest() for n in range(20_000)]
     for start in range(0, len(digests), 100):
         seen.add({digest: start + n for n, digest in enumerate(digests[start : start + 100])})

@@ -39,7 +39,7 @@ def test_a_task_for_members_gives_nobody_else_units_and_takes_back_those_of_othe
     fay = person("fay", "fr")
     membership.add(task, [ann, fay])
     lease, other = take(ann, task), take(bea, task)
-    membership.open_to(task, members_only=True)
+    membership.set_members_only(task, members_only=True)
     assert list(Lease.objects.filter(closed_at=None)) == [lease]
     assert Lease.objects.get(pk=other.pk).outcome == "released"
     with pytest.raises(refusals.NotAllowed):
@@ -114,7 +114,7 @@ def test_the_role_in_a_task_replaces_that_of_the_account(case, bea, ada):
 def test_adjudicators_of_other_tasks_decide_nothing_in_a_task_for_members(case, ada, eve):
     task = case.task
     assert adjudication.adjudicator_counts([task]) == {task.pk: 2}
-    membership.open_to(task, members_only=True)
+    membership.set_members_only(task, members_only=True)
     assert adjudication.adjudicator_counts([task]) == {task.pk: 0}
     with pytest.raises(refusals.NotAllowed):
         adjudication.settle(ada, case.pk, SETTLED)
@@ -160,11 +160,11 @@ def test_people_are_not_asked_about_what_they_could_have_read_even_when_their_ro
 
 @pytest.mark.parametrize(("text", "quota"), [("", None), ("none", None), ("1,200", 1200), ("50%", 9), ("1%", 1)])
 def test_a_quota_is_a_number_a_share_or_none(task, text, quota):
-    assert membership.quota_of(task, text) == quota
+    assert membership.parse_quota(task, text) == quota
 
 
 def test_a_share_of_no_answers_is_one_answer(make_task):
-    assert membership.quota_of(make_task([]), "25%") == 1
+    assert membership.parse_quota(make_task([]), "25%") == 1
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_share_of_no_answers_is_one_answer(make_task):
 )
 def test_what_is_not_a_quota_is_refused(task, text):
     with pytest.raises(refusals.InvalidAnswer):
-        membership.quota_of(task, text)
+        membership.parse_quota(task, text)
 
 
 def test_people_are_found_by_name_language_and_group(task, person):
